@@ -1,5 +1,5 @@
-//! Deletes an object and then removes its rows from the cells of its chunks. Readers see the first change at once and no difference
-//! after the second.
+//! Deletes an object and then removes its rows from the cells of its chunks. Readers see the first change at once, and no difference after the
+//! second.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_edit::{Edit, vacuum};

@@ -1,4 +1,4 @@
-//! Appends vertices: the code of the writer routes and cuts them, then they follow the rows of their chunk.
+//! Appends vertices: the writer's code divides them into chunks and fragments, and their rows are added after the rows of their chunk.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ use zvf_encode::records::{PlacedRows, records, row_of};
 use zvf_encode::{Batch, WriteError};
 use zvf_format::int::index;
 
-/// New rows of one chunk, cut into fragments.
+/// New rows of one chunk, in fragments.
 #[derive(Debug)]
 struct AppendedChunk {
     chunk: ChunkCoord,
@@ -27,24 +27,24 @@ struct AppendedChunk {
     placed: Vec<PlacedRows>,
 }
 
-/// A batch, cut.
+/// A batch, divided into chunks.
 #[derive(Debug, Default)]
 struct CutBatch {
     parts: Vec<AppendedChunk>,
-    /// By number of the vertex in the batch; for links only.
+    /// By number of the vertex in the batch; only for links.
     vertices: HashMap<u64, Vertex>,
-    /// Child, then the vertex right before it in its fragment: the edges that skeletons leave out.
+    /// Child, then the vertex directly before it in its fragment: the edges that skeletons leave out.
     implied: BTreeSet<(Vertex, Vertex)>,
 }
 
-/// Routes and cuts batches as a new store would be.
+/// Divides batches into chunks and fragments, as for a new store.
 fn cut(state: &mut EditState, batches: &[Batch]) -> Result<(CutBatch, Vec<NewLink>), WriteError> {
     for batch in batches {
         state.learn(batch)?;
     }
     let spec = state.spec.clone();
     let folder = std::env::temp_dir();
-    // All of it is in memory already: nothing is spilled.
+    // Everything is already in memory, so nothing is spilled.
     let mut router = Router::new(&spec, usize::MAX, &folder);
     router.keys.clone_from(&state.keys);
     for batch in batches {
@@ -115,7 +115,7 @@ fn cut(state: &mut EditState, batches: &[Batch]) -> Result<(CutBatch, Vec<NewLin
     Ok((cut, links))
 }
 
-/// Some rows of the cells of a new chunk, with names.
+/// Some rows of a new chunk, with new names.
 fn new_rows(
     state: &mut EditState,
     layout: &VertexLayout,
@@ -143,7 +143,7 @@ fn new_rows(
 }
 
 impl Edit {
-    /// Takes new vertices in.
+    /// Adds new vertices.
     pub(super) async fn take(&mut self, batches: &[Batch]) -> Result<(), WriteError> {
         let ids = batches
             .iter()
@@ -168,13 +168,13 @@ impl Edit {
             }
             None => place_points(&mut self.state, cut, &slots)?,
         }
-        // The steps of chains were added meanwhile; they come first, as in a new store.
+        // The links of chains were added in the meantime; they come first, as in a new store.
         debug_assert!(self.state.links.len() >= before);
         self.state.links.extend(links);
         Ok(())
     }
 
-    /// Reads the objects that a batch continues, and refuses those that cannot be continued.
+    /// Reads the objects that a batch extends, and refuses those that cannot be extended.
     async fn check_owners(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
         let Some(index) = &mut self.index else {
             return Ok(());
@@ -207,7 +207,7 @@ impl Edit {
         Ok(())
     }
 
-    /// The batch with codes in the place of texts.
+    /// The batch with codes instead of texts.
     fn coded(&mut self, batch: &Batch) -> Result<Batch, WriteError> {
         let mut batch = batch.clone();
         for (name, values) in &mut batch.attributes {
@@ -218,7 +218,7 @@ impl Edit {
         Ok(batch)
     }
 
-    /// Notes the corners of new rows.
+    /// Extends the bounds by new rows.
     fn reach(&mut self, cut: &CutBatch) -> Result<(), WriteError> {
         let rows = cut.parts.iter().flat_map(|part| &part.fragments);
         let rows = rows.flat_map(VertexRows::iter);
@@ -233,7 +233,7 @@ impl Edit {
 }
 
 impl EditState {
-    /// Notes the corners of stored positions.
+    /// Extends the bounds by stored positions.
     pub(super) fn reach_of(&mut self, positions: &[u8]) {
         let values = self.spec.positions.to_f64(positions);
         for position in values.chunks_exact(self.spec.dims().max(1)) {
@@ -242,7 +242,7 @@ impl EditState {
     }
 }
 
-/// The ids that a batch names, with those that it leaves to the kind.
+/// The ids in a batch, including those that its kind implies.
 fn named_ids(state: &EditState, batch: &Batch) -> BTreeSet<i64> {
     match &batch.objects {
         Owners::Each(ids) => ids.iter().copied().collect(),
@@ -272,7 +272,7 @@ fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, PlacedRows)>> {
     pieces
 }
 
-/// Refuses chains that lost their order.
+/// Refuses chains that would lose their order.
 fn check_chains(state: &EditState, cut: &CutBatch) -> Result<(), WriteError> {
     let kind = state.spec.kind;
     if !kind.is_chain() {
@@ -296,7 +296,7 @@ fn place_points(state: &mut EditState, cut: CutBatch, slots: &[u32]) -> Result<(
                 fragment.append(rows)?;
             }
         } else {
-            // Fragments that are no bins: the new one must not be taken for one.
+            // These fragments are not bins, and the new one must not be taken for one.
             let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
             for rows in part.fragments {
                 all.append(rows)?;
@@ -361,7 +361,7 @@ fn place_objects(
     Ok(())
 }
 
-/// A new fragment of a chunk.
+/// Adds a fragment to a chunk.
 pub(super) fn add_fragment(
     state: &mut EditState,
     slot: u32,
@@ -374,7 +374,7 @@ pub(super) fn add_fragment(
     Ok((slot, number))
 }
 
-/// Puts a fragment into a manifest: chains by the order of vertices, all others by chunk.
+/// Inserts a fragment into a manifest: chains by the order of vertices, all others by chunk.
 pub(super) fn insert(
     state: &EditState,
     blocks: &mut Vec<FragmentAt>,

@@ -1,4 +1,4 @@
-//! Attributes of vertices and objects: values that are set, attributes that are added.
+//! Sets and adds attributes of vertices and objects.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -119,7 +119,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes deleted objects back among the others: as new ones, without values.
+    /// Revives deleted objects: as new ones, without values.
     pub(super) async fn revive(
         &mut self,
         ids: impl Iterator<Item = i64>,
@@ -243,7 +243,7 @@ impl Edit {
     }
 }
 
-/// A code for missing texts beside so many texts, as an attribute gets it that had none: -1, or the last one of types without a sign.
+/// A code for missing texts if there are `texts` texts, for an attribute without one: -1, or the last code of unsigned types.
 fn spare_code(number: NumberType, texts: usize) -> Option<i64> {
     let last = match number {
         NumberType::I8 | NumberType::I16 | NumberType::I32 | NumberType::I64 => return Some(-1),

@@ -23,49 +23,49 @@ use zvf_format::int::wide;
 /// Number of chunks whose positions are read together.
 const BATCH: usize = 16;
 
-/// The vertices of one chunk, as [`ColumnEdit::next`] gives them.
+/// The vertices of one chunk, as returned by [`ColumnEdit::next`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChunkPositions {
     /// The chunk.
     pub chunk: ChunkCoord,
     /// Coordinates of its vertices in stored order, one vertex after another.
     pub positions: Vec<f64>,
-    /// Numbers a vertex.
+    /// Numbers per vertex.
     pub dims: usize,
 }
 
 impl ChunkPositions {
-    /// Vertices.
+    /// Number of vertices.
     #[must_use]
     pub fn count(&self) -> usize {
         self.positions.len() / self.dims.max(1)
     }
 }
 
-/// An edit that adds one vertex attribute to level 0, or replaces one, with values that follow from positions.
+/// An edit that adds or replaces one vertex attribute of level 0, with values that follow from positions.
 ///
-/// [`next`](Self::next) hands out the vertices of one chunk, [`put`](Self::put) takes their values, until all chunks are
-/// done; [`commit`](Self::commit) makes the attribute visible at once, as other edits do. Vertices are never written.
+/// [`next`](Self::next) returns the vertices of one chunk, [`put`](Self::put) accepts their values, until all chunks are done;
+/// [`commit`](Self::commit) makes the attribute visible at once, like other edits. Vertices are never written.
 ///
 /// # Cost
-/// Reads every cell of vertices once and writes one cell for each: memory for a batch of positions and the values of one
-/// object (a shard, where cells are in shards). Two small documents more, and the staged objects are copied once.
+/// Reads every cell of vertices once and writes one cell for each. Memory: a batch of positions, and the values of one object (a shard, if cells are
+/// in shards). Two more small documents are written, and the staged objects are copied once.
 #[derive(Debug)]
 pub struct ColumnEdit {
     edit: Edit,
     spec: AttributeSpec,
     path: String,
     cells: LevelCells,
-    /// All chunks with vertices, in the order of the objects that hold them.
+    /// All chunks with vertices, in the order of the objects that contain them.
     chunks: Vec<ChunkCoord>,
-    /// How many were handed out, and how many got values.
+    /// How many chunks were returned, and how many have values.
     given: usize,
     done: usize,
-    /// Vertices of chunks that were read and not handed out, last one first.
+    /// Vertices of chunks that were read but not returned yet, the next one at the end.
     ready: Vec<ChunkPositions>,
-    /// Vertices of the chunk that was handed out last.
+    /// The chunk that was returned last, and its number of vertices.
     waiting: Option<(ChunkCoord, usize)>,
-    /// Cells of the object that is being filled.
+    /// Cells of the object that is being collected.
     filling: Vec<(ChunkCoord, Vec<u8>)>,
     object: Vec<u64>,
     put: BTreeSet<String>,
@@ -74,10 +74,10 @@ pub struct ColumnEdit {
 }
 
 impl ColumnEdit {
-    /// Begins. `replace`: an attribute of that name may be there, of any type.
+    /// Begins the edit. `replace`: an attribute with this name may exist, of any type.
     ///
     /// # Errors
-    /// As [`Edit::open`]; misuse: a name that is taken, or that no attribute can have; an attribute of texts.
+    /// As [`Edit::open`]. Misuse: a name that is taken or invalid; an attribute of texts.
     pub fn open<'a>(
         address: &'a str,
         spec: AttributeSpec,
@@ -112,13 +112,13 @@ impl ColumnEdit {
         })
     }
 
-    /// Chunks with vertices: how often [`next`](Self::next) gives one.
+    /// Chunks with vertices: how many times [`next`](Self::next) returns one.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// The vertices of the next chunk; `None` when all chunks have their values.
+    /// The vertices of the next chunk; `None` if all chunks have their values.
     ///
     /// # Errors
     /// Misuse: the chunk before has no values yet. I/O; malformed cells.
@@ -154,10 +154,10 @@ impl ColumnEdit {
         })
     }
 
-    /// Takes the values of the chunk that [`next`](Self::next) gave last: a row for each vertex, in its order.
+    /// Accepts the values of the chunk that [`next`](Self::next) returned last: one row per vertex, in the same order.
     ///
     /// # Errors
-    /// Misuse: no such chunk, values of another number or type. I/O.
+    /// Misuse: no such chunk, another number or type of values. I/O.
     pub fn put<'a>(&'a mut self, values: &'a Values) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             let rows = self.waiting.as_ref().map_or(0, |(_, rows)| *rows);
@@ -166,7 +166,7 @@ impl ColumnEdit {
         })
     }
 
-    /// As [`put`](Self::put), of values as they are stored: little-endian, of the type of the attribute.
+    /// As [`put`](Self::put), for values in stored form: little-endian, of the type of the attribute.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -195,7 +195,7 @@ impl ColumnEdit {
         })
     }
 
-    /// Gives the edit up: the store is as it was.
+    /// Abandons the edit: the store is unchanged.
     ///
     /// # Errors
     /// The worker was shut down.
@@ -203,11 +203,10 @@ impl ColumnEdit {
         self.edit.abandon()
     }
 
-    /// Makes the edit.
+    /// Commits the edit.
     ///
     /// # Errors
-    /// Misuse: chunks without values. [`WriteError::Changed`]; I/O. The store is as it was, unless
-    /// [`WriteError::is_committed`].
+    /// Misuse: chunks without values. [`WriteError::Changed`]; I/O. The store is unchanged, unless [`WriteError::is_committed`].
     pub fn commit(mut self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
         Box::pin(async move {
             let ready = self.finish().await;
@@ -281,7 +280,7 @@ impl ColumnEdit {
         Ok(root)
     }
 
-    /// Stages the object that is full.
+    /// Stages the collected object.
     async fn flush(&mut self) -> Result<(), WriteError> {
         let filling = std::mem::take(&mut self.filling);
         if filling.is_empty() {
@@ -301,7 +300,7 @@ impl ColumnEdit {
         self.stage(objects).await
     }
 
-    /// Lays objects into the folder of the edit.
+    /// Puts objects into the folder of the edit.
     async fn stage(&mut self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         self.put.extend(objects.iter().map(|(key, _)| key.clone()));
         let target = Arc::clone(&self.edit.target);
@@ -313,7 +312,7 @@ impl ColumnEdit {
 
 type Planned = (LevelCells, Vec<ChunkCoord>, BTreeSet<String>, String);
 
-/// Where the new cells go, the chunks in the order of their objects, and the keys that an attribute of that name has now.
+/// The storage of the new cells, the chunks in the order of their objects, and the current keys of an attribute with this name.
 fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, WriteError> {
     let what = || format!("vertex attribute {}", spec.name);
     let level = &edit.state.level;
@@ -361,7 +360,7 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     };
     let mut cells = packing(vertices.path(), doc)?.of_items(number.size());
     if let Compression::Frames(_) = cells.compression {
-        // Chosen for positions: the new array has other data.
+        // The stored choice was made for positions, and the new array has other data.
         cells.compression = Compression::Auto;
     }
     let mut chunks: Vec<(Vec<u64>, ChunkCoord)> = Vec::new();

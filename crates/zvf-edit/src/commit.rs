@@ -24,12 +24,12 @@ use zvf_encode::transaction::Transaction;
 use zvf_encode::{WriteError, batches, documents};
 use zvf_format::int::wide;
 
-/// Everything that an edit writes.
+/// All objects that an edit writes.
 #[derive(Debug)]
 pub(super) struct CommitPlan {
     pub(super) arrays: Vec<GridEdit>,
     pub(super) objects: Vec<ObjectPut>,
-    /// Keys that go, unless they are put.
+    /// Keys to be removed, unless they are put.
     pub(super) old: BTreeSet<String>,
     pub(super) root: RootDoc,
     pub(super) summary: EditSummary,
@@ -88,7 +88,7 @@ pub(super) async fn make(
     .await
 }
 
-/// Works out what has to be written; `None` if nothing has.
+/// Determines the objects to be written; `None` if there are none.
 async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     let (moved, changed) = edit.state.touched();
     let tables = edit
@@ -178,7 +178,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     }
     let mut families: BTreeSet<String> = arrays
         .keys()
-        // Links to other levels are not listed by those who write them.
+        // Writers of links to other levels do not list them.
         .filter(|path| !path.starts_with("0/links/+"))
         .filter_map(|path| path.strip_prefix("0/")?.split('/').next())
         .map(str::to_owned)
@@ -249,7 +249,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     }))
 }
 
-/// The bounds after the edit; and, if they grew or the values that split chunks did, the grid over them.
+/// The bounds after the edit; also the grid over them, if they grew or the values that split chunks did.
 fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     let bounds = &mut root.zarr_vectors.bounds;
     let before = bounds.clone();
@@ -262,7 +262,7 @@ fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     edit.state.grid(bounds).map(Some)
 }
 
-/// How new arrays of the level are packed: as the vertices are. Arrays of links get larger shards, as in an import, if the stored links have them or if
+/// How new arrays of the level are packed: like the vertices. Arrays of links get larger shards, as in an import, if the stored links have them or if
 /// the level has no stored links yet.
 fn template(edit: &Edit, grid: Option<&Grid>) -> Result<LevelCells, WriteError> {
     let level = &edit.state.level;
@@ -292,7 +292,7 @@ async fn attribute_families(
     Ok(docs)
 }
 
-/// The cells of vertices, fragments and attributes. Returns how many vertices chunks that changed had, and how many they have.
+/// The cells of vertices, fragments and attributes. Returns the numbers of vertices in changed chunks, before and after the edit.
 fn vertex_cells(
     edit: &Edit,
     template: &LevelCells,
@@ -312,7 +312,7 @@ fn vertex_cells(
                     .added
                     .iter()
                     .filter(|added| added.scope == Scope::Vertex);
-                // New attributes follow those of the level.
+                // New attributes come after those of the level.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),
@@ -452,7 +452,7 @@ fn finish_tables(
     Ok(())
 }
 
-/// The objects of the groups, where any of them changed.
+/// The objects of the groups, if any group changed.
 fn finish_groups(
     edit: &mut Edit,
     template: &LevelCells,
@@ -508,13 +508,13 @@ pub(super) fn level_doc(
     let doc = edit.state.level.doc();
     let mut present = doc.arrays_present.clone();
     for family in families {
-        // Fragment indexes are never listed by writers.
+        // Writers never list fragment indexes.
         let listed = !matches!(family.as_str(), "vertex_fragments" | "link_fragments");
         if listed && !present.contains(family) {
             present.push(family.clone());
         }
     }
-    // 0 on a level with chunks: its writer did not state how many.
+    // 0 on a level with chunks means that its writer did not state the number.
     let uncounted = doc.vertex_count == 0 && !edit.state.level.vertices().presence().is_empty();
     let vertex_count = if uncounted {
         0

@@ -1,11 +1,11 @@
-//! Counts that documents state, as they are after an edit.
+//! Updates counts in documents after an edit.
 
 use zvf_encode::WriteError;
 
-/// The count in a document after an edit that removed `gone` items and put `added` there.
+/// The count in a document after an edit that removed `gone` items and added `added`.
 ///
 /// # Errors
-/// Malformed data: the document at `path` counts fewer than the edit takes away, or a sum is above 2^64.
+/// Malformed data: the document at `path` counts fewer items than the edit removes, or a sum is above 2^64.
 pub(crate) fn recount(
     path: &str,
     name: &str,

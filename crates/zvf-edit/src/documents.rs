@@ -1,4 +1,4 @@
-//! Documents of arrays as the store has them, before the edit.
+//! Stored documents of arrays, before the edit.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>
     document_at(&edit.target, key).await
 }
 
-/// Reads a document at a place.
+/// Reads a document of the store at `target`.
 pub(super) async fn document_at(
     target: &Arc<Target>,
     key: String,

@@ -1,4 +1,4 @@
-//! What vertices, links and objects have that are appended without a value: as the caller says, or as the store records it with the attribute.
+//! The values of vertices, links and objects that are appended without a value: set by the caller, or recorded in the store with the attribute.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documen
 /// Fills as texts, by the name of the attribute.
 pub(super) type Fills = BTreeMap<String, String>;
 
-/// The value of a text in the type of an attribute, once for each channel.
+/// The value of `text` in the type of an attribute, once for each channel.
 ///
 /// # Errors
-/// Misuse: a text that is no such value.
+/// Misuse: a text that is not such a value.
 pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values, WriteError> {
     let Some(number) = one.values.number() else {
         return Ok(Values::texts(vec![text; one.channels]));
@@ -61,7 +61,7 @@ pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values, WriteErro
     })
 }
 
-/// No values, in the type of an attribute.
+/// An empty column of the type of an attribute.
 pub(super) fn none(one: &AttributeSpec) -> Values {
     match one.values.number() {
         Some(number) => Values::of_bytes(number, &[]),
@@ -69,7 +69,7 @@ pub(super) fn none(one: &AttributeSpec) -> Values {
     }
 }
 
-/// The value of one row in so many rows.
+/// `rows` rows with the value of one row.
 pub(super) fn everywhere(
     one: &AttributeSpec,
     fill: &Values,
@@ -79,7 +79,7 @@ pub(super) fn everywhere(
     given.take(std::iter::repeat_n(Some(0), rows), None)
 }
 
-/// Texts without gaps, if there is a fill for them.
+/// Fills gaps in texts, if there is a fill for them.
 pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     match (values, fill) {
         (Values::Text(texts), Some(Values::Text(fill))) => {
@@ -90,7 +90,7 @@ pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     }
 }
 
-/// The fills that a root declares for some scopes.
+/// The declared fills of the root for some scopes.
 pub(super) fn declared(root: &RootDoc, scopes: &[Scope]) -> Fills {
     let mut fills = Fills::new();
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
@@ -120,7 +120,7 @@ pub(super) struct RecordedFill {
 }
 
 impl Edit {
-    /// Notes a fill, to be recorded by the commit; it is used from now on.
+    /// Sets a fill, which the commit records; it is used from now on.
     pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
         let fills = match scope {
             Scope::Object => &mut self.object_fills,
@@ -134,27 +134,26 @@ impl Edit {
         });
     }
 
-    /// What vertices and links have that are appended without a value of an attribute: the fill that the store records with it, or the one that
-    /// was [set](Self::set_fill).
+    /// The value of vertices and links that are appended without a value of an attribute: the fill that the store records with the attribute, or the
+    /// one that was [set](Self::set_fill).
     #[must_use]
     pub fn fill(&self, name: &str) -> Option<&str> {
         self.fills.get(name).map(String::as_str)
     }
 
-    /// The value of new objects for which no table has a value of this attribute; as [`fill`](Self::fill).
+    /// The value of new objects for which no table has a value of this attribute; see [`fill`](Self::fill).
     #[must_use]
     pub fn object_fill(&self, name: &str) -> Option<&str> {
         self.object_fills.get(name).map(String::as_str)
     }
 
-    /// Sets what vertices, links and objects have that this edit appends without a value of an attribute: of each attribute with this name.
-    /// Nothing of it is recorded.
+    /// Sets the value for vertices, links and objects that this edit appends without a value, in each attribute with this name. It is not recorded.
     ///
     /// # Cost
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: no attribute has this name; a text that is no value of its type. I/O.
+    /// Misuse: no attribute has this name; a text that is not a value of its type. I/O.
     pub fn set_fill<'a>(
         &'a mut self,
         name: &'a str,
@@ -185,7 +184,7 @@ impl Edit {
         })
     }
 
-    /// Sets attributes of objects, given by their rows, to their fills where they have no value.
+    /// Sets the attributes of objects, given by their rows, to their fills if they have no value.
     pub(super) fn fill_objects(
         &mut self,
         rows: impl Iterator<Item = usize> + Clone,
@@ -205,7 +204,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Writes the fills of this edit beside the declared attributes.
+    /// Adds the fills of this edit to the declared attributes.
     pub(super) fn declare_fills(&self, root: &mut RootDoc) {
         for one in &self.recorded {
             let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();

@@ -1,4 +1,4 @@
-//! Batches and tables that were made for another store, brought to the types of this one.
+//! Converts batches and tables that were made for another store to the types of this one.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use super::{Edit, fill};
 use zvf_encode::batches::Owners;
 use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 
-/// A batch that fits, and what did not.
+/// A converted batch, and the attributes that did not fit.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Fitted {
-    /// With the attributes of the store, in its types.
+    /// The batch with the attributes of the store, in its types.
     pub batch: Batch,
     /// Attributes that the store does not have; they are left out.
     pub unknown: BTreeSet<String>,
-    /// Attributes of the store that were not given; they are missing: NaN, or no text.
+    /// Attributes of the store that were not given: their values are missing (NaN, or no text).
     pub missing: BTreeSet<String>,
     /// Attributes of the store that were not given, and have their [fill](Edit::fill) instead.
     pub filled: BTreeSet<String>,
@@ -29,12 +29,11 @@ impl Edit {
         })
     }
 
-    /// Brings a batch to the types of the store. Numbers keep their value exactly, but for floats, which are rounded to shorter
-    /// floats. `id` gives the object for each id of the batch; a batch without ids is object 0 there.
+    /// Converts a batch to the types of the store. Numbers keep their value exactly, except that floats are rounded to shorter floats. `id` returns
+    /// the object for each id of the batch; a batch without ids is object 0.
     ///
     /// # Errors
-    /// Misuse: a number that the type of the store does not hold; an attribute that is not given, of a type without a value for
-    /// that.
+    /// Misuse: a number that the type of the store cannot represent; an attribute that is not given, of a type without a value for absence.
     pub fn fit(&self, batch: &Batch, mut id: impl FnMut(i64) -> i64) -> Result<Fitted, WriteError> {
         let spec = &self.state.spec;
         let rows = batch.positions.len() / spec.dims().max(1);
@@ -70,7 +69,7 @@ impl Edit {
         Ok(fitted)
     }
 
-    /// The attributes that are wanted, in their types: those that are given, and fills or missing values of the others.
+    /// The `wanted` attributes, in their types: the given ones, and fills or missing values of the others.
     fn columns(
         &self,
         wanted: &[AttributeSpec],

@@ -1,4 +1,4 @@
-//! Some cells of an array change, and nothing else of it.
+//! Changes some cells of an array, and nothing else of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use zvf_encode::error::OrBug;
 use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, object_key};
 use zvf_encode::target::{ObjectPut, Target, node};
 
-/// An array of cells, and the cells that change.
+/// An array of cells, and its changed cells.
 #[derive(Debug)]
 pub(crate) struct GridEdit {
     path: String,
     doc: ArrayDoc,
-    /// The array as it is stored; none: it is new.
+    /// The stored array; `None` if it is new.
     stored: Option<Arc<GridArray>>,
-    /// New payloads; an empty one is no cell.
+    /// New payloads; an empty one removes the cell.
     cells: BTreeMap<ChunkCoord, Vec<u8>>,
-    /// Chunks whose cells stay as they are, in objects that are written again.
+    /// Chunks with unchanged cells in objects that are written again.
     kept: Vec<ChunkCoord>,
-    /// Keys of objects that hold cells now and may not afterwards.
+    /// Keys of current objects that may have no cells afterwards.
     old: BTreeSet<String>,
     grid: Grid,
 }
@@ -41,14 +41,14 @@ pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, Write
 /// The document of an array.
 ///
 /// # Errors
-/// [`WriteError::Unsupported`]: an array of an older version, which has none.
+/// [`WriteError::Unsupported`]: an array of an older version, which has no document.
 pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
     let found = "a layout of another version";
     let refused = || WriteError::unsupported(array.path(), found, "an array of 0.9");
     array.doc().ok_or_else(refused)
 }
 
-/// How the cells of an array are packed; fails if the edit cannot keep that.
+/// How the cells of an array are packed; fails if the edit cannot preserve it.
 pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<LevelCells, WriteError> {
     let refused =
         |found: String, expected: &str| Err(WriteError::unsupported(path, found, expected));
@@ -98,14 +98,14 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<LevelCells, WriteErr
     ))
 }
 
-/// Codecs that an edit cannot keep.
+/// The error for codecs that an edit cannot preserve.
 #[cold]
 pub(crate) fn unwritten(path: &str, codecs: &[Codec]) -> WriteError {
     let found = format!("codecs {}", names(codecs));
     WriteError::unsupported(path, found, "codecs that this build writes")
 }
 
-/// The smallest grid that holds two.
+/// The smallest grid that contains two grids.
 fn union(a: &Grid, b: &Grid) -> Result<Grid, WriteError> {
     let mut grid = Grid {
         origin: Vec::new(),
@@ -125,7 +125,7 @@ fn union(a: &Grid, b: &Grid) -> Result<Grid, WriteError> {
 }
 
 impl GridEdit {
-    /// An array that is stored.
+    /// An edit of a stored array.
     pub(crate) fn of(array: &Arc<GridArray>) -> Result<Self, WriteError> {
         let path = array.path().to_owned();
         let doc = document_of(array)?;
@@ -149,7 +149,7 @@ impl GridEdit {
         })
     }
 
-    /// A new array, with no cell yet.
+    /// An edit of a new array, without cells.
     pub(crate) fn new(path: String, doc: ArrayDoc) -> Result<Self, WriteError> {
         let grid = packing(&path, &doc)?.grid;
         Ok(Self {
@@ -172,7 +172,7 @@ impl GridEdit {
         &mut self.doc.attributes
     }
 
-    /// Sets the payload of a cell; an empty one is no cell.
+    /// Sets the payload of a cell; an empty one removes the cell.
     pub(crate) fn set(&mut self, chunk: &[i64], payload: Vec<u8>) {
         self.cells.insert(ChunkCoord::new(chunk), payload);
     }
@@ -183,15 +183,15 @@ impl GridEdit {
         Ok(some || union(&self.grid, grid)? != self.grid)
     }
 
-    /// Grows the array to hold `grid` and every new cell, and finds the cells that must be written again with their neighbours:
-    /// those of a changed shard, or all cells if the first cell of the grid moves.
+    /// Grows the array to contain `grid` and every new cell, and finds the unchanged cells that must be written again: the cells of changed shards,
+    /// or all cells if the first cell of the grid moves.
     pub(crate) fn prepare(&mut self, grid: Option<&Grid>) -> Result<(), WriteError> {
         let mut new = match grid {
             Some(grid) => union(&self.grid, grid)?,
             None => self.grid.clone(),
         };
         for (chunk, _) in self.cells.iter().filter(|(_, payload)| !payload.is_empty()) {
-            // An array may be smaller than the others of its level.
+            // This array may be smaller than the others of its level.
             let one = Grid {
                 origin: chunk.to_vec(),
                 shape: vec![1; chunk.len()],
@@ -205,7 +205,7 @@ impl GridEdit {
         };
         let mut packed = packing(&self.path, &self.doc)?;
         if !moved {
-            // A shard may reach beyond the grid as it was.
+            // A shard may extend beyond the old grid.
             packed.grid = new.clone();
         }
         let mut changed = BTreeSet::new();
@@ -215,7 +215,7 @@ impl GridEdit {
             }
         }
         for chunk in array.presence().iter() {
-            // A key outside of the grid names no object.
+            // A key outside of the grid belongs to no object.
             if packed.grid.index(chunk).is_none() {
                 continue;
             }
@@ -231,12 +231,12 @@ impl GridEdit {
         Ok(())
     }
 
-    /// Keys of objects that hold cells now and may not afterwards.
+    /// Keys of current objects that may have no cells afterwards.
     pub(crate) fn old(&self) -> &BTreeSet<String> {
         &self.old
     }
 
-    /// The objects of the change, some at a time, and the document of the array at last. Cells that stay are read from `target`.
+    /// The objects of the change, in batches, and the document of the array at the end. Unchanged cells are read from `target`.
     pub(crate) fn objects(mut self, target: Arc<Target>) -> Result<GridObjects, WriteError> {
         let mut cells = packing(&self.path, &self.doc)?;
         let stored = cells.clone();
@@ -273,7 +273,7 @@ impl GridEdit {
         })
     }
 
-    /// The document of the array, when all its objects are encoded.
+    /// The document of the array, after all its objects are encoded.
     fn document(mut self, cells: &LevelCells) -> ObjectPut {
         let attributes = &mut self.doc.attributes;
         let mut lengths = attributes.shard_lengths.take().unwrap_or_default();
@@ -286,23 +286,23 @@ impl GridEdit {
     }
 }
 
-/// Shards that are written at a time: so many are in memory, as they are and as they become.
+/// Shards that are written together: as many are in memory, in old and new form.
 const SHARDS: usize = 4;
 
-/// Objects of single cells that are written at a time.
+/// Objects of single cells that are written together.
 const CELLS: usize = 64;
 
-/// The objects of a [`GridEdit`], some at a time.
+/// The objects of a [`GridEdit`], in batches.
 pub(crate) struct GridObjects {
-    /// None: its document was given.
+    /// `None` after its document was returned.
     edit: Option<GridEdit>,
     /// How cells are packed after the edit.
     cells: LevelCells,
-    /// How they are packed now.
+    /// How cells are packed before the edit.
     stored: LevelCells,
     /// The chunks of each object, new and kept ones.
     objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
-    /// Stored objects that were read last, by key; none: there is no such object.
+    /// Stored objects that were read last, by key; `None` if there is no such object.
     read: VecDeque<(String, Option<EncodedCells>)>,
     target: Arc<Target>,
 }
@@ -313,7 +313,7 @@ impl GridObjects {
             return Ok(None);
         };
         let most = match self.cells.shards {
-            // The cells of a shard were in several before.
+            // The cells of one new shard may come from several old ones.
             Some(_) if self.cells.grid.origin != self.stored.grid.origin => 1,
             Some(_) => SHARDS,
             None => CELLS,
@@ -340,7 +340,7 @@ impl GridObjects {
                 Some(object) => self.stored.encoded_cell(object, chunk)?,
                 None => None,
             };
-            // A lost cell stays an error: the new object would hide that it was there.
+            // A lost cell stays an error; otherwise the new object would hide the loss.
             let lost = || {
                 let place = format!("{key} at chunk {chunk:?}");
                 WriteError::source(place, "the chunk is listed, and its cell is not stored")
@@ -352,7 +352,7 @@ impl GridObjects {
         Ok(Some(objects))
     }
 
-    /// Reads the stored objects of some chunks, and forgets those of others.
+    /// Reads the stored objects of some chunks, and drops all others.
     fn read(&mut self, path: &str, chunks: &[&[i64]]) -> Result<(), WriteError> {
         let mut wanted: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         for chunk in chunks {

@@ -22,7 +22,7 @@ const PATH: &str = "0/groups";
 /// All groups of the level, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct GroupTable {
-    /// As it is stored; `None`: there are no groups yet.
+    /// The stored document; `None` if there are no groups yet.
     doc: Option<ArrayDoc>,
     names: Vec<String>,
     members: Vec<Vec<i64>>,
@@ -30,20 +30,20 @@ pub(crate) struct GroupTable {
     /// New groups and groups with changed members or names; after a deletion also every later group.
     changed: BTreeSet<usize>,
     deleted: u64,
-    /// Deleted objects that the stored lists still name.
+    /// Deleted objects that are still in the stored lists.
     hidden: BTreeSet<i64>,
-    /// Whether the stored lists name an object that came back under its id and is no member any more.
+    /// Whether the stored lists have a revived object that is no longer a member.
     outdated: bool,
 }
 
 impl GroupTable {
-    /// The group that a word means, by its name or number.
+    /// The group with this name or number.
     fn find(&self, word: &str) -> Result<Option<usize>, WriteError> {
         let number = group_of(&self.names, word)?;
         number.map(|number| to_index("groups", number)).transpose()
     }
 
-    /// The group that a word means.
+    /// The group with this name or number; it must exist.
     fn known(&self, word: &str) -> Result<usize, WriteError> {
         self.find(word)?.ok_or_else(|| {
             let what = format!("group {word}");
@@ -64,7 +64,7 @@ impl GroupTable {
         Ok(at)
     }
 
-    /// Adds members that the group does not have yet, in their order.
+    /// Adds members that the group does not have yet, in the order of `ids`.
     fn join(&mut self, group: usize, ids: &[i64]) -> Result<(), WriteError> {
         let members = self.members.get_mut(group);
         let members = members.or_bug(format_args!("no group {group}"))?;
@@ -96,7 +96,7 @@ impl GroupTable {
         self.deleted += wide(gone.len());
     }
 
-    /// Takes objects out of all groups.
+    /// Removes objects from all groups.
     pub(crate) fn forget(&mut self, gone: &BTreeSet<i64>) {
         for (at, members) in self.members.iter_mut().enumerate() {
             let before = members.len();
@@ -108,7 +108,7 @@ impl GroupTable {
         self.outdated |= !self.hidden.is_disjoint(gone);
     }
 
-    /// Groups that changed, are new or were deleted.
+    /// Number of groups that changed, are new or were deleted.
     pub(crate) fn touched(&self) -> u64 {
         wide(self.changed.len()) + self.deleted
     }
@@ -118,12 +118,12 @@ impl GroupTable {
         self.outdated || self.touched() > 0
     }
 
-    /// Whether the level had attributes of groups before.
+    /// Whether the level already had attributes of groups.
     pub(crate) fn has_attributes(&self) -> bool {
         !self.tables.is_empty()
     }
 
-    /// The objects of all groups, and keys that may go. Members are written out, also those that were stored as a range.
+    /// The objects of all groups, and keys that may be removed. Members are written out, even if they were stored as a range.
     pub(crate) fn finish(
         self,
         compression: &Compression,
@@ -166,7 +166,7 @@ impl GroupTable {
                         true => Some(self.names),
                         false => named(self.names),
                     },
-                    // Ranges are written out: what they name may have holes.
+                    // Ranges are written out, because the remaining ids may have gaps.
                     group_ranges: None,
                     ..doc.attributes.clone()
                 };
@@ -200,7 +200,7 @@ fn unwritten() -> WriteError {
     WriteError::unsupported(PATH, "another layout", expected)
 }
 
-/// Names that a word could have been, not too many.
+/// Possible names, shortened if there are many.
 fn expected_names(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
@@ -226,7 +226,7 @@ fn check_name(name: &str) -> Result<(), WriteError> {
 }
 
 impl Edit {
-    /// The names and members of all groups, as they are after the operations so far. Attributes of groups are not among them.
+    /// The names and members of all groups after the operations so far, without attributes of groups.
     ///
     /// # Cost
     /// Reads all groups and their attributes, once.
@@ -240,11 +240,11 @@ impl Edit {
         })
     }
 
-    /// Adds objects to a group, after its members; those that it already has keep their place. A missing group is created,
-    /// without values of the attributes of groups.
+    /// Adds objects to a group, after its members; existing members keep their place. A missing group is created, without values of the attributes of
+    /// groups.
     ///
-    /// `group` is the name of a group, or its number. Where a word is the name of one group and the number of another, `name:WORD` or
-    /// `number:N` says which is meant.
+    /// `group` is the name of a group, or its number. If it is the name of one group and the number of another, `name:WORD` or `number:N` states
+    /// which is meant.
     ///
     /// # Errors
     /// Misuse: a store without objects, an id that does not exist, a number without a group, a word that matches two groups. I/O.
@@ -281,7 +281,7 @@ impl Edit {
         })
     }
 
-    /// Takes objects out of a group; it stays, also without members. `group` is as for [`add_to_group`](Self::add_to_group).
+    /// Removes objects from a group; the group remains, even without members. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
     /// Misuse: a group that does not exist, an object that is not a member. I/O.
@@ -311,7 +311,7 @@ impl Edit {
         })
     }
 
-    /// Gives a group another name. `group` is as for [`add_to_group`](Self::add_to_group).
+    /// Renames a group. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
     /// Misuse: a group that does not exist, a name that another group has. I/O.
@@ -340,7 +340,7 @@ impl Edit {
         })
     }
 
-    /// Deletes a group; its members stay as objects. Later groups get the number before theirs. `group` is as for
+    /// Deletes a group; its members stay as objects. The numbers of later groups decrease by one. `group` is as for
     /// [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
@@ -355,7 +355,7 @@ impl Edit {
         })
     }
 
-    /// Deletes all groups whose names begin with a text, and returns how many; as [`delete_group`](Self::delete_group).
+    /// Deletes all groups whose names begin with `start`, and returns their number; see [`delete_group`](Self::delete_group).
     ///
     /// # Errors
     /// Misuse: a store without objects. I/O.
@@ -374,7 +374,7 @@ impl Edit {
         })
     }
 
-    /// The object with that name: the value of the object attribute `name`.
+    /// The object with this name: the value of the object attribute `name`.
     ///
     /// # Cost
     /// Reads all object attributes, once.
@@ -413,12 +413,12 @@ impl Edit {
         })
     }
 
-    /// Adds groups of other files or stores by name: members of a group with an existing name join it, other groups are new. Attributes
-    /// of groups are taken for new groups, as far as the store has attributes of the names; of a store without groups, all. Returns the
-    /// names of those that are left out.
+    /// Adds groups of other files or stores by name: members of a group with an existing name are added to it, other groups are new. Attributes of
+    /// new groups are used if the store has attributes of these names; all are used if the store has no groups. Returns the names of unused
+    /// attributes.
     ///
     /// # Errors
-    /// Misuse: a store without objects, a member that is no object of the store, groups without names, values of another type. I/O.
+    /// Misuse: a store without objects, a member that is not an object of the store, groups without names, values of another type. I/O.
     pub fn add_groups<'a>(
         &'a mut self,
         groups: &'a Groups,
@@ -457,7 +457,7 @@ impl Edit {
                     .insert(name, AttributeTable::new(spec, TableOf::Groups, 0));
             }
         }
-        // The rows of the new groups, and their final rows.
+        // The rows of the new groups in `groups`, and their final rows.
         let mut new: Vec<(usize, usize)> = Vec::new();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
             let at = match places.get(name) {
@@ -491,7 +491,7 @@ impl Edit {
         self.groups.as_mut().or_bug("groups that were not read")
     }
 
-    /// Reads all groups and their attributes, once. Deleted objects are no members.
+    /// Reads all groups and their attributes, once. Deleted objects are not members.
     pub(super) async fn load_groups(&mut self) -> Result<(), WriteError> {
         let index = self.index.as_ref().ok_or_else(ops::no_objects)?;
         if self.groups.is_some() {
@@ -521,7 +521,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Takes ids out of all groups: of objects that are new under the id of a deleted one.
+    /// Removes ids from all groups, for objects that are new under the id of a deleted one.
     pub(super) async fn leave_groups(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
         if ids.is_empty() || (self.groups.is_none() && self.state.level.groups().is_none()) {
             return Ok(());

@@ -23,7 +23,7 @@ use zvf_format::int::wide;
 /// The path of the index.
 const PATH: &str = "0/object_index";
 
-/// Most fragments that a manifest may name: more than that is damage.
+/// Most fragments that a manifest may name; more are damage.
 const MOST: u64 = 1 << 32;
 
 /// Ids and manifests.
@@ -33,15 +33,15 @@ pub(crate) struct EditedIndex {
     /// By row.
     pub(crate) ids: Vec<i64>,
     rows: HashMap<i64, usize>,
-    /// Rows that are stored.
+    /// Number of stored rows.
     pub(crate) before: usize,
     /// Manifests that were read or made, by row.
     manifests: BTreeMap<usize, Vec<FragmentAt>>,
     /// Rows with a changed manifest.
     pub(crate) changed: BTreeSet<usize>,
-    /// How many fragments the manifest of a row had when it was read: 0 is an object without vertices.
+    /// Whether the manifest of a row had fragments when it was read; an object without vertices has none.
     present: BTreeMap<usize, bool>,
-    /// Chunks that manifests named before they changed.
+    /// Chunks in manifests before these changed.
     pub(crate) left: BTreeSet<u32>,
     /// Ids of deleted objects.
     pub(crate) deleted: BTreeSet<i64>,
@@ -69,7 +69,7 @@ impl EditedIndex {
                 "one id a row",
             ));
         }
-        // Whose row another writer dropped is not deleted any more.
+        // If another writer dropped its row, an object is no longer listed as deleted.
         let deleted = stored.deleted().iter().copied();
         let deleted = deleted.filter(|id| rows.contains_key(id)).collect();
         Ok(Self {
@@ -85,7 +85,7 @@ impl EditedIndex {
         })
     }
 
-    /// As it is stored.
+    /// The stored index.
     pub(crate) fn stored(&self) -> &ObjectIndex {
         &self.stored
     }
@@ -106,7 +106,7 @@ impl EditedIndex {
         row
     }
 
-    /// Takes deleted objects back among the others; returns their rows.
+    /// Revives deleted objects; returns their rows.
     pub(crate) async fn revive(
         &mut self,
         state: &mut EditState,
@@ -114,7 +114,7 @@ impl EditedIndex {
     ) -> Result<BTreeSet<usize>, WriteError> {
         let again: Vec<i64> = ids.filter(|id| self.deleted.remove(id)).collect();
         let rows: BTreeSet<usize> = again.iter().filter_map(|id| self.row(*id)).collect();
-        // The list is part of the document, which is written with the manifests.
+        // The list of deleted objects is part of the document, which is written with the manifests.
         self.peek(state, &rows).await?;
         self.changed.extend(&rows);
         Ok(rows)
@@ -164,7 +164,7 @@ impl EditedIndex {
         }
     }
 
-    /// Reads manifests, and the chunks that they name.
+    /// Reads manifests, and the chunks in them.
     pub(crate) async fn load(
         &mut self,
         state: &mut EditState,
@@ -178,13 +178,13 @@ impl EditedIndex {
         Ok(())
     }
 
-    /// The chunks that manifests which were read name.
+    /// The chunks in manifests that were read.
     pub(crate) fn slots(&self, rows: &BTreeSet<usize>) -> BTreeSet<u32> {
         let blocks = rows.iter().flat_map(|&row| self.blocks(row));
         blocks.map(|block| block.0).collect()
     }
 
-    /// Reads manifests, of objects that share no fragment.
+    /// Reads manifests of objects that must not share fragments.
     pub(crate) async fn peek_apart(
         &mut self,
         state: &mut EditState,
@@ -194,8 +194,7 @@ impl EditedIndex {
         self.check_apart(rows)
     }
 
-    /// Refuses fragments that are named twice among these objects: what happens to one of them would happen to the
-    /// other.
+    /// Refuses fragments that are shared by these objects, because a change of one object would also change the other.
     fn check_apart(&self, rows: &BTreeSet<usize>) -> Result<(), WriteError> {
         let mut seen = BTreeSet::new();
         for &row in rows {
@@ -290,7 +289,7 @@ impl EditedIndex {
         table_of_ids(&self.ids, doc)
     }
 
-    /// The objects of the manifests that changed, and of the document that counts them.
+    /// The objects of the changed manifests, and of the document that counts them.
     pub(crate) async fn manifest_objects(
         &self,
         state: &EditState,
@@ -325,7 +324,7 @@ impl EditedIndex {
             objects.push((format!("{PATH}/manifests/c/{number}"), encoded.bytes));
         }
         let rows = wide(self.ids.len());
-        // New chunks are written; what an old document does not record of the others stays unknown.
+        // The new chunks are written; it stays unknown whether the others are, if the old document does not record it.
         let chunks = rows.div_ceil(wide(bucket));
         doc.attributes.stored_chunks = doc.attributes.stored_chunks.map(|_| chunks);
         doc.shape = vec![rows];
@@ -333,12 +332,12 @@ impl EditedIndex {
         Ok(objects)
     }
 
-    /// The manifest of an object: a fragment a block.
+    /// The manifest of an object, with one fragment per block.
     fn blob(&self, state: &EditState, row: usize) -> Result<Vec<u8>, WriteError> {
         let id = self.id(row)?;
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
         let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;
-        // Else the fragments of an object that was not read would be gone.
+        // Otherwise the fragments of an object that was not read would be lost.
         let blocks = self.manifests.get(&row);
         for (slot, fragment) in blocks.or_bug(format_args!("object {id} was not read"))? {
             manifest
@@ -349,7 +348,7 @@ impl EditedIndex {
     }
 }
 
-/// How the manifests of an array are stored; fails if an edit cannot keep that.
+/// How the manifests of an array are stored; fails if an edit cannot preserve it.
 pub(crate) fn manifest_layout(doc: &ArrayDoc) -> Result<ManifestLayout, WriteError> {
     let layout = ManifestLayout::of(doc)?;
     layout.ok_or_else(|| unwritten(&format!("{PATH}/manifests"), &doc.codecs))

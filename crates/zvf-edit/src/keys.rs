@@ -1,5 +1,4 @@
-//! The attribute that splits chunks, in addition to positions: its value is a part of the chunk key, so another value means another
-//! chunk.
+//! The attribute that splits chunks, in addition to positions. Its value is a part of the chunk key, so that another value means another chunk.
 
 use serde_json::Value;
 use zvf_meta::space::Grid;
@@ -28,7 +27,7 @@ impl EditState {
         Ok(Some(lead.or_bug("a chunk without a key")?))
     }
 
-    /// The values, by rank; `None` where chunks are cut by position alone.
+    /// The values, by rank; `None` if chunks are split only by position.
     pub(super) fn listed(&self) -> Option<&[Value]> {
         Some(self.keys.as_ref()?.values())
     }
@@ -60,7 +59,7 @@ impl EditState {
         }
     }
 
-    /// The ranks of values; new values follow the others.
+    /// The ranks of values; new values come after the others.
     fn ranks(&mut self, values: &Values) -> Result<Vec<i64>, WriteError> {
         let name = self.key().or_bug("keys of no attribute")?.to_owned();
         let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
@@ -82,7 +81,7 @@ impl EditState {
 }
 
 impl Edit {
-    /// Whether chunks are cut by the attribute of this name.
+    /// Whether the attribute of this name splits chunks.
     pub(super) fn is_key(&self, name: &str) -> bool {
         self.state.key() == Some(name)
     }
@@ -102,7 +101,7 @@ impl Edit {
         self.overwrite(at + 1, spots, &bytes, width)
     }
 
-    /// Sets values of the attribute: its vertices go to the chunks of these.
+    /// Sets values of the attribute: its vertices move to the chunks of these values.
     pub(super) async fn set_key(
         &mut self,
         spots: Vec<Spot>,

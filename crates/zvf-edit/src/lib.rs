@@ -1,8 +1,8 @@
 //! Changes an existing store: appends, deletes, moves, sets attributes, replaces documents.
 //!
-//! An [`Edit`] changes level 0 as a whole or not at all: new objects are staged in a folder until the root names it, and readers
-//! use that folder until they are copied to their final keys. [`vacuum`] removes what edits leave behind. `docs/editing.md` describes
-//! what stays, what is refused and what other readers see.
+//! An [`Edit`] changes level 0 as a whole or not at all: new objects are staged in a folder, and the root then names it. Readers use that folder
+//! until the objects are copied to their final keys. [`vacuum`] removes the remains of edits. `docs/editing.md` describes what stays, what is refused
+//! and what other readers see.
 //!
 //! ```
 //! use zvf_store::blocking::Runtime;
@@ -91,25 +91,25 @@ pub use replace::{DocumentChange, backup_address, replace_documents, restore_doc
 pub use tabular::axis_columns;
 pub use vacuum::{VacuumSummary, find_leftovers, vacuum};
 
-/// Which vertices are meant.
+/// Selects vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum At<'a> {
-    /// All of them, in the order of a query without selections: chunks by coordinate, rows as they are stored. Vertices that the edit has added
-    /// are among them, those that it has deleted are not.
+    /// All vertices, in the order of a query without selections: chunks by coordinate, rows as they are stored. Includes vertices that the edit has
+    /// added, but not those that it has deleted.
     All,
-    /// By their number in that order, counted from 0, as the store had them when the edit began: whatever the edit has added, deleted or moved.
+    /// By their number in that order, counted from 0, at the beginning of the edit, regardless of vertices that the edit has added, deleted or moved.
     Rows(&'a [u64]),
-    /// By object and place in the object, as a read by id gives them. Vertices of polylines and streamlines keep their order; in other objects,
-    /// those that the edit has added, deleted or moved shift the others.
+    /// By object and place in the object, as returned by a read by id. Vertices of polylines and streamlines keep their order; in other objects,
+    /// vertices that the edit has added, deleted or moved shift the others.
     Objects(&'a [(i64, u64)]),
 }
 
-/// What an edit did.
+/// The result of an edit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EditSummary {
-    /// Vertices of the level after the edit, less those before it.
+    /// Vertices of the level after the edit minus those before it.
     pub vertices: i64,
     /// Objects that were added or deleted, or that have changed fragments.
     pub objects: u64,
@@ -117,7 +117,7 @@ pub struct EditSummary {
     pub chunks: u64,
     /// Groups that were added, deleted or renamed, or that have changed members.
     pub groups: u64,
-    /// Links that are stored after the edit, less those before it.
+    /// Stored links after the edit minus those before it.
     pub links: i64,
     /// Zarr objects that were replaced or added.
     pub put: u64,
@@ -125,28 +125,28 @@ pub struct EditSummary {
     pub removed: u64,
 }
 
-/// What [`Edit::resume`] found.
+/// The result of [`Edit::resume`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resumed {
     /// No edit was interrupted.
     Nothing,
-    /// An edit that counted already is carried out now.
+    /// An edit was already committed, and is now applied.
     Finished,
-    /// An edit that did not count yet is taken back: the store is as it was before it.
+    /// An edit was not committed, and is rolled back: the store is as before.
     TakenBack,
 }
 
 /// The categories of a vertex attribute.
 #[derive(Debug, Clone, Default)]
 struct Words {
-    /// `None`: the attribute holds numbers.
+    /// `None`: the attribute has numbers.
     texts: Option<Vec<String>>,
     missing: Option<i64>,
     changed: bool,
 }
 
-/// An attribute that is new.
+/// A new attribute.
 #[derive(Debug, Clone)]
 struct Added {
     scope: Scope,
@@ -155,17 +155,15 @@ struct Added {
 
 /// A change of level 0 of a store of 0.9, made at once by [`commit`](Self::commit).
 ///
-/// Operations read the data that they need and change it in memory, in the order of the calls. The store does not
-/// change before `commit`; after it, every reader of this workspace sees all of the edit or nothing, whatever is
-/// interrupted. Ids of objects and numbers of fragments never change. Another writer that changes the store meanwhile is
-/// noticed, and nothing of theirs is replaced.
+/// Operations read the data that they need and change it in memory, in the order of the calls. The store does not change before `commit`; after it,
+/// every reader of this workspace sees all of the edit or nothing, even after an interruption. Ids of objects and numbers of fragments never change.
+/// If another writer changes the store in the meantime, this is detected, and its changes are not replaced.
 ///
 /// # Cost
-/// The chunks that are touched, the links that touch them, and the manifests of the objects that are touched are read and
-/// written; the table of ids is read. Of other chunks of these objects only the fragment indexes are read. What moves
-/// beyond the lower corner of the grid has every cell of the level written.
-/// All of that is held in memory; an operation that touches chunks of more vertices than twice the
-/// [memory budget](zvf_encode::WriteOptions::memory_budget) and 16 MiB can hold is refused before it reads them.
+/// Reads and writes the changed chunks, their links, and the manifests of the changed objects; reads the table of ids. Of other chunks of these
+/// objects, only the fragment indexes are read. If a vertex moves beyond the lower corner of the grid, every cell of the level is written. All this
+/// data is held in memory: an operation on chunks with more vertices than twice the [memory budget](zvf_encode::WriteOptions::memory_budget) and 16
+/// MiB can hold is refused before it reads them.
 ///
 /// # Examples
 /// See the crate's page.
@@ -174,21 +172,21 @@ pub struct Edit {
     journal: Transaction,
     target: Arc<Target>,
     root: RootDoc,
-    /// What the commit adds to the history of the store.
+    /// The entry for the history of the store.
     history: Option<Value>,
     state: EditState,
     index: Option<EditedIndex>,
     tables: AttributeTables,
-    /// As they are after the operations so far, once one of them needed them.
+    /// The groups after the operations so far, if one of these needed them.
     groups: Option<GroupTable>,
     words: Vec<Words>,
     added: Vec<Added>,
-    /// Whether the owner column is made again.
+    /// Whether the owner column is written again.
     new_owners: bool,
     /// Fills of vertices and links.
     fills: fill::Fills,
     object_fills: fill::Fills,
-    /// Fills that are recorded by the commit.
+    /// Fills that the commit records.
     recorded: Vec<fill::RecordedFill>,
     broken: Option<String>,
 }
@@ -196,15 +194,14 @@ pub struct Edit {
 impl Edit {
     /// Begins an edit.
     ///
-    /// [`WriteOptions::stale_files`] says what is done with an edit that was interrupted: refused, or finished (or taken
-    /// back) first, as by [`resume`](Self::resume).
+    /// [`WriteOptions::stale_files`] states how an interrupted edit is treated: it is refused, or finished (or rolled back) first, as by
+    /// [`resume`](Self::resume).
     ///
     /// # Cost
     /// Opening the store, the table of ids, the cells of one chunk, and a put.
     ///
     /// # Errors
-    /// Misuse: no store; another change that is running; a store that an edit could not keep as it is, by the node that is
-    /// to blame. I/O.
+    /// Misuse: no store; another change that is running; a store that an edit could not preserve, with the node that is the reason. I/O.
     pub fn open<'a>(
         address: &'a str,
         options: WriteOptions,
@@ -291,7 +288,7 @@ impl Edit {
         ))
     }
 
-    /// Finishes an interrupted edit, or takes it back if it was not committed.
+    /// Finishes an interrupted edit, or rolls it back if it was not committed.
     ///
     /// # Errors
     /// Misuse: no store, or an interrupted change of another kind. I/O.
@@ -321,7 +318,7 @@ impl Edit {
         &self.state.spec
     }
 
-    /// The attributes that vertices have, as values are given for them: categories as texts, not as codes.
+    /// The attributes of vertices, in the form in which values are given: categories as texts, not as codes.
     #[must_use]
     pub fn vertex_attributes(&self) -> Vec<AttributeSpec> {
         let words = self.words.iter().map(|words| words.texts.is_some());
@@ -351,19 +348,19 @@ impl Edit {
         })
     }
 
-    /// Adds vertices. The batch is as for `zvf_write::StoreWriter::push`; its objects are new ones
-    /// or, for points, polylines and streamlines, existing ones, which are extended at their end.
+    /// Adds vertices. The batch has the form for `zvf_write::StoreWriter::push`; its objects are new or, for points, polylines and streamlines,
+    /// existing ones, which are extended at their end.
     ///
-    /// Links may only connect vertices of the batch. If an attribute splits chunks, the batch has its values; new values
-    /// follow those that the level lists.
+    /// Links may only connect vertices of the batch. If an attribute splits chunks, the batch has its values; new values come after those that the
+    /// level lists.
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the store; an object that cannot go on. Nothing was taken then. I/O.
+    /// Misuse: a batch that does not fit the store; an object that cannot be extended. Nothing was added then. I/O.
     pub fn append<'a>(&'a mut self, batch: &'a Batch) -> BoxFuture<'a, Result<(), WriteError>> {
         self.append_all(std::slice::from_ref(batch))
     }
 
-    /// As [`append`](Self::append), of several batches, which are one: links between batches may join vertices of all of them.
+    /// As [`append`](Self::append), for several batches that form one: links between batches may connect vertices of all of them.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -396,9 +393,8 @@ impl Edit {
         })
     }
 
-    /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that no other object's row
-    /// changes: without vertices, without values, and listed in `zvf_deleted`, until [`vacuum`] drops
-    /// them.
+    /// Deletes objects with all of their vertices, and the links of these. Their rows stay, so that the rows of other objects do not change: without
+    /// vertices, without values, and listed in `zvf_deleted`, until [`vacuum`] drops them.
     ///
     /// # Errors
     /// Misuse: an id that does not exist. I/O.
@@ -411,15 +407,15 @@ impl Edit {
         })
     }
 
-    /// Deletes points that belong to no object, by chunk and row there, as a query gives them in its columns `chunk` and `row`: those that
-    /// the store had when the edit began, whatever the edit has deleted or moved.
+    /// Deletes points that belong to no object, by chunk and row in it, as returned by a query in its columns `chunk` and `row`. They refer to the
+    /// store at the beginning of the edit, regardless of points that the edit has deleted or moved.
     ///
     /// # Cost
-    /// The chunks that hold them are read and written.
+    /// Reads and writes the chunks of these points.
     ///
     /// # Errors
-    /// Misuse: a store with objects, whose vertices are deleted with their object ([`delete`](Self::delete)); a row that does not
-    /// exist, or that this edit has deleted. I/O.
+    /// Misuse: a store with objects, where vertices are deleted with their object ([`delete`](Self::delete)); a row that does not exist, or that this
+    /// edit has deleted. I/O.
     pub fn delete_points<'a>(
         &'a mut self,
         rows: &'a [(Vec<i64>, u64)],
@@ -438,7 +434,7 @@ impl Edit {
     /// A position for each vertex of `at`, in its order. World units, of the stored number type (or floats for floats).
     ///
     /// # Errors
-    /// Misuse: positions that do not fit, a vertex twice, a place outside of every chunk. I/O.
+    /// Misuse: positions that do not fit, the same vertex twice, a position outside of every chunk. I/O.
     pub fn move_vertices<'a>(
         &'a mut self,
         at: At<'a>,
@@ -456,8 +452,8 @@ impl Edit {
         })
     }
 
-    /// Replaces values of a vertex attribute. Vertices stay untouched, unless chunks are cut by the attribute: then each
-    /// goes to the chunk of its value, with all that belongs to it, as [`move_vertices`](Self::move_vertices) has it.
+    /// Replaces values of a vertex attribute. Vertices are unchanged, unless the attribute splits chunks: then each vertex moves to the chunk of its
+    /// value with all its data, as by [`move_vertices`](Self::move_vertices).
     ///
     /// # Errors
     /// Misuse: an attribute that does not exist, values that do not fit. I/O.
@@ -503,17 +499,16 @@ impl Edit {
     /// Replaces values of a link attribute. The links themselves do not change.
     ///
     /// # Shape
-    /// `at` gives the ends of links, as many vertices a link as the store's links have, one link after another, in the
-    /// order in which a query returns them (in any order for undirected links); [`At::Rows`] takes the rows of the link
-    /// table of a query without selections. Repeated ends refer to the next link between them.
-    /// [`At::All`]: all links, in the order in which they are listed. One row of values per link.
+    /// `at` has the ends of links, as many vertices per link as the store's links have, one link after another, in the order in which a query returns
+    /// them (in any order for undirected links); [`At::Rows`] means rows of the link table of a query without selections. Repeated ends refer to the
+    /// next link between them. [`At::All`]: all links, in the order in which they are listed. One row of values per link.
     ///
     /// # Cost
     /// Reads the links that touch the chunks of the first ends, and writes them again.
     ///
     /// # Errors
-    /// Misuse: an attribute that does not exist, ends that no stored link connects (links of this edit have their values
-    /// from their batch), values that do not fit. I/O.
+    /// Misuse: an attribute that does not exist, ends without a stored link between them (links of this edit have their values from their batch),
+    /// values that do not fit. I/O.
     pub fn set_link_attribute<'a>(
         &'a mut self,
         name: &'a str,
@@ -533,8 +528,8 @@ impl Edit {
     /// Reads and writes all links.
     ///
     /// # Errors
-    /// Misuse: a name that is taken, no links or links that are implied, values that do not fit. I/O. The commit fails if the
-    /// same edit deletes all links: an attribute without any is not stored.
+    /// Misuse: a name that is taken, no links or implied links, values that do not fit. I/O. The commit fails if the same edit deletes all links: an
+    /// attribute of no links is not stored.
     pub fn add_link_attribute<'a>(
         &'a mut self,
         spec: AttributeSpec,
@@ -547,10 +542,10 @@ impl Edit {
         })
     }
 
-    /// Adds an object attribute. Objects have no value of it before [`put_objects`](Self::put_objects) gives one.
+    /// Adds an object attribute. Objects have no value of it until [`put_objects`](Self::put_objects) sets one.
     ///
     /// # Errors
-    /// Misuse: a store without objects, a name that is taken or none. I/O.
+    /// Misuse: a store without objects, a name that is taken or invalid. I/O.
     pub fn add_object_attribute(
         &mut self,
         spec: AttributeSpec,
@@ -562,11 +557,11 @@ impl Edit {
         })
     }
 
-    /// Makes or remakes the owner column of the level: the object of each fragment (0.9 §11.7). With it, queries of a box read no
-    /// manifests to find the owners of rows. New stores have it; later edits keep it.
+    /// Writes the owner column of the level, again if it exists: the object of each fragment (0.9 §11.7). With it, queries of a box find the owners
+    /// of rows without reading manifests. New stores have it; later edits preserve it.
     ///
     /// # Cost
-    /// All manifests; 16 bytes a fragment.
+    /// All manifests; 16 bytes per fragment.
     ///
     /// # Errors
     /// Misuse: a store without objects; an attribute of fragments with the name of the column, and another type.
@@ -576,7 +571,7 @@ impl Edit {
         self.note(done)
     }
 
-    /// Checks that a change of rows can keep the structure of the store.
+    /// Checks that a change of rows can preserve the structure of the store.
     async fn check_structure(&mut self) -> Result<(), WriteError> {
         let attributes = self.state.level.fragment_attributes();
         if let Some(one) = attributes.iter().find(|one| !is_owner_column(one)) {
@@ -597,7 +592,7 @@ impl Edit {
         }
     }
 
-    /// An operation that failed may have been done in part: nothing is committed after it.
+    /// Records a failure: the operation may have been done in part, so nothing can be committed after it.
     fn note(&mut self, done: Result<(), WriteError>) -> Result<(), WriteError> {
         if let Err(error) = &done {
             self.broken = Some(error.to_string());
@@ -605,7 +600,7 @@ impl Edit {
         done
     }
 
-    /// Gives the edit up: the store is as it was.
+    /// Abandons the edit: the store is unchanged.
     ///
     /// # Errors
     /// The worker was shut down.
@@ -620,17 +615,16 @@ impl Edit {
         })
     }
 
-    /// Makes the edit.
+    /// Commits the edit.
     ///
     /// # Errors
-    /// Misuse: an operation failed before; [`WriteError::Changed`]. I/O. The store is as it was, unless
-    /// [`WriteError::is_committed`].
+    /// Misuse: an earlier operation failed; [`WriteError::Changed`]. I/O. The store is unchanged, unless [`WriteError::is_committed`].
     pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
         Box::pin(commit::commit(self))
     }
 }
 
-/// Marks chunks of level 0 as changed since the coarse levels were made; or its objects, if no chunk represents them.
+/// Marks chunks of level 0 as changed since the coarse levels were built; or its objects, if no chunk represents them.
 fn mark_stale<'c>(root: &mut RootDoc, chunks: impl Iterator<Item = &'c [i64]>, objects: bool) {
     let mut keys: BTreeSet<String> = BTreeSet::new();
     if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {

@@ -12,22 +12,22 @@ use zvf_encode::batches::row_size;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError};
 
-/// A link that is stored, and where.
+/// A stored link, and its place.
 pub(super) type FoundLink = (LinkAt, NewLink);
 
-/// Ends of links, as a table has them.
+/// Ends of links from a table.
 #[derive(Debug)]
 pub(super) struct LinkEndColumns {
-    /// By link: the object in which places are counted; `None`: ends are present numbers of vertices.
+    /// For each link the object in which places are counted; `None`: ends are current numbers of vertices.
     pub(super) ids: Option<Vec<Option<i64>>>,
-    /// One link after another; `None` is no number.
+    /// One link after another; `None` is not a number.
     pub(super) ends: Vec<Option<u64>>,
 }
 
 /// The ends of a link, in the order of the application; `None`: one of them is not in the store.
 type ResolvedEnds = Option<Vec<Vertex>>;
 
-/// Links between the same vertices: by the order in which they have them, those that were not taken yet.
+/// Links between the same vertices: for each order of their ends, the links that are not taken yet.
 type ParallelLinks<'l> = Vec<(&'l [Vertex], VecDeque<usize>)>;
 
 impl Edit {
@@ -112,7 +112,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Notes that a link is stored again.
+    /// Records that a link is stored again.
     fn relink(&mut self, link: &NewLink) {
         let slots = link.ends.iter().map(|end| parts(*end).0);
         self.state
@@ -120,7 +120,7 @@ impl Edit {
             .extend(slots.take(1).filter(|&slot| slot != FRESH));
     }
 
-    /// The links that an address means.
+    /// The links that an address selects.
     async fn links_at(&mut self, at: &At<'_>) -> Result<Vec<FoundLink>, WriteError> {
         if let At::All = at {
             return self.all_links().await;
@@ -160,7 +160,7 @@ impl Edit {
         Ok(links)
     }
 
-    /// The vertices of ends; reads the chunks they are in.
+    /// The vertices of ends; reads their chunks.
     pub(super) async fn end_names(
         &mut self,
         given: &LinkEndColumns,
@@ -197,12 +197,12 @@ impl Edit {
         Ok(names)
     }
 
-    /// The stored links that touch the chunks of first ends, in the order of lists.
+    /// The stored links near the chunks of first ends, in the order of lists.
     pub(super) async fn links_near(
         &mut self,
         ends: &[ResolvedEnds],
     ) -> Result<Vec<FoundLink>, WriteError> {
-        // Stored links name a vertex by the chunk in which it was stored.
+        // Stored links identify a vertex by the chunk in which it was stored.
         let slots: BTreeSet<u32> = ends
             .iter()
             .flatten()
@@ -213,8 +213,8 @@ impl Edit {
         self.stored_links(&slots).await
     }
 
-    /// The place of each link among those that are `known`: the next one with its ends in this order. Ends of links without a direction may be in
-    /// any order if all links between these vertices have one and the same.
+    /// The place of each link among the `known` ones: the next one with its ends in this order. Ends of undirected links may be in any order, if all
+    /// links between these vertices have their ends in one order.
     pub(super) fn places_of_links(
         &self,
         known: &[FoundLink],
@@ -224,7 +224,7 @@ impl Edit {
         self.places_among(&known, ends)
     }
 
-    /// The vertices that a link joins: sorted, unless links have a direction.
+    /// The vertices that a link joins: sorted, unless links are directed.
     pub(super) fn joined(&self, ends: &[Vertex]) -> Vec<Vertex> {
         let mut key = ends.to_vec();
         if !self.state.spec.links.directed {
@@ -253,7 +253,7 @@ impl Edit {
         ends.iter().map(place).collect()
     }
 
-    /// All links of the store, in the order of lists, without those that go with this edit.
+    /// All links of the store, in the order of lists, without those that this edit removes.
     pub(super) async fn all_links(&mut self) -> Result<Vec<FoundLink>, WriteError> {
         let level = self.state.level.clone();
         let mut slots = BTreeSet::new();

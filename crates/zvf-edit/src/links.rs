@@ -1,4 +1,4 @@
-//! Links under an edit: those that touch a changed chunk are read, and placed again with the new ones.
+//! Links under an edit: links that touch a changed chunk are read, and placed again together with the new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Chunks for Set<'_> {
     }
 }
 
-/// One cell of links as it is stored.
+/// One stored cell of links.
 #[derive(Debug)]
 pub(super) struct StoredLinkCell {
     pub(super) array: usize,
@@ -45,7 +45,7 @@ pub(super) struct StoredLinkCell {
     pub(super) records: Vec<NewLink>,
 }
 
-/// Reads the cells of all links that touch chunks, with the values that were set; copies keep theirs.
+/// Reads the cells of all links that touch chunks, with the values that were set; copies keep their values.
 pub(super) async fn near(
     state: &mut EditState,
     slots: &BTreeSet<u32>,
@@ -118,7 +118,7 @@ pub(super) async fn near(
     Ok(all)
 }
 
-/// The next cell of an answer. A cell that is not stored is an empty one.
+/// The next cell of a result. A cell that is not stored is empty.
 pub(super) fn next_cell(
     found: &mut impl Iterator<Item = Option<Bytes>>,
 ) -> Result<Bytes, WriteError> {
@@ -126,7 +126,7 @@ pub(super) fn next_cell(
     Ok(cell.unwrap_or_default())
 }
 
-/// Gives records of a cell the values that were set.
+/// Replaces the values of records in a cell by those that were set.
 fn revalue(
     state: &EditState,
     array: usize,
@@ -224,18 +224,18 @@ pub(super) async fn records_near(
 #[derive(Debug, Default)]
 pub(super) struct LinkEdits {
     pub(super) arrays: Vec<GridEdit>,
-    /// Documents of groups that are new or change, by path.
+    /// Documents of new or changed groups, by path.
     pub(super) groups: Vec<(String, String)>,
-    /// How many links there are more, and fewer.
+    /// The number of added and of removed links.
     pub(super) added: u64,
     pub(super) removed: u64,
-    /// The level claims that groups of links follow fragments, and after the edit they do not.
+    /// The level claims that groups of links follow fragments, but after the edit they do not.
     pub(super) ungrouped: bool,
 }
 
-/// Places the links that touch chunks: those with moved rows, and those with new values.
+/// Places the links that touch chunks: links of moved rows, and links with new values.
 ///
-/// `family_docs` are the documents of `link_attributes/<name>/0` that are stored.
+/// `family_docs` are the stored documents of `link_attributes/<name>/0`.
 pub(super) async fn place(
     state: &mut EditState,
     touched: &BTreeSet<u32>,
@@ -273,7 +273,7 @@ pub(super) async fn place(
             .iter()
             .map(|end| state.place(&places, *end))
             .collect();
-        // A link goes with any of its ends.
+        // A link is removed with any of its ends.
         if let Some(ends) = ends {
             placer.push_rows(&chunks, &ends, &link.attributes)?;
             kept += 1;
@@ -295,7 +295,7 @@ pub(super) async fn place(
     let nodes = made.nodes(template)?;
     let mut edits: BTreeMap<String, GridEdit> = BTreeMap::new();
     let stored = level.links(0);
-    // Existing cells become empty unless something is placed there again.
+    // Existing cells become empty unless links are placed there again.
     let link_fragments = level.store().grid_array(0, "link_fragments").await?;
     for cell in &cells {
         let of_family = stored.or_bug("cells of no family")?;
@@ -408,7 +408,7 @@ async fn fragments_of(
     Ok(rows.seal())
 }
 
-/// The edit of an array that is stored.
+/// The edit of a stored array.
 pub(super) fn entry<'e>(
     edits: &'e mut BTreeMap<String, GridEdit>,
     array: &Arc<GridArray>,

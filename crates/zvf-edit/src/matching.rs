@@ -1,5 +1,4 @@
-//! Which row of a table belongs to which vertex, object or link: keys of equal width, compared in the form in which the store has
-//! them.
+//! Matches rows of a table with vertices, objects or links: compares keys of equal width, in stored form.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -19,22 +18,22 @@ use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::index;
 
-/// Keys that a message lists.
+/// Most keys that a message lists.
 const LISTED: usize = 5;
 
-/// What an attribute belongs to.
+/// The owner of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Vertices.
     Vertex,
     /// Objects.
     Object,
-    /// Links that are stored.
+    /// Stored links.
     Link,
 }
 
 impl Scope {
-    /// The name, as the root declares attributes by it.
+    /// The name by which the root declares attributes.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +43,7 @@ impl Scope {
         }
     }
 
-    /// The name of several.
+    /// The plural.
     #[must_use]
     pub const fn plural(self) -> &'static str {
         match self {
@@ -55,38 +54,38 @@ impl Scope {
     }
 }
 
-/// How the rows of a table find the vertices, objects or links that they are for. The first way that the table allows is taken:
+/// How the rows of a table are matched with vertices, objects or links. The first possible way is used:
 ///
 /// 1. [`key`](Self::key), if it is given;
-/// 2. columns that locate a row: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, of vertices; `object_id` of
-///    objects; the ends `vertices`, or `object_id` and a list `vertex`, of links;
+/// 2. columns that locate a row: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, for vertices; `object_id` for objects; the ends
+///    `vertices`, or `object_id` and a list `vertex`, for links;
 /// 3. the positions of vertices (`position`, or a column per axis), and their `object_id` if the table has it, compared in the number type of
 ///    the store;
-/// 4. [`by_order`](Self::by_order) or, of vertices, [`by_object_order`](Self::by_object_order).
+/// 4. [`by_order`](Self::by_order) or, for vertices, [`by_object_order`](Self::by_object_order).
 ///
-/// `chunk` and `row`, `vertex` alone, numbers of ends and the order of rows refer to the store before the edit, also after the edit has added,
-/// deleted or moved vertices. After that, `vertex` with `object_id` (but for polylines and streamlines) and the order of objects are refused.
+/// `chunk` and `row`, `vertex` alone, numbers of ends and the order of rows refer to the store before the edit, even after the edit has added,
+/// deleted or moved vertices. After that, `vertex` with `object_id` (except for polylines and streamlines) and the order of objects are refused.
 ///
-/// A table without any of these is refused. Columns of a later way that contradict the one that is taken are refused, too, unless it is a key.
+/// A table without any of these is refused. Columns of a later way that contradict the used one are refused, too, unless a key is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matching {
-    /// Attributes that have another value, or other values together, in every vertex, object or link: columns of the table of the same
-    /// names are compared with them. `object_id` may be one.
+    /// Attributes whose values, or combinations of values, differ in every vertex, object or link. They are compared with columns of the table of the
+    /// same names. `object_id` may be one.
     pub key: Vec<String>,
-    /// Row i is for vertex, object or link i, in the order in which queries return them; the table has exactly as many rows.
+    /// Row i is for vertex, object or link i, in the order in which queries return them. The table has exactly as many rows.
     pub by_order: bool,
-    /// Of vertices: row i is for vertex i of all objects one after another, in the order of the object index, and along each. Files beside a
-    /// tractogram have this order. The table has exactly as many rows.
+    /// Only vertices: row i is for vertex i of all objects one after another, in the order of the object index, and along each. Files that accompany
+    /// a tractogram have this order. The table has exactly as many rows.
     pub by_object_order: bool,
-    /// Rows that are not in the store are left out, instead of refused.
+    /// Rows that are not in the store are left out instead of refused.
     pub ignore_missing: bool,
-    /// Objects that are not in the store are made, without vertices, instead of refused.
+    /// Objects that are not in the store are created, without vertices, instead of refused.
     pub new_objects: bool,
 }
 
 impl Matching {
-    /// By columns of the table alone.
+    /// By columns of the table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -110,7 +109,7 @@ impl Matching {
         }
     }
 
-    /// By the order of the vertices object after object.
+    /// By the order of the vertices along one object after another.
     #[must_use]
     pub fn by_object_order() -> Self {
         Self {
@@ -126,7 +125,7 @@ impl Matching {
         self
     }
 
-    /// Sets whether objects that are not in the store are made.
+    /// Sets whether objects that are not in the store are created.
     #[must_use]
     pub fn with_new_objects(mut self, new_objects: bool) -> Self {
         self.new_objects = new_objects;
@@ -156,7 +155,7 @@ impl TableElement<'_> {
     }
 }
 
-/// Hands over every value of a column, with its number: all values of a row together.
+/// Passes on every value of a column, with its number; the values of a row are consecutive.
 ///
 /// # Errors
 /// Misuse: a column of another type. As `take`.
@@ -227,22 +226,22 @@ pub(crate) fn each(
     Ok(())
 }
 
-/// A row of a table as a key.
+/// The state of the key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyState {
     /// It can be in the store.
     Given,
     /// A part of its key is missing.
     Missing,
-    /// No store has it: a number beyond the type, a text that is no category.
+    /// No store can have it: a number beyond the type, a text that is not a category.
     Unknown,
 }
 
-/// How a store has the values of a part of a key.
+/// How the store encodes the values of a part of a key.
 #[derive(Debug)]
 pub(crate) enum Coding {
     Number(NumberType),
-    /// Texts by codes of a number type.
+    /// Texts as codes of a number type.
     Words(HashMap<String, i64>, NumberType),
 }
 
@@ -253,7 +252,7 @@ impl Coding {
         }
     }
 
-    /// Writes a value in its stored form; `None`: it is of a type that cannot be compared.
+    /// Writes a value in its stored form; `None` if its type cannot be compared.
     pub(crate) fn put(&self, element: TableElement<'_>, out: &mut [u8]) -> Option<KeyState> {
         let number = self.number();
         let state = |done: bool| match done {
@@ -316,7 +315,7 @@ fn float_of(whole: i128) -> f64 {
     whole as f64
 }
 
-/// A float that is a whole number, as that. From 2^53 on several whole numbers have the same float.
+/// The whole number that a float is equal to. From 2^53 on, several whole numbers have the same float.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a whole number below the limit"
@@ -326,7 +325,7 @@ fn whole_of(value: f64) -> Option<i128> {
     (value.fract() == 0.0 && value.abs() < LIMIT).then_some(value as i128)
 }
 
-/// Writes a whole number to as many bytes as the type has; `false`: the type does not hold it.
+/// Writes a whole number in the bytes of the type; `false` if the type cannot represent it.
 pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool {
     macro_rules! put {
         ($type:ty) => {
@@ -365,7 +364,7 @@ fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
     normalize(number, out)
 }
 
-/// Brings stored numbers to the form in which equal ones have equal bytes; `false`: one is no number.
+/// Converts stored numbers to a form in which equal numbers have equal bytes; `false` if one is NaN.
 pub(crate) fn normalize(number: NumberType, bytes: &mut [u8]) -> bool {
     macro_rules! float {
         ($type:ty, $bits:ty, $infinite:expr) => {{
@@ -387,17 +386,17 @@ pub(crate) fn normalize(number: NumberType, bytes: &mut [u8]) -> bool {
     }
 }
 
-/// A part of a key: columns of the table, and how the store has their values.
+/// A part of a key: columns of the table, and the encoding of their values in the store.
 #[derive(Debug)]
 pub(crate) struct KeyColumn {
     pub(crate) name: String,
-    /// One column a number of the key, or lists.
+    /// One column per number of the key, or lists.
     pub(crate) columns: Vec<ArrayRef>,
     pub(crate) coding: Coding,
 }
 
 impl KeyColumn {
-    /// Numbers of a row.
+    /// Numbers per row.
     fn numbers(&self) -> Result<usize, WriteError> {
         let mut all = 0;
         for column in &self.columns {
@@ -406,7 +405,7 @@ impl KeyColumn {
         Ok(all)
     }
 
-    /// Bytes of a row.
+    /// Bytes per row.
     pub(crate) fn width(&self) -> Result<usize, WriteError> {
         Ok(self.numbers()? * self.coding.number().size())
     }
@@ -436,7 +435,7 @@ impl KeyColumn {
 pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
     let mut shown = Vec::new();
     for column in columns.iter().filter(|column| row < column.len()) {
-        // A column that cannot be shown was refused before.
+        // Columns that cannot be shown were refused before.
         let _done = each(name, &column.slice(row, 1), |_, element| {
             shown.push(element.show());
             Ok(())
@@ -445,7 +444,7 @@ pub(crate) fn show(name: &str, columns: &[ArrayRef], row: usize) -> String {
     format!("{name} {}", shown.join(","))
 }
 
-/// The keys of a table, in the form in which the store has them.
+/// The keys of a table, in stored form.
 #[derive(Debug)]
 pub(crate) struct TableKeys {
     parts: Vec<KeyColumn>,
@@ -454,7 +453,7 @@ pub(crate) struct TableKeys {
     states: Vec<KeyState>,
     /// Rows by their key.
     found: HashTable<u32>,
-    /// Random, so that no table can be constructed whose keys collide.
+    /// Random, so that a table with colliding keys cannot be constructed.
     hasher: RandomState,
 }
 
@@ -483,13 +482,13 @@ pub(crate) fn lay(
 }
 
 impl TableKeys {
-    /// Brings the keys of a table to the form of the store.
+    /// Converts the keys of a table to stored form.
     ///
     /// # Cost
-    /// The bytes of a key and one for each row; 5 to 10 more when they are [indexed](Self::index).
+    /// The bytes of a key and one byte for each row; 5 to 10 more when they are [indexed](Self::index).
     ///
     /// # Errors
-    /// Misuse: values that are not comparable with those of the store.
+    /// Misuse: values that cannot be compared with the values of the store.
     pub(crate) fn new(parts: Vec<KeyColumn>, rows: usize) -> Result<Self, WriteError> {
         let mut width = 0;
         for part in &parts {
@@ -553,14 +552,14 @@ impl TableKeys {
         Some((*self.states.get(row)?, key))
     }
 
-    /// Rows of a state.
+    /// Rows with this state.
     pub(crate) fn rows(&self, state: KeyState) -> impl Iterator<Item = usize> {
         let all = self.states.iter().enumerate();
         all.filter(move |(_, one)| **one == state)
             .map(|(row, _)| row)
     }
 
-    /// Makes rows with a key findable; returns pairs of rows with the same key that are not the `same` otherwise.
+    /// Indexes the rows by key; returns pairs of rows with the same key that otherwise are not the `same`.
     pub(crate) fn index(
         &mut self,
         same: impl Fn(usize, usize) -> bool,
@@ -615,7 +614,7 @@ impl TableKeys {
     }
 }
 
-/// The first few of a list.
+/// A list, shortened.
 pub(crate) fn listed(all: impl ExactSizeIterator<Item = String>) -> String {
     let more = all.len().saturating_sub(LISTED);
     let mut shown: Vec<String> = all.take(LISTED).collect();
@@ -625,7 +624,7 @@ pub(crate) fn listed(all: impl ExactSizeIterator<Item = String>) -> String {
     shown.join("; ")
 }
 
-/// The values that rows of a table have, to be handed out in another order.
+/// The values of the rows of a table, to be returned in another order.
 #[derive(Debug)]
 pub(crate) enum TableValues<'v> {
     Numbers {
@@ -638,7 +637,7 @@ pub(crate) enum TableValues<'v> {
 }
 
 impl<'v> TableValues<'v> {
-    /// Values of so many a row.
+    /// Values with `channels` per row.
     pub(crate) fn new(values: &'v Values, channels: usize) -> Result<Self, WriteError> {
         if let Values::Text(texts) = values {
             return Ok(Self::Texts(texts.iter().collect()));
@@ -670,7 +669,7 @@ impl<'v> TableValues<'v> {
         }
     }
 
-    /// The values of some rows; `None` stands for the first row of `other`.
+    /// The values of some rows; `None` means the first row of `other`.
     ///
     /// # Errors
     /// Bug: a row does not exist.
@@ -741,7 +740,7 @@ mod tests {
         assert_eq!(found.find(&0.2_f32.to_le_bytes()), None);
         let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
         assert_eq!(missing, [2, 3]);
-        // A whole number that a column with gaps has as a float is that number.
+        // In a column with gaps, a float with a whole value is that whole number.
         let floats = Float64Array::from(vec![5.0, 5.5, 300.0, 5.0]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::U8));
         assert_eq!(found.index(|_, _| false).unwrap(), [(0, 3)]);

@@ -1,4 +1,4 @@
-//! Rows that go to other chunks: where vertices move, or get another value of what chunks are cut by.
+//! Moves rows to other chunks: because vertices move, or get another value of the attribute that splits chunks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -57,7 +57,7 @@ impl Edit {
         self.relocate(&spots, &chunks, Some(&bytes)).await
     }
 
-    /// Brings rows to chunks, and gives them positions there, if they get others.
+    /// Moves rows to chunks, and sets their positions, if there are new ones.
     pub(super) async fn relocate(
         &mut self,
         spots: &[Spot],
@@ -114,7 +114,7 @@ impl Edit {
         name.copied().ok_or_else(missing)
     }
 
-    /// The objects of rows, with their fragments there.
+    /// The objects of rows, with their fragments in these chunks.
     async fn owners(
         &mut self,
         spots: &[Spot],
@@ -124,7 +124,7 @@ impl Edit {
         let Some(index) = &mut self.index else {
             return Ok(owners);
         };
-        // Only the manifests state the owner of a fragment; those that were read are searched first.
+        // Only the manifests state the owner of a fragment; those that are already read are searched first.
         let mut left = wanted;
         let known: Vec<usize> = index.known().collect();
         index.owners(&known, &mut left, &mut owners);
@@ -152,9 +152,9 @@ impl Edit {
         }
     }
 
-    /// Moves vertices of chains to other chunks: the chains are cut there, and joined again with a neighbour in the same chunk.
+    /// Moves vertices of chains to other chunks: the chains are cut there, and joined with a neighbour in the new chunk.
     ///
-    /// Links of the vertices that leave are dropped with them; new ones connect the parts.
+    /// Links of moved vertices are dropped; new ones connect the parts.
     async fn move_in_chains(
         &mut self,
         leaving: &[Spot],
@@ -188,8 +188,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Moves vertices of trees with implied edges to other chunks: the runs of rows are cut there, and
-    /// edges that the order no longer implies become links.
+    /// Moves vertices of trees with implied edges to other chunks: the runs of rows are cut there, and edges that the order no longer implies become
+    /// links.
     async fn move_in_trees(
         &mut self,
         leaving: &[Spot],
@@ -202,7 +202,7 @@ impl Edit {
             near.extend(names.map(|name| parts(*name).0));
         }
         near.remove(&FRESH);
-        // What is stored counts more than the order of rows.
+        // Stored links take precedence over the order of rows.
         let stored: HashSet<Vertex> = records_near(&mut self.state, &near)
             .await?
             .into_iter()
@@ -250,7 +250,7 @@ impl Edit {
         }
     }
 
-    /// Rows that change their chunk go into a fragment of their object there.
+    /// Moves rows into fragments of their objects in the new chunks.
     async fn move_rows(
         &mut self,
         leaving: &[Spot],
@@ -287,7 +287,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Points go into the bin of their chunk.
+    /// Moves points into the bins of their new chunks.
     fn move_points(
         &mut self,
         spots: &[Spot],
@@ -332,7 +332,7 @@ impl Edit {
         bins_per_chunk(&spec.chunk_shape, bins).or_bug("bins that do not divide the chunk")
     }
 
-    /// The fragment that a point belongs to in a chunk.
+    /// The fragment for a point in a chunk.
     fn bin(&self, row: &[u8], slot: u32) -> Result<FragmentAt, WriteError> {
         let bins = self.bins()?;
         let count = self
@@ -340,7 +340,7 @@ impl Edit {
             .chunk(slot)
             .map_or(0, |chunk| chunk.fragments.len());
         if count != 0 && wide(count) != bins.iter().product::<u64>() {
-            // Fragments that are no bins.
+            // These fragments are not bins.
             return Ok((slot, narrow("fragments of one chunk", count - 1)?));
         }
         let bytes = self
@@ -358,7 +358,7 @@ impl Edit {
     }
 }
 
-/// The parts of a fragment of chunk `own` by where their rows go: chunk, and rows.
+/// Divides a fragment of chunk `own` into runs by their target chunk.
 fn runs(
     rows: &VertexRows,
     own: u32,
@@ -375,7 +375,7 @@ fn runs(
     Ok(runs)
 }
 
-/// The same rows under new names: no link is theirs any more.
+/// The same rows under new names, so that their links are dropped.
 fn renamed(state: &mut EditState, rows: &VertexRows) -> Result<VertexRows, WriteError> {
     let mut new = VertexRows::with_capacity(rows.len(), rows.width());
     for (old, bytes) in rows.iter() {
@@ -386,11 +386,11 @@ fn renamed(state: &mut EditState, rows: &VertexRows) -> Result<VertexRows, Write
     Ok(new)
 }
 
-/// A chain that is put together again.
+/// A chain that is joined again.
 #[derive(Debug)]
 struct RejoinedChain {
     blocks: Vec<FragmentAt>,
-    /// Whether the last vertex so far is one that left its chunk.
+    /// Whether the last vertex so far has left its chunk.
     left: bool,
 }
 
@@ -416,7 +416,7 @@ impl RejoinedChain {
         Ok(None)
     }
 
-    /// A fragment that keeps its rows, unless they join those before it.
+    /// Adds a fragment that keeps its rows, unless they are joined to the rows before.
     async fn push_block(
         &mut self,
         state: &mut EditState,
@@ -444,7 +444,7 @@ impl RejoinedChain {
         Ok(())
     }
 
-    /// Rows of a fragment that is cut: they go to chunk `to`, and into the fragment `home` if there is one.
+    /// Adds rows of a divided fragment: they go to chunk `to`, and into the fragment `home` if there is one.
     async fn push_rows(
         &mut self,
         state: &mut EditState,

@@ -1,4 +1,4 @@
-//! Columns of a table as attributes of objects: computed values, such as measures.
+//! Sets attributes of objects from the columns of a table, such as computed measures.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use super::{Edit, tabular};
 const ID: &str = "object_id";
 
 impl Edit {
-    /// Sets attributes of objects to the columns of a table, whatever the objects had before. An attribute that the store lacks is added, with the type of
-    /// the column.
+    /// Sets attributes of objects to the columns of a table, regardless of their earlier values. Missing attributes are added, with the type of the
+    /// column.
     ///
     /// # Shape
-    /// One row for each object, by `object_id` (int64); every other column is the attribute of its name, with one number or text a row. A null takes the
-    /// value of the object away: it is missing. Objects without a row keep their values; of a new attribute they have none. A table without rows adds the
-    /// attributes, and checks those that exist.
+    /// One row per object, by `object_id` (int64); every other column is the attribute of its name, with one number or text per row. A null removes
+    /// the value of the object. Objects without a row keep their values; of a new attribute they have none. A table without rows adds the attributes,
+    /// and checks existing ones.
     ///
     /// # Cost
     /// Reads all object attributes, once.
@@ -64,7 +64,7 @@ impl Edit {
         let fields = schema.fields().iter().zip(table.columns());
         let columns: Vec<(&Arc<Field>, &ArrayRef)> =
             fields.filter(|(field, _)| field.name() != ID).collect();
-        // Everything is checked before anything is changed.
+        // Everything is checked before any change.
         let mut new = Vec::new();
         for (field, column) in &columns {
             let spec = self.spec_of(field.name(), column)?;
@@ -93,7 +93,7 @@ impl Edit {
     /// The specification of the attribute of a column.
     ///
     /// # Errors
-    /// Misuse: a type that attributes of objects do not have, or another one than the existing attribute has.
+    /// Misuse: a type that attributes of objects cannot have, or that differs from the existing attribute.
     fn spec_of(&self, name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
         let what = || format!("object attribute {name}");
         let spec = match column_type(column.data_type()) {

@@ -1,4 +1,5 @@
-//! Vertices by where the store had them when the edit began: tables of queries state that, and the edit may have deleted or moved rows since.
+//! Places of vertices in the store at the beginning of the edit: tables of queries have these places, and the edit may have deleted or moved rows
+//! since.
 
 use super::Edit;
 use super::state::EditState;
@@ -7,17 +8,17 @@ use zvf_encode::WriteError;
 use zvf_encode::error::{narrow, to_index};
 use zvf_format::int::{index, wide};
 
-/// A row of a chunk when the edit began: slot and row.
+/// A row of a chunk at the beginning of the edit: slot and row.
 pub(super) type OpenedRow = (u32, u32);
 
 impl EditState {
-    /// Whether rows were added, deleted or moved to other places.
+    /// Whether rows were added, deleted or moved.
     pub(super) fn has_moved_rows(&self) -> bool {
         let mut chunks = self.chunks.iter().filter_map(|(_, chunk)| chunk.as_ref());
         chunks.any(|chunk| chunk.moved)
     }
 
-    /// Rows that a chunk had, of one that was [measured](Self::measure).
+    /// Rows of a [measured](Self::measure) chunk at the beginning of the edit.
     pub(super) fn opened_len(&self, slot: u32) -> u64 {
         match self.chunk(slot) {
             Some(chunk) => wide(chunk.before),
@@ -27,12 +28,12 @@ impl EditState {
 }
 
 impl Edit {
-    /// As [`first_rows`](Self::first_rows), of the store when the edit began.
+    /// As [`first_rows`](Self::first_rows), for the store at the beginning of the edit.
     pub(super) async fn opened_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
         self.rows_before(EditState::opened_len).await
     }
 
-    /// The present numbers of vertices by their numbers when the edit began; `None` if one was not there, or was deleted.
+    /// The current numbers of vertices from their numbers at the beginning of the edit; `None` if a vertex did not exist, or was deleted.
     pub(super) async fn numbered(
         &mut self,
         numbers: impl IntoIterator<Item = Option<u64>> + Send,
@@ -63,7 +64,7 @@ impl Edit {
         self.present(&rows).await
     }
 
-    /// The present numbers of vertices; `None` if one was deleted.
+    /// The current numbers of vertices; `None` if one was deleted.
     pub(super) async fn present(
         &mut self,
         rows: &[Option<OpenedRow>],
@@ -88,7 +89,7 @@ impl Edit {
         Ok(rows.iter().map(number).collect())
     }
 
-    /// Refuses places in objects once they may be other ones than before the edit: rows that leave a chunk keep their order in chains alone.
+    /// Refuses places in objects if they may have changed in the edit: only in chains, rows that leave a chunk keep their order.
     pub(super) fn check_places_in_objects(&self) -> Result<(), WriteError> {
         match self.state.spec.kind.is_chain() {
             true => Ok(()),
@@ -96,7 +97,7 @@ impl Edit {
         }
     }
 
-    /// Refuses `what` once rows have other places than before the edit.
+    /// Refuses `what` if rows have moved in the edit.
     pub(super) fn check_unmoved(&self, what: &str) -> Result<(), WriteError> {
         if !self.state.has_moved_rows() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Deleting, finding vertices, and setting values.
+//! Deletes vertices, finds them, and sets values.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -10,7 +10,7 @@ use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 use zvf_format::int::{index, wide};
 
-/// Ids of objects for a store that has none.
+/// The error for ids of objects in a store without objects.
 #[cold]
 pub(super) fn no_objects() -> WriteError {
     WriteError::input("objects", "ids", "none: this store has no objects")
@@ -19,10 +19,10 @@ pub(super) fn no_objects() -> WriteError {
 /// A row among the fragments of a chunk: chunk, fragment, place in it.
 pub(super) type Spot = (u32, u32, usize);
 
-/// Fragments one after another, to find rows by their position among all.
+/// Consecutive fragments, to find rows by their position among all rows.
 #[derive(Debug, Default)]
 struct FragmentSequence {
-    /// Number of the first row, of fragments with rows.
+    /// Number of the first row, for fragments with rows.
     blocks: Vec<(u64, FragmentAt)>,
     len: u64,
 }
@@ -98,7 +98,7 @@ impl Edit {
         }
         self.state.load(given.iter().map(|(slot, _)| *slot)).await?;
         let places = self.state.places()?;
-        // By the chunk where each point is now.
+        // Grouped by the current chunk of each point.
         let mut gone: BTreeMap<u32, BTreeSet<Vertex>> = BTreeMap::new();
         for (slot, rows) in given {
             let before = self.state.opened_len(slot);
@@ -158,7 +158,7 @@ impl Edit {
         }
     }
 
-    /// Finds rows by their present numbers, reading only the chunks that contain them.
+    /// Finds rows by their current numbers, reading only the chunks that contain them.
     pub(super) async fn spots(&mut self, rows: &[u64]) -> Result<Vec<Spot>, WriteError> {
         let slots = self.state.all_slots()?;
         self.state.measure(slots.iter().copied()).await?;
@@ -213,7 +213,7 @@ impl Edit {
         Ok(places.iter().map(spot).collect())
     }
 
-    /// Every vertex of the objects, object after object as the index lists them, and along each as queries return it.
+    /// Every vertex of the objects, in the order of the index, and along each object as queries return it.
     pub(super) async fn spots_along_objects(&mut self) -> Result<Vec<Spot>, WriteError> {
         let ids = self.object_ids().collect();
         let mut all = Vec::new();
@@ -239,7 +239,7 @@ impl Edit {
         Ok(objects.map(|(id, object)| (id, object.len)).collect())
     }
 
-    /// The fragments of objects, without reading chunks; nothing for those that do not exist.
+    /// The fragments of objects, without reading chunks; none for objects that do not exist.
     async fn sequences(
         &mut self,
         ids: Vec<i64>,
@@ -261,7 +261,7 @@ impl Edit {
         Ok(objects)
     }
 
-    /// Every row, in the order of answers.
+    /// Every row, in the order of query results.
     async fn all(&mut self) -> Result<Vec<Spot>, WriteError> {
         let mut all = Vec::new();
         for slot in self.state.load_all().await? {
@@ -344,7 +344,7 @@ pub(super) fn unfit(of: &str, spec: &AttributeSpec, found: String, rows: usize) 
 }
 
 impl EditState {
-    /// Slots of chunks that change, by what changes.
+    /// Slots of chunks with moved rows, and of other chunks with changed values.
     pub(super) fn touched(&self) -> (BTreeSet<u32>, BTreeSet<u32>) {
         let (mut moved, mut changed) = (BTreeSet::new(), BTreeSet::new());
         for (slot, (_, chunk)) in (0_u32..).zip(&self.chunks) {

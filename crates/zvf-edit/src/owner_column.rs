@@ -1,4 +1,4 @@
-//! The owner column of level 0: edits keep it as the manifests are, or make it again.
+//! The owner column of level 0: edits update it with the manifests, or write it again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -23,7 +23,7 @@ use zvf_encode::level::owners::{self, enter, is_distinct, payload};
 /// Owners by chunk number; trailing fragments without an owner are left out.
 type ByChunk = BTreeMap<u32, Vec<i64>>;
 
-/// Whether the level has an owner column, true or not; not one of plain ids, which another writer stores by the same name.
+/// Whether the level has an owner column, current or not. A column of plain ids under the same name does not count.
 pub(super) fn is_there(state: &EditState) -> bool {
     column_of(state).is_some()
 }
@@ -34,7 +34,7 @@ fn column_of(state: &EditState) -> Option<&VertexAttribute> {
 }
 
 impl Edit {
-    /// Checks that the level can have an owner column, and makes it again when the edit is committed.
+    /// Checks that the level can have an owner column, and writes it again with the commit.
     pub(super) fn renew_owners(&mut self) -> Result<(), WriteError> {
         self.index.as_ref().ok_or_else(no_objects)?;
         let attributes = self.state.level.fragment_attributes();
@@ -71,7 +71,7 @@ pub(super) async fn place(
         Some(changed) => (changed, false),
         None => (made(state, index).await?, true),
     };
-    // Objects with such an id may have got their first vertices.
+    // Objects with such an id may now have their first vertices.
     let distinct = index.ids.iter().all(|id| is_distinct(*id));
     let mut column = match column_of(state) {
         Some(column) => GridEdit::of(&column.array)?,
@@ -83,7 +83,7 @@ pub(super) async fn place(
         }
     };
     if whole && let Some(stored) = column_of(state) {
-        // Cells of chunks that have no owner any more go.
+        // Cells of chunks that no longer have owners are removed.
         for chunk in stored.array.presence().iter() {
             column.set(chunk, Vec::new());
         }
@@ -99,7 +99,7 @@ pub(super) async fn place(
     Ok(())
 }
 
-/// The owners of chunks with changes, from a column that agrees with the manifests. `None` if the column does not.
+/// The owners in changed chunks, from a column that agrees with the manifests; `None` if it does not agree.
 async fn kept(state: &mut EditState, index: &EditedIndex) -> Result<Option<ByChunk>, WriteError> {
     let changed: HashSet<i64> = index.ids_of_changed().collect();
     let mut named: HashMap<u32, Vec<(u32, i64)>> = HashMap::new();
@@ -158,7 +158,7 @@ async fn kept(state: &mut EditState, index: &EditedIndex) -> Result<Option<ByChu
     Ok(Some(after))
 }
 
-/// The owners of all chunks, by the manifests.
+/// The owners in all chunks, from the manifests.
 async fn made(state: &mut EditState, index: &mut EditedIndex) -> Result<ByChunk, WriteError> {
     let all: BTreeSet<usize> = (0..index.ids.len()).collect();
     index.peek(state, &all).await?;

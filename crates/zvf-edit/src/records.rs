@@ -1,4 +1,4 @@
-//! Edits by tables as queries return them.
+//! Edits by tables in the form that queries return.
 
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
@@ -8,11 +8,11 @@ use super::{Edit, Fitted, Matched};
 use zvf_encode::arrow::{attributes, column, values};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 
-/// Columns of vertices that are no attributes.
+/// Columns of vertices that are not attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
-/// The column of objects that is no attribute.
+/// The column of objects that is not an attribute.
 const OF_OBJECTS: [&str; 1] = ["object_id"];
-/// Columns of links that are no attributes.
+/// Columns of links that are not attributes.
 const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
 
 /// Converts values to the types of the attributes of the same names; others stay unchanged.
@@ -29,7 +29,7 @@ fn fit<'s>(
 }
 
 impl Edit {
-    /// Adds vertices of a table as queries return it, and their links of another one, brought to the types of the store; see
+    /// Adds the vertices of a table in the form that queries return, and their links from another one, converted to the types of the store; see
     /// [`zvf_encode::arrow`] for the columns. Returns the appended counts, and the attributes that did not fit.
     ///
     /// # Units
@@ -87,11 +87,11 @@ impl Edit {
         })
     }
 
-    /// Sets attributes of objects from a table as queries return it, converted to the types of the store. Missing objects are created if
-    /// [`Matching::new_objects`] says so.
+    /// Sets attributes of objects from a table in the form that queries return, converted to the types of the store. Missing objects are created if
+    /// [`Matching::new_objects`] is set.
     ///
     /// # Shape
-    /// One row an object, by `object_id` (int64) or as [`Matching`] says; every other column is an attribute.
+    /// One row per object, matched by `object_id` (int64) or as [`Matching`] states; every other column is an attribute.
     ///
     /// # Cost
     /// Reads all object attributes, once.
@@ -116,11 +116,11 @@ impl Edit {
         })
     }
 
-    /// Replaces the values of vertex attributes by those of a table as queries return it, converted to the types of the store.
+    /// Replaces values of vertex attributes from a table in the form that queries return, converted to the types of the store.
     ///
     /// # Shape
-    /// A row a vertex, found as [`Matching`] says: by a key, by the columns `chunk` and `row`, by `object_id` (int64) and `vertex` (uint64: the
-    /// place in the object, from 0), by `vertex` alone (the number of the row in a query without selections), by `position`, or by order. Every
+    /// One row per vertex, matched as [`Matching`] states: by a key, by the columns `chunk` and `row`, by `object_id` (int64) and `vertex` (uint64:
+    /// the place in the object, from 0), by `vertex` alone (the number of the row in a query without selections), by `position`, or by order. Every
     /// other column is an attribute; see [`zvf_encode::arrow`].
     ///
     /// # Cost
@@ -140,18 +140,18 @@ impl Edit {
             let mut given = attributes(&vertices, &OF_VERTICES)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.vertex_attributes().iter())?;
-            // Vertices change their chunk, and so their address, with the attribute that cuts chunks.
+            // The attribute that splits chunks is set last, because vertices then change their chunk, and so their address.
             given.sort_by_key(|(name, _)| self.is_key(name));
             self.set_vertices(&vertices, how, &given).await
         })
     }
 
-    /// Replaces the values of link attributes by those of a table as queries return it, converted to the types of the store.
+    /// Replaces values of link attributes from a table in the form that queries return, converted to the types of the store.
     ///
     /// # Shape
-    /// A row a link, found as [`Matching`] says: by a key, by the column `vertices` (a list of the ends, uint64, as numbers of vertices in a query
-    /// without selections), by `object_id` and a list `vertex` of places in the object, as [`set_link_attribute`](Self::set_link_attribute) has
-    /// it, or by order. Every other column is an attribute.
+    /// One row per link, matched as [`Matching`] states: by a key, by the column `vertices` (a list of the ends, uint64, as numbers of vertices in a
+    /// query without selections), by `object_id` and a list `vertex` of places in the object (see [`set_link_attribute`](Self::set_link_attribute)),
+    /// or by order. Every other column is an attribute.
     ///
     /// # Cost
     /// As [`set_link_attribute`](Self::set_link_attribute) for each attribute.
@@ -174,17 +174,17 @@ impl Edit {
         })
     }
 
-    /// Moves vertices to the positions of a table as queries return it, converted to the type and the units of the store as by
+    /// Moves vertices to the positions of a table in the form that queries return, converted to the type and the units of the store as in
     /// [`append_records`](Self::append_records). Attributes are ignored, except those of the key.
     ///
     /// # Shape
-    /// `position`, and the columns that say which vertices are meant, as for [`set_vertex_records`](Self::set_vertex_records).
+    /// `position`, and columns that select the vertices, as for [`set_vertex_records`](Self::set_vertex_records).
     ///
     /// # Cost
     /// As [`move_vertices`](Self::move_vertices).
     ///
     /// # Errors
-    /// Misuse: a table without `position`, or with other numbers than the store holds; as [`move_vertices`](Self::move_vertices).
+    /// Misuse: a table without `position`, or with numbers that the store cannot represent; as [`move_vertices`](Self::move_vertices).
     pub fn move_records<'a>(
         &'a mut self,
         vertices: &'a RecordBatch,

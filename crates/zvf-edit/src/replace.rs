@@ -1,15 +1,15 @@
-//! Replaces documents of an existing store, all at once, and keeps the old ones beside the store.
+//! Replaces documents of an existing store, all at once, and keeps copies of the old ones next to the store.
 //!
 //! ```text
 //! <kept>/backup.json        the list of documents, put first and only if absent
 //! <kept>/before/<key>       each old document
 //! <kept>/after/<key>        each new document
 //! ── the kept documents are durable ──
-//! the store                 as an edit changes it: `zvf_encode::transaction::Transaction`
+//! the store                 changed as by an edit: `zvf_encode::transaction::Transaction`
 //! ```
 //!
-//! An unreadable root names no edit, so it is replaced alone: first if it becomes readable, last if
-//! it was not. Only documents, objects called `zarr.json`, are ever changed.
+//! An unreadable root names no edit, so it is replaced alone: first if it becomes readable, last if it was readable before. Only documents, objects
+//! named `zarr.json`, are ever changed.
 
 use std::sync::Arc;
 
@@ -25,21 +25,21 @@ use zvf_encode::{StaleFiles, WriteError, WriteOptions};
 /// The key of the list of documents.
 const LIST: &str = "backup.json";
 
-/// A document of a store, as it is and as it shall be.
+/// A document of a store, before and after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentChange {
-    /// Its key: `zarr.json` or one that ends so.
+    /// Its key: `zarr.json`, or a key that ends with it.
     pub key: String,
     /// The current bytes.
     pub was: Vec<u8>,
-    /// The bytes that come.
+    /// The new bytes.
     pub now: Vec<u8>,
 }
 
-/// The address of documents that are kept beside a store, of a name that no other has.
+/// The address for kept documents next to a store, with a unique name.
 ///
 /// # Errors
-/// Misuse: a store at the very root of a bucket or of a disk has nothing beside it.
+/// Misuse: there is nothing next to a store at the root of a bucket or disk.
 pub fn backup_address(store: &str) -> Result<String, WriteError> {
     let (scheme, path) = store
         .split_once("://")
@@ -49,7 +49,7 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
         None => (path, ""),
     };
     let path = path.trim_end_matches(['/', '\\']);
-    // Behind a scheme there is a bucket or host first, which may be empty.
+    // The first part after a scheme is a bucket or host, which may be empty.
     let named = match scheme {
         "" => !path.is_empty() && !matches!(path, "." | ".."),
         _ => path.split_once('/').is_some_and(|(_, key)| !key.is_empty()),
@@ -66,11 +66,11 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 
 /// Copies documents to `backup`, then replaces them. Returns how many were replaced. If the options have a history entry, the root is replaced, too.
 ///
-/// Either all documents count, or none; where only the root could not be read before, it may be the first alone. An
-/// interruption is finished or taken back by [`Edit::resume`](crate::Edit::resume).
+/// Either all documents are replaced, or none; if only the root was unreadable before, the root alone may be replaced.
+/// [`Edit::resume`](crate::Edit::resume) finishes an interrupted change or rolls it back.
 ///
 /// # Cost
-/// Every document once more in memory, three times as requests.
+/// Every document once more in memory, and three requests for each.
 ///
 /// # Errors
 /// [`WriteError::Changed`]: a document differs from `was`; nothing was replaced. Misuse: a key that is not a document, an
@@ -99,11 +99,11 @@ pub fn replace_documents<'a>(
     })
 }
 
-/// Puts the documents back that were kept at `backup`. Returns how many were changed.
+/// Restores the documents that were kept at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// [`WriteError::Changed`]: a document is neither as it was nor as it became, unless `force` says that this does not
-/// matter; nothing was replaced. Misuse: no backup there. Else as [`replace_documents`].
+/// [`WriteError::Changed`]: a document is neither in its old nor in its new state, unless `force` allows this; nothing was replaced. Misuse: no
+/// backup there. Else as [`replace_documents`].
 pub fn restore_documents<'a>(
     address: &'a str,
     backup: &'a str,
@@ -199,7 +199,7 @@ fn check_unchanged(
     Ok(())
 }
 
-/// Adds an entry to the history in the root document, which becomes one of the changes. A root that cannot be read gets none.
+/// Adds an entry to the history in the root document, which becomes one of the changes. An unreadable root gets no entry.
 fn record(
     target: &Target,
     changes: &mut Vec<DocumentChange>,
@@ -221,7 +221,7 @@ fn record(
     Ok(())
 }
 
-/// Keeps documents as they are and as they shall be.
+/// Stores the old and the new documents.
 fn keep(
     kept: &Target,
     changes: &[DocumentChange],
@@ -231,7 +231,7 @@ fn keep(
     let list = json!({
         "what": "documents of a Zarr Vectors store that were replaced; `zvf repair STORE --undo` puts them back",
         "store": places.address,
-        // Two repairs that keep the same documents must not take each other's list for their own.
+        // Two repairs with the same documents must not confuse their lists.
         "repair": format!("{:x}", unique()),
         "documents": keys,
     });
@@ -252,7 +252,7 @@ fn keep(
     kept.barrier()
 }
 
-/// The keys of the documents that are kept.
+/// The keys of the kept documents.
 fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
     let Some(list) = kept.read(LIST)? else {
         return Err(WriteError::input(backup, "nothing", "kept documents"));
@@ -265,7 +265,7 @@ fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
     });
     let expected = "a list of documents";
     let keys = keys.ok_or_else(|| WriteError::data(LIST, "another document", expected))?;
-    // The list comes from a file: no key leaves the store or names anything but a document.
+    // The list comes from a file: keys outside of the store, and keys of other objects, are refused.
     let inside = |key: &String| {
         let parts = || key.split('/');
         parts().next_back() == Some("zarr.json")
@@ -287,7 +287,7 @@ fn kept_document(kept: &Target, part: &str, key: &str) -> Result<Vec<u8>, WriteE
         .ok_or_else(|| WriteError::data(path, "nothing", "a kept document"))
 }
 
-/// Replaces documents in the order that their root allows.
+/// Replaces documents in the order that their root requires.
 fn replace(
     target: &Arc<Target>,
     address: &str,
@@ -317,7 +317,7 @@ fn replace(
     }
 }
 
-/// Replaces the root and nothing else.
+/// Replaces only the root.
 fn alone(target: &Arc<Target>, address: &str, root: &DocumentChange) -> Result<(), WriteError> {
     let details = json!({"edit": format!("{:x}", unique())});
     let take = (Take::Expired, LEASE);

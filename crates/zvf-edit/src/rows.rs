@@ -1,4 +1,4 @@
-//! Rows of one fragment, side by side in two buffers.
+//! Rows of one fragment, in two buffers.
 
 use super::vertex::Vertex;
 use std::ops::Range;
@@ -6,17 +6,17 @@ use std::ops::Range;
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 
-/// Vertices with their bytes: of each the position, then every attribute. All rows are equally long.
+/// Vertices with their bytes: the position of each, then every attribute. All rows have the same length.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VertexRows {
     names: Vec<Vertex>,
     bytes: Vec<u8>,
-    /// Bytes of one row; 0 as long as there is none.
+    /// Bytes of one row; 0 if there are no rows yet.
     width: usize,
 }
 
 impl VertexRows {
-    /// Room for rows that are known to come, of a known width.
+    /// An empty list with room for `rows` rows of this width.
     pub(crate) fn with_capacity(rows: usize, width: usize) -> Self {
         Self {
             names: Vec::with_capacity(rows),
@@ -56,10 +56,10 @@ impl VertexRows {
         self.names.iter().copied().zip(rows)
     }
 
-    /// Appends a row that is given in pieces.
+    /// Appends a row whose bytes are given in pieces.
     ///
     /// # Errors
-    /// A bug: the row is not as long as the others.
+    /// Bug: the row has another length than the others.
     pub(crate) fn push<'p>(
         &mut self,
         name: Vertex,
@@ -75,7 +75,7 @@ impl VertexRows {
     }
 
     /// # Errors
-    /// A bug: rows of another length.
+    /// Bug: rows of another length.
     pub(crate) fn append(&mut self, mut other: Self) -> Result<(), WriteError> {
         if !other.is_empty() {
             self.check(other.width)?;
@@ -85,7 +85,7 @@ impl VertexRows {
         Ok(())
     }
 
-    /// Checks that the length of a row is that of the others; the first row determines it.
+    /// Checks that a row has the length of the others; the first row determines it.
     fn check(&mut self, width: usize) -> Result<(), WriteError> {
         if self.width == 0 {
             self.width = width;
@@ -97,7 +97,7 @@ impl VertexRows {
         Ok(())
     }
 
-    /// Takes out the rows that are not to `stay`.
+    /// Removes and returns the rows that are not to `stay`.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -114,10 +114,10 @@ impl VertexRows {
         Ok(out)
     }
 
-    /// Replaces the part of a row.
+    /// Replaces a part of a row.
     ///
     /// # Errors
-    /// A bug: there is no such row, or the value is of another length.
+    /// Bug: there is no such row, or the value has another length.
     pub(crate) fn set(
         &mut self,
         at: usize,
@@ -144,7 +144,7 @@ impl VertexRows {
     /// Appends a value of `width` bytes to each row.
     ///
     /// # Errors
-    /// A bug: there are fewer values, or they are of another length.
+    /// Bug: there are fewer values, or they have another length.
     pub(crate) fn widen<'v>(
         &mut self,
         values: &mut impl Iterator<Item = &'v [u8]>,

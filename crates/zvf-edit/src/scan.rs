@@ -1,4 +1,4 @@
-//! The keys of all vertices, chunk by chunk, without holding the chunks.
+//! Reads the keys of all vertices chunk by chunk, without holding the chunks in memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use zvf_format::int::wide;
 /// Number of chunks whose cells are read together.
 const BATCH: usize = 32;
 
-/// Where the store has a part of a vertex's key.
+/// The source of a part of a vertex's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeySource {
     Position,
@@ -25,7 +25,7 @@ pub(super) enum KeySource {
     Attribute(usize),
     /// The id of its object, int64.
     Owner,
-    /// The rank of the value that chunks are cut by, int64.
+    /// The rank of the value that splits chunks, int64.
     Rank,
 }
 
@@ -44,13 +44,13 @@ impl Edit {
         })
     }
 
-    /// How many rows the chunks before each chunk have, in the order of answers: with the slots, and all rows at the end.
+    /// The number of rows before each chunk, in the order of query results, with the slots; and the number of all rows.
     pub(super) async fn first_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
         self.rows_before(|state, slot| wide(state.sizes(slot).iter().sum()))
             .await
     }
 
-    /// The sums of rows in the chunks before each chunk, with the slots, and the sum of all, by a count of each chunk.
+    /// The number of rows before each chunk, with the slots, and the number of all rows, given a count for each chunk.
     pub(super) async fn rows_before(
         &mut self,
         count: fn(&EditState, u32) -> u64,
@@ -80,12 +80,11 @@ impl Edit {
         Ok(owners)
     }
 
-    /// Passes the key of every vertex with its number, in the order of answers; of `only` these (ascending), if given: other
-    /// chunks are not read. A vertex has no key if it lacks an object that is a part of the key, or if its key contains NaN.
+    /// Passes on the key of every vertex with its number, in the order of query results. If `only` is given (ascending), only these vertices, without
+    /// reading other chunks. A vertex has no key if it lacks an object that is a part of the key, or if its key contains NaN.
     ///
     /// # Cost
-    /// Reads the cells of the parts, and the fragment indexes; memory for 32 chunks of them. With [`KeySource::Owner`] also all manifests, which
-    /// are held.
+    /// Reads the cells of the parts, and the fragment indexes; holds 32 chunks of them. With [`KeySource::Owner`] also reads and holds all manifests.
     ///
     /// # Errors
     /// I/O; malformed cells. As `take`.
@@ -119,7 +118,7 @@ impl Edit {
         for part in parts {
             match part {
                 KeySource::Position => arrays.push(level.vertices()),
-                // This edit added attributes that the level does not know; it holds all chunks then.
+                // The level does not have attributes that this edit added; the edit holds all chunks then.
                 KeySource::Attribute(at) => {
                     arrays.extend(level.vertex_attributes().get(*at).map(|one| &one.array));
                 }

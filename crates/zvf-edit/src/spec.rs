@@ -14,7 +14,7 @@ use zvf_encode::error::to_index;
 use zvf_encode::{AttributeSpec, AttributeType, ChunkBy, NumberType, StoreSpec, WriteError};
 use zvf_format::int::wide;
 
-/// What an edit has to know of the level.
+/// The parts of the level that an edit needs.
 pub(crate) fn need() -> Need {
     Need::all()
 }
@@ -30,10 +30,10 @@ fn number(path: &str, name: &str) -> Result<NumberType, WriteError> {
     number.ok_or_else(|| refused(path, name, "little-endian numbers"))
 }
 
-/// Reads the specification out of a store.
+/// Derives the specification from a store.
 ///
 /// # Errors
-/// [`WriteError::Unsupported`]: the first thing that an edit could not keep.
+/// [`WriteError::Unsupported`]: the first part of the store that an edit could not preserve.
 pub(crate) async fn read(
     root: &RootDoc,
     store: &Store,
@@ -68,7 +68,7 @@ pub(crate) async fn read(
     }
     let keys = read_key(root, level, &mut spec)?;
     read_links(root, level, &mut spec)?;
-    // What cannot be written again is refused before anything is worked out.
+    // Arrays that cannot be written again are refused first.
     let mut arrays: Vec<&Arc<GridArray>> = vec![vertices];
     arrays.extend(level.vertex_fragments());
     arrays.extend(level.vertex_attributes().iter().map(|one| &one.array));
@@ -183,7 +183,7 @@ fn read_key(
     Ok(Some(keys))
 }
 
-/// Channels of the vertex attributes: by the bytes of one chunk, since documents are wrong at times (trap T8).
+/// Channels of the vertex attributes, from the bytes of one chunk, since documents are sometimes wrong (trap T8).
 async fn widths(store: &Store, level: &Level, spec: &StoreSpec) -> Result<Vec<usize>, WriteError> {
     let declared = |one: &VertexAttribute| one.declared_width.unwrap_or(1);
     let attributes = level.vertex_attributes();

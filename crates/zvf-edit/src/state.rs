@@ -1,4 +1,4 @@
-//! The part of a store that an edit has read, in memory and free to change.
+//! The part of a store that an edit has read, with its changes, in memory.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,29 +15,28 @@ use zvf_format::int::{index, wide};
 /// Number of chunks whose cells are requested together.
 const BATCH: usize = 32;
 
-/// Bytes that an edit may take beside twice its budget: the program itself takes the rest of 64 MB.
+/// Bytes that an edit may take in addition to twice its budget; the program itself takes the rest of 64 MB.
 const SPARE: u128 = 16 << 20;
 
-/// One chunk: fragments of rows. Their numbers never change, so that manifests stay right: a fragment that loses its
-/// rows stays as an empty one.
+/// The rows of one chunk, in fragments. Numbers of fragments never change, so that manifests stay valid: a fragment that loses its rows stays, empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EditedChunk {
     pub(crate) fragments: Vec<VertexRows>,
-    /// Rows that are stored.
+    /// Number of stored rows.
     pub(crate) before: usize,
-    /// Whether rows came, went or changed places.
+    /// Whether rows were added, removed or reordered.
     pub(crate) moved: bool,
     /// Columns with changed values: 0 is the position, attributes follow.
     pub(crate) changed: BTreeSet<usize>,
 }
 
 impl EditedChunk {
-    /// The vertices, row for row.
+    /// The vertices, in the order of rows.
     pub(crate) fn names(&self) -> impl Iterator<Item = Vertex> {
         self.fragments.iter().flat_map(VertexRows::names).copied()
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) fn count(&self) -> usize {
         self.fragments.iter().map(VertexRows::len).sum()
     }
@@ -47,17 +46,17 @@ impl EditedChunk {
     }
 }
 
-/// The new rows of vertices in chunks with changed rows: 8 bytes a row.
+/// The new rows of vertices in chunks with moved rows: 8 bytes per row.
 #[derive(Debug, Default)]
 pub(crate) struct NewRows {
-    /// By chunk: the places of the rows that are stored there.
+    /// By chunk: the new places of its stored rows.
     stored: HashMap<u32, Vec<u64>>,
-    /// By number.
+    /// The places of new vertices, by number.
     fresh: Vec<u64>,
 }
 
 impl NewRows {
-    /// No place: the vertex is gone.
+    /// No place: the vertex was removed.
     const GONE: u64 = u64::MAX;
 
     fn note(&mut self, vertex: Vertex, place: (u32, u32)) -> Result<(), WriteError> {
@@ -101,19 +100,19 @@ pub(crate) struct EditState {
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<EditedChunk>)>,
-    /// Rows of the fragments of chunks for which nothing else was read.
+    /// Rows of the fragments of chunks of which only these were read.
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
     /// The new names of vertices whose links are dropped while they move.
     pub(crate) renamed: HashMap<Vertex, Vertex>,
     pub(crate) links: Vec<NewLink>,
-    /// All attributes of links that are stored, where some were set.
+    /// All attributes of stored links, for links with new values.
     pub(crate) link_values: LinkValues,
     /// Chunks of the first ends of these links.
     pub(crate) relinked: BTreeSet<u32>,
     pub(crate) extent: Option<Corners>,
-    /// Bytes that what is read should not exceed.
+    /// Most bytes of the data that is read.
     budget: usize,
 }
 
@@ -174,7 +173,7 @@ impl EditState {
         attributes.position(|one| one.name == name)
     }
 
-    /// A name for a vertex that is new.
+    /// A name for a new vertex.
     pub(crate) fn fresh(&mut self) -> Result<Vertex, WriteError> {
         let number = self.fresh;
         if number >= u64::from(u32::MAX) {
@@ -257,7 +256,7 @@ impl EditState {
         WriteError::unsupported(path, found, "manifests of fragments that are there")
     }
 
-    /// Takes all rows out of a fragment; it stays, empty.
+    /// Removes all rows from a fragment, which stays, and returns them.
     pub(crate) fn take_fragment(&mut self, block: FragmentAt) -> Result<VertexRows, WriteError> {
         Ok(std::mem::take(self.fragment_mut(block)?))
     }
@@ -283,7 +282,7 @@ impl EditState {
         self.fragment_mut(block)?.append(rows)
     }
 
-    /// Reads how many rows the fragments of chunks have, of those that were not read.
+    /// Reads the number of rows of each fragment, for chunks that were not read.
     ///
     /// # Errors
     /// I/O; malformed fragment indexes.
@@ -348,9 +347,7 @@ impl EditState {
 
     /// Reads chunks that were not read yet.
     ///
-    /// # Errors
-    /// I/O; chunks that an edit could not keep as they are: fragments that do not tile their rows, attributes without a
-    /// value for each row.
+    /// I/O; chunks that an edit could not preserve: fragments that do not tile their rows, attributes without a value for each row.
     pub(crate) async fn load(
         &mut self,
         slots: impl IntoIterator<Item = u32>,
@@ -386,7 +383,7 @@ impl EditState {
         Ok(())
     }
 
-    /// Refuses to read `more` chunks, where all that are held would take more than twice the memory budget and a little.
+    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`].
     fn check_budget(&self, more: usize) -> Result<(), WriteError> {
         let held = self.chunks.iter().filter(|(_, chunk)| chunk.is_some());
         let held = held.count() + more;
@@ -394,7 +391,7 @@ impl EditState {
         let share = u128::from(wide(held.min(listed)));
         // Below 2^64: a share of the count in the document.
         let rows = u128::from(self.level.doc().vertex_count) * share / u128::from(wide(listed));
-        // Of each row its bytes, its name, its new place, and its cells as they are written.
+        // For each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
         let row = u128::from(wide(width) * 2 + 16);
         let needed = (rows * row).saturating_sub(SPARE) / 2;
@@ -454,14 +451,14 @@ impl EditState {
         })
     }
 
-    /// Reads every chunk of the level; returns their slots in the order of answers: by coordinate.
+    /// Reads every chunk of the level; returns their slots in the order of query results: by coordinate.
     pub(crate) async fn load_all(&mut self) -> Result<Vec<u32>, WriteError> {
         let slots = self.all_slots()?;
         self.load(slots.iter().copied()).await?;
         Ok(slots)
     }
 
-    /// The chunks of the level and of the edit, in the order of answers: by coordinate.
+    /// The chunks of the level and of the edit, in the order of query results: by coordinate.
     pub(crate) fn all_slots(&mut self) -> Result<Vec<u32>, WriteError> {
         let mut all: BTreeSet<ChunkCoord> = self
             .level
@@ -497,7 +494,7 @@ impl EditState {
         Ok(places)
     }
 
-    /// Where a vertex is now; `None`: it is gone.
+    /// The current place of a vertex; `None` if it was removed.
     pub(crate) fn place(&self, places: &NewRows, vertex: Vertex) -> Option<(u32, u32)> {
         if let Some(place) = places.get(vertex) {
             return Some(place);

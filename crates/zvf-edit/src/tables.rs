@@ -16,17 +16,17 @@ use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
-/// A table of one attribute of objects or groups, with a row for each of them.
+/// A table of one attribute of objects or groups, with one row for each of them.
 #[derive(Debug)]
 pub(crate) struct AttributeTable {
     pub(crate) spec: AttributeSpec,
     of: TableOf,
-    /// As it is stored; none: it is new.
+    /// The stored document; `None` if the table is new.
     doc: Option<ArrayDoc>,
     held: HeldColumn,
-    /// The row of `held` that has the value of each object.
+    /// The row of `held` with the value of each object.
     places: Vec<Option<usize>>,
-    /// Whether a row can have no value.
+    /// Whether rows may lack a value.
     absence: bool,
     changed: BTreeSet<usize>,
 }
@@ -86,7 +86,7 @@ impl AttributeTable {
         })
     }
 
-    /// A new table, in which no row has a value.
+    /// A new table, without values.
     pub(crate) fn new(spec: AttributeSpec, of: TableOf, rows: usize) -> Self {
         Self {
             held: HeldColumn::new(spec.values),
@@ -99,7 +99,7 @@ impl AttributeTable {
         }
     }
 
-    /// The row of [`held`](Self::held) that has the value of an object.
+    /// The row of [`held`](Self::held) with the value of an object.
     pub(crate) fn place(&self, row: usize) -> Option<usize> {
         self.places.get(row).copied().flatten()
     }
@@ -122,7 +122,7 @@ impl AttributeTable {
         format!("{of} attribute {}", self.spec.name)
     }
 
-    /// Gives new objects their rows.
+    /// Adds rows for new objects.
     pub(crate) fn grow(&mut self, objects: usize) {
         self.changed.extend(self.places.len()..objects);
         if objects > self.places.len() {
@@ -137,7 +137,7 @@ impl AttributeTable {
         }
     }
 
-    /// Takes the value of an object away: the table will have to say so.
+    /// Removes the value of an object: the table must then be able to express it.
     pub(crate) fn forget(&mut self, row: usize) {
         // A row that the table does not have yet has no value.
         if let Some(value) = self.places.get_mut(row) {
@@ -178,7 +178,7 @@ impl AttributeTable {
         Ok(())
     }
 
-    /// The rows with a text.
+    /// The rows with this text.
     pub(crate) fn rows_of_text(&self, text: &str) -> Vec<usize> {
         let HeldColumn::Texts(texts) = &self.held else {
             return Vec::new();
@@ -189,7 +189,7 @@ impl AttributeTable {
         rows.map(|(row, _)| row).collect()
     }
 
-    /// Keeps some rows, in their order: all others are dropped.
+    /// Keeps some rows, in their order, and drops all others.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let places = std::mem::take(&mut self.places);
         let kept = (0..).zip(places).filter(|(row, _)| keep(*row));
@@ -202,7 +202,7 @@ impl AttributeTable {
         self.doc.is_none() || !self.changed.is_empty()
     }
 
-    /// The objects of the chunks that change, the document, and keys that may go.
+    /// The objects of the changed chunks, the document, and keys that may be removed.
     pub(crate) fn finish(
         self,
         ids: &[i64],
@@ -233,7 +233,7 @@ impl AttributeTable {
         let (mut new, objects) = typed.objects(&path, &compression, attributes)?;
         let unknown = |doc: &ArrayDoc| doc.attributes.stored_chunks.is_none();
         if same && self.doc.as_ref().is_some_and(unknown) {
-            // Whether the chunks that are not written again are stored is not known.
+            // It is unknown whether the chunks that are not rewritten are stored.
             new.attributes.stored_chunks = None;
         }
         let doc = match self.doc.clone() {
@@ -286,12 +286,12 @@ impl AttributeTable {
     }
 }
 
-/// Whether chunks that were written by the old document are right under the new one.
+/// Whether chunks that were written with the old document are valid under the new one.
 fn keeps(doc: &ArrayDoc, typed: &Typed) -> bool {
     let was = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     let width = match &typed.element {
         ElementType::Number(_) => true,
-        // Tables of an edit are numbers and texts.
+        // Tables of an edit have only numbers and texts.
         ElementType::Other { .. } => false,
         ElementType::Text(chars) => doc.data_type.length_bytes() == Some(wide(*chars) * 4),
     };

@@ -1,4 +1,4 @@
-//! The columns of tables by their meaning, whether a list is one column or a column for each of its values.
+//! Finds columns of tables by meaning, whether a list is one column or one column per value.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use zvf_meta::Axis;
 
 use super::matching::{Coding, KeyState, TableElement, TableValues, each};
 
-/// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute
-/// has that name, or by its number. If `loose`, also `x`, `y` and `z` if no axis has one of these names. Nothing if one is missing.
+/// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute has that
+/// name, or by its number. If `loose`, also `x`, `y` and `z` if no axis has one of these names. Empty if one is missing.
 #[must_use]
 pub fn axis_columns(axes: &[Axis], loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
     let named = |prefix: &str| -> Vec<String> {
@@ -33,7 +33,7 @@ pub fn axis_columns(axes: &[Axis], loose: bool, has: impl Fn(&str) -> bool) -> V
     found.unwrap_or_default()
 }
 
-/// A list of equal lengths as one of fixed size, which tables of other libraries seldom have.
+/// Converts a list column with equal lengths to a list of fixed size, which tables of other libraries seldom have.
 fn fixed<O: OffsetSizeTrait>(column: &ArrayRef) -> Option<ArrayRef> {
     let list = column.as_list_opt::<O>()?;
     let (DataType::List(item) | DataType::LargeList(item)) = column.data_type() else {
@@ -56,14 +56,14 @@ fn fixed<O: OffsetSizeTrait>(column: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(list))
 }
 
-/// A column of a name.
+/// The column with this name.
 pub(crate) fn plain(table: &RecordBatch, name: &str) -> Option<ArrayRef> {
     let column = table.column_by_name(name)?;
     let list = fixed::<i32>(column).or_else(|| fixed::<i64>(column));
     Some(list.unwrap_or_else(|| Arc::clone(column)))
 }
 
-/// A column of a name, or its values in the columns `name_0`, `name_1`, …
+/// The column with this name, or its values in the columns `name_0`, `name_1`, …
 pub(crate) fn columns(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
     match plain(table, name) {
         Some(column) => vec![column],
@@ -73,7 +73,7 @@ pub(crate) fn columns(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
     }
 }
 
-/// The columns of an attribute of `channels` values a row. The only value of a row is not in a column `name_0`.
+/// The columns of an attribute with `channels` values per row. A single value is not in a column `name_0`.
 pub(crate) fn attribute(table: &RecordBatch, name: &str, channels: usize) -> Vec<ArrayRef> {
     let of = |name: &str| match channels {
         0 | 1 => plain(table, name).into_iter().collect(),
@@ -86,7 +86,7 @@ pub(crate) fn attribute(table: &RecordBatch, name: &str, channels: usize) -> Vec
     }
 }
 
-/// The columns of positions: a list, or one for each axis.
+/// The columns of positions: one list, or one column per axis.
 pub(crate) fn positions(table: &RecordBatch, axes: &[Axis]) -> Vec<ArrayRef> {
     let list = plain(table, "position");
     let list = list.filter(|list| elements(list).is_ok_and(|(_, width)| width == axes.len()));
@@ -98,7 +98,7 @@ pub(crate) fn positions(table: &RecordBatch, axes: &[Axis]) -> Vec<ArrayRef> {
     names.filter_map(|name| plain(table, &name)).collect()
 }
 
-/// Values a row of some columns.
+/// Values per row of some columns.
 pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
     let mut width = 0;
     for column in columns {
@@ -110,7 +110,7 @@ pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
 /// The values of columns in the type of an attribute, with the elements of a row together; missing ones are `fill`, if there is one.
 ///
 /// # Errors
-/// Misuse: no column, values that the type does not hold. Malformed data: a missing number of a type that has none, without `fill`.
+/// Misuse: no column, values that the type cannot represent. Malformed data: a missing number of a type without a value for absence, without `fill`.
 pub(crate) fn fitted(
     table: &RecordBatch,
     one: &AttributeSpec,
@@ -178,7 +178,7 @@ pub(crate) fn fitted(
     Ok(Values::of_bytes(number, &bytes))
 }
 
-/// Writes a float for floats as it is, NaN and both zeros too; `false`: it is another value.
+/// Writes a float of a float column unchanged, including NaN and both zeros; `false` for other values.
 fn put_float(element: TableElement<'_>, number: NumberType, out: &mut [u8]) -> bool {
     let TableElement::Float(value) = element else {
         return false;
@@ -238,7 +238,7 @@ mod tests {
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
-    /// Also beside a missing value that is filled, and for a value in several columns.
+    /// Also if another value is missing and filled, and if a value is in several columns.
     #[test]
     fn values_that_the_type_does_not_hold_are_refused() {
         let seven = Values::from(vec![7_u8]);

@@ -22,7 +22,7 @@ use zvf_encode::target::{ObjectPut, Target, node};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 
-/// What [`vacuum`] did.
+/// The result of [`vacuum`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VacuumSummary {
@@ -34,10 +34,10 @@ pub struct VacuumSummary {
     pub edit: EditSummary,
 }
 
-/// Removes the rows of deleted objects, and objects that no reader uses: cells beyond the presence list of
-/// their array, chunks beyond a table, folders of edits and temporary files of writers that have ended.
+/// Removes the rows of deleted objects, and objects that no reader uses: cells outside the presence list of their array, chunks outside a table,
+/// folders of edits and temporary files of writers that have ended.
 ///
-/// No other writer may run meanwhile: objects it has put, but not listed yet, look unreferenced.
+/// No other writer may run in the meantime: objects that it has put, but not listed yet, look unreferenced.
 ///
 /// # Cost
 /// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
@@ -67,7 +67,7 @@ pub fn vacuum<'a>(
             leftovers: wide(leftovers.len()),
             ..VacuumSummary::default()
         };
-        // Under the marker: no edit begins meanwhile.
+        // The marker is held, so no other edit begins in the meantime.
         let target = Arc::clone(&edit.target);
         let removed =
             blocking(move || leftovers.iter().try_for_each(|key| target.remove(key))).await;
@@ -88,7 +88,7 @@ pub fn vacuum<'a>(
 
 /// Keys of the objects that [`vacuum`] would remove besides the rows of deleted objects. Nothing is changed.
 ///
-/// Includes objects of a writer that is at work.
+/// Includes objects of a running writer.
 ///
 /// # Cost
 /// One listing of the whole store.
@@ -109,7 +109,7 @@ pub fn find_leftovers(
     })
 }
 
-/// Keys of unreferenced objects; `own` is a folder of an edit that are none.
+/// Keys of unreferenced objects; objects in the folder `own` of an edit do not count.
 async fn leftovers(
     store: &Store,
     target: &Arc<Target>,
@@ -117,7 +117,7 @@ async fn leftovers(
 ) -> Result<Vec<String>, WriteError> {
     let listed = Arc::clone(target);
     let keys = blocking(move || listed.keys()).await?;
-    // For each array: its folder of chunks, and the objects in it that count.
+    // For each array: its folder of chunks, and its referenced objects.
     let mut arrays: Vec<(String, BTreeSet<String>)> = Vec::new();
     for &number in store.levels() {
         let level = store.level(number, &Need::all()).await?;
@@ -166,8 +166,7 @@ async fn leftovers(
     Ok(left)
 }
 
-/// Fails if an unlisted cell of an array belongs to existing vertices: no edit leaves such a cell, so
-/// the list is wrong.
+/// Fails if an unlisted cell of an array belongs to existing vertices: no edit leaves such a cell, so the presence list is wrong.
 fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
     for key in left {
         let Some((level, rest)) = key.split_once('/') else {
@@ -212,7 +211,7 @@ fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteEr
     Ok(Some(known))
 }
 
-/// The listed chunks of a table; `None` if they are too many, or shards.
+/// The listed chunks of a table; `None` if there are too many, or shards.
 fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
     let plain =
         doc.sharding().ok()?.is_none() && doc.key_encoding == zvf_meta::KeyEncoding::default();
@@ -237,7 +236,7 @@ fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
     )
 }
 
-/// Works out the store without the rows of deleted objects; `None` if there are none.
+/// Plans the store without the rows of deleted objects; `None` if there are none.
 async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteError> {
     let Some(index) = &mut edit.index else {
         return Ok(None);
@@ -248,7 +247,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         .filter_map(|id| index.row(*id))
         .collect();
     index.peek(&mut edit.state, &deleted).await?;
-    // Who got vertices again by another writer is no deleted object.
+    // An object that got vertices again from another writer is not deleted.
     let gone: BTreeSet<usize> = deleted
         .into_iter()
         .filter(|row| index.blocks(*row).is_empty())
@@ -288,7 +287,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
     if doc.object_ids_sorted.is_some() {
         doc.object_ids_sorted = Some(ids.is_sorted());
     }
-    // Owners are known by their ids, which stay.
+    // Owners are ids, which do not change.
     let level = &edit.state.level;
     let document = match level.owner_column().current() {
         Some(column) => {

@@ -8,7 +8,7 @@ use zvf_store::ChunkCoord;
 /// A vertex: the chunk and row where it is stored, or [`FRESH`] and a number.
 pub(crate) type Vertex = u64;
 
-/// The chunk of vertices that are stored nowhere yet.
+/// The chunk of vertices that are not stored yet.
 pub(crate) const FRESH: u32 = u32::MAX;
 
 /// The name of a stored vertex.
@@ -22,7 +22,7 @@ pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
     (slot, row)
 }
 
-/// A link that is added: its ends in the order of the application, and its attributes.
+/// A new link: its ends in the order of the application, and its attributes.
 #[derive(Debug, Clone)]
 pub(crate) struct NewLink {
     pub(crate) ends: Vec<Vertex>,
@@ -39,7 +39,7 @@ impl NewLink {
     }
 }
 
-/// Where a link is stored: number of the array, cell, and record in it.
+/// The place of a stored link: number of the array, cell, and record in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkAt {
     pub(crate) array: usize,
@@ -47,5 +47,5 @@ pub(crate) struct LinkAt {
     pub(crate) record: u32,
 }
 
-/// Values of links that are set, by link.
+/// New values of links, by link.
 pub(crate) type LinkValues = BTreeMap<LinkAt, Vec<u8>>;

@@ -1,4 +1,4 @@
-//! Arrow in and out: the tables that queries return, as batches of vertices, links and objects, and the other way round.
+//! Arrow input and output: the tables that queries return, converted to batches of vertices, links and objects, and back.
 //!
 //! | table | columns | in | out |
 //! |---|---|---|---|
@@ -7,13 +7,13 @@
 //! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
 //! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
-//! Every other column is an attribute: numbers, truth values or texts, one a row or a list of fixed size; texts also as a
-//! dictionary. Columns with the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk`
-//! of vertices and `start` of objects. An attribute with the name of a column above is in the column `attribute:NAME`. Missing floats
-//! are NaN, missing texts stay missing; a whole number or truth value that is missing is an error.
+//! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
+//! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
+//! attribute with the name of a column above is in the column `attribute:NAME`. Missing floats are NaN and missing texts stay missing; a missing
+//! whole number or truth value is an error.
 //!
-//! What is made *out* of a batch becomes the same batch again: the same vertices, links and values in the same order, in the
-//! number types of the specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
+//! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
+//! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -67,17 +67,17 @@ use crate::values::number::NumberType;
 
 /// The unit of the values of a column, in the metadata of its field.
 pub const UNIT: &str = "zvf.unit";
-/// What the values of a column are, in the metadata of its field.
+/// The description of the values of a column, in the metadata of its field.
 pub const DESCRIPTION: &str = "zvf.description";
-/// Columns of vertices that are no attributes.
+/// Columns of vertices that are not attributes.
 const OF_VERTICES: [&str; 2] = ["position", "object_id"];
-/// The column of objects that is no attribute.
+/// The column of objects that is not an attribute.
 const OF_OBJECTS: [&str; 1] = ["object_id"];
-/// The column of links that is no attribute.
+/// The column of links that is not an attribute.
 const OF_LINKS: [&str; 1] = ["vertices"];
-/// Columns of the tables of edits that are no attributes: the positions of vertices, and which vertices or links are meant.
+/// Columns in the tables of edits that are not attributes: the positions of vertices, and columns that identify vertices or links.
 pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
-/// Columns of groups that are no attributes.
+/// Columns of groups that are not attributes.
 const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 
 /// The same column with these nulls: one bit a row, `None` for no nulls.
@@ -149,7 +149,7 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
 /// None for numbers and truth values; one copy of texts, and of floats if some are missing.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold. Malformed data: a whole number or truth value that is missing.
+/// Misuse: a type that a store does not hold. Malformed data: a missing whole number or truth value.
 pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     let Some((kind, _)) = column_type(column.data_type()) else {
         return Err(WriteError::input(
@@ -212,7 +212,7 @@ pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     })
 }
 
-/// The texts of a column of texts, or of a dictionary of them; `None` for another one.
+/// The texts of a column of texts, or of a dictionary of texts; `None` for other columns.
 pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
     Some(match column.data_type() {
         DataType::Utf8 => {
@@ -244,12 +244,11 @@ pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
     })
 }
 
-/// What an attribute of vertices, links or objects is to be declared as; columns of texts as `texts` says: categories for vertices,
-/// texts for objects. Units, descriptions and names of channels are in the
-/// metadata of the field, where queries put them.
+/// The declaration of an attribute of vertices, links or objects. Columns of texts become `texts`: categories for vertices, texts for objects. Units,
+/// descriptions and names of channels are in the metadata of the field, as queries write them.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold, or names that are no JSON list.
+/// Misuse: a type that a store does not hold, or names that are not a JSON list.
 pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, WriteError> {
     let name = field.name();
     let Some((kind, width)) = column_type(field.data_type()) else {
@@ -268,11 +267,11 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
     described(spec, field)
 }
 
-/// The specification of an attribute with the unit, the description and the names of channels that the metadata of its field states, as queries
-/// put them there. A unit or a description that the specification has already stays.
+/// The specification of an attribute with the unit, the description and the names of channels from the metadata of its field, as queries write them.
+/// An existing unit or description of the specification stays.
 ///
 /// # Errors
-/// Misuse: names of channels that are no JSON list.
+/// Misuse: names of channels that are not a JSON list.
 pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
     if let Some(names) = word("zvf.channel_names") {
@@ -288,7 +287,7 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
     Ok(spec)
 }
 
-/// A column that a table must have.
+/// A required column of a table.
 ///
 /// # Errors
 /// Misuse: a table without it.
@@ -304,8 +303,8 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Wr
     })
 }
 
-/// The name of the attribute in a column; `None` if the column has another meaning. Queries call an attribute with the
-/// name of another column `attribute:NAME`; tables of edits may do so for each of [`OF_EDITS`].
+/// The name of the attribute in a column; `None` if the column is not an attribute. Queries name an attribute `attribute:NAME` if another column has
+/// its name; tables of edits may do so for each of [`OF_EDITS`].
 fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Option<&'n str> {
     let name = field.name().as_str();
     let placed = field.metadata().get("zvf.column");
@@ -318,7 +317,7 @@ fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Opti
     Some(plain.unwrap_or(name))
 }
 
-/// The attributes of a table with their names: every column except those of `other` meaning and those that locate a row.
+/// The attributes of a table with their names: every column except those in `other` and those that locate a row.
 ///
 /// # Cost
 /// As [`values`].
@@ -354,7 +353,7 @@ where
     let expected = || Values::from(ScalarBuffer::<T>::default()).type_name();
     let values = values(name, column)?;
     let wanted = Values::from(ScalarBuffer::<T>::default()).number_type();
-    // Other libraries have ids and numbers of rows in the types that they find convenient.
+    // Other libraries may have ids and numbers of rows in other types.
     let whole = values.number_type().filter(|one| !one.is_float());
     let values = match whole.and(wanted) {
         Some(wanted) => values.exactly(wanted).ok_or_else(|| {
@@ -368,11 +367,10 @@ where
 }
 
 impl Batch {
-    /// Vertices of a table as queries return it; see the [module](crate::arrow).
+    /// Vertices of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: a table without `position`, or with columns of types that a store does not hold. Malformed data: whole numbers that are
-    /// missing.
+    /// Misuse: a table without `position`, or with columns of types that a store does not hold. Malformed data: missing whole numbers.
     pub fn from_records(vertices: &RecordBatch) -> Result<Self, WriteError> {
         let mut batch = Self::new(values("position", column(vertices, "position")?)?);
         if let Some(owners) = vertices.column_by_name("object_id") {
@@ -382,8 +380,8 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Adds the links of a table as queries return it. Vertices are numbered through all batches, in the order in which they were
-    /// pushed, including those of this batch.
+    /// Adds the links of a table in the form that queries return. Vertices are numbered through all batches, in the order in which they were pushed,
+    /// including those of this batch.
     ///
     /// # Errors
     /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
@@ -396,7 +394,7 @@ impl Batch {
 }
 
 impl ObjectTable {
-    /// Objects of a table as queries return it; see the [module](crate::arrow).
+    /// Objects of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
     /// As [`Batch::from_records`]; a table without `object_id`.
@@ -409,7 +407,7 @@ impl ObjectTable {
 }
 
 impl Groups {
-    /// Groups of a table, one a row; see the [module](crate::arrow).
+    /// Groups of a table, one per row; see the [module](crate::arrow).
     ///
     /// # Errors
     /// As [`Batch::from_records`]; a table without `object_ids`. Malformed data: a group without a list or a name.
@@ -463,7 +461,7 @@ impl Groups {
 /// `zvf.units`, with empty names. `None` if the schema states neither.
 ///
 /// # Errors
-/// Misuse: metadata that is no such list.
+/// Misuse: metadata that is not such a list.
 pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
     let list = |key: &str, expected: &str| {
         let Some(text) = schema.metadata().get(key) else {
@@ -499,7 +497,7 @@ pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
     let found: Option<Vec<Axis>> = axes.iter().map(axis).collect();
     let wrong = || WriteError::input("zvf.axes", json!(axes).to_string(), expected);
     let mut found = found.ok_or_else(wrong)?;
-    // Units may be stated apart from the axes.
+    // Units may be stated separately.
     if let Some(units) = units.filter(|units| units.len() == found.len()) {
         for (axis, unit) in found.iter_mut().zip(units) {
             axis.unit = axis.unit.take().or(unit);
@@ -509,8 +507,8 @@ pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
 }
 
 impl StoreSpec {
-    /// Takes the number type of positions, the attributes of vertices, and axes with their units from the schema of a table as queries
-    /// return it.
+    /// Takes the number type of positions, the attributes of vertices, and axes with their units from the schema of a table in the form that queries
+    /// return.
     ///
     /// # Errors
     /// Misuse: a schema without `position`, with another number of axes than [`chunk_shape`](Self::chunk_shape) has, or with
@@ -553,7 +551,7 @@ impl StoreSpec {
         Ok(self)
     }
 
-    /// Takes the width and the attributes of links from the schema of a table as queries return it.
+    /// Takes the width and the attributes of links from the schema of a table in the form that queries return.
     ///
     /// # Errors
     /// Misuse: a schema without `vertices`, or with columns of types that a store does not hold.
@@ -570,7 +568,7 @@ impl StoreSpec {
         Ok(self)
     }
 
-    /// Takes the attributes of objects from the schema of a table as queries return it.
+    /// Takes the attributes of objects from the schema of a table in the form that queries return.
     ///
     /// # Errors
     /// Misuse: columns of types that a store does not hold.
@@ -581,7 +579,7 @@ impl StoreSpec {
     }
 }
 
-/// The attributes that a schema declares: every column except those of `other` meaning.
+/// The attributes that a schema declares: every column except those in `other`.
 fn specs(
     schema: &Schema,
     other: &[&str],

@@ -1,4 +1,4 @@
-//! Why something could not be written.
+//! Errors of writing.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -12,29 +12,28 @@ use zvf_store::{Class, IoError, StoreError};
 
 use crate::transaction::holder::Holder;
 
-/// Why something could not be written. The store that was to be written does not exist then, unless
-/// [`WriteError::is_committed`] says otherwise.
+/// Why a write failed. The store does not exist then, unless [`WriteError::is_committed`] is true.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The writer broke a rule of its own: please report it. Nothing is committed.
+    /// The writer violated one of its own invariants: please report it. Nothing is committed.
     #[error("{file}:{line}: this is a bug, please report it: {what}")]
     Bug {
         /// The rule.
         what: String,
-        /// Where it was found broken.
+        /// The source file of the check.
         file: &'static str,
-        /// The line there.
+        /// The line of the check.
         line: u32,
     },
-    /// A member of the specification is not legal, or contradicts another one.
+    /// A member of the specification is invalid, or contradicts another one.
     #[error("{member}: found {found}, expected {expected}")]
     Spec {
         /// The member, such as `chunk_shape` or `vertex_attributes/fa/channels`.
         member: String,
         /// What was given.
         found: String,
-        /// What would be right.
+        /// The valid values.
         expected: String,
     },
     /// A batch does not fit the specification. Nothing of it was taken.
@@ -46,7 +45,7 @@ pub enum WriteError {
         column: String,
         /// What was given.
         found: String,
-        /// What would be right.
+        /// The valid values.
         expected: String,
     },
     /// A batch or table contradicts itself.
@@ -56,7 +55,7 @@ pub enum WriteError {
         what: String,
         /// What was found.
         found: String,
-        /// What would be right.
+        /// The valid values.
         expected: String,
     },
     /// The source store violates the format, or holds data whose meaning is not defined.
@@ -77,7 +76,7 @@ pub enum WriteError {
         /// Whether it is a store, or another Zarr group: its root document exists.
         root: bool,
     },
-    /// A folder inside a local store is a symbolic link to a place outside, which is neither written nor removed.
+    /// A folder inside a local store is a symbolic link to a place outside, which is neither written to nor removed.
     #[error(
         "{}: is a link to {}: folders inside a store that are links are read, but nothing is written or removed through \
          them; put the folder itself in the place of the link",
@@ -87,18 +86,18 @@ pub enum WriteError {
     Linked {
         /// The link.
         path: PathBuf,
-        /// Where it leads.
+        /// The target of the link.
         to: PathBuf,
     },
-    /// Another program writes there. Trying again later helps.
+    /// Another program is writing there. Trying again later helps.
     #[error("{store}: {what}; try again later")]
     Busy {
         /// The address.
         store: String,
-        /// What is done there, and by whom.
+        /// The operation there, and its writer.
         what: String,
     },
-    /// Somebody else changed the store meanwhile. Nothing of theirs was replaced.
+    /// Another writer changed the store in the meantime. Its changes were not replaced.
     #[error(
         "{store}: the store was changed by another writer meanwhile; nothing was replaced; try again"
     )]
@@ -106,7 +105,7 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
-    /// Another writer took this change over, or may have: the storage did not answer for too long.
+    /// Another writer has taken over this change, or may have: the storage did not answer for too long.
     #[error(
         "{store}: the marker of this change could not be renewed in time, another writer may have taken it over; nothing more was written"
     )]
@@ -114,12 +113,12 @@ pub enum WriteError {
         /// The address.
         store: String,
     },
-    /// The store holds something that cannot be edited without losing it. Nothing was changed.
+    /// The store has data that would be lost by an edit. Nothing was changed.
     #[error("{path}: found {found}, an edit needs {expected}")]
     Unsupported {
         /// The node inside the store.
         path: String,
-        /// What it is.
+        /// What was found.
         found: String,
         /// The expected value.
         expected: String,
@@ -140,9 +139,9 @@ pub enum WriteError {
     Limit {
         /// What is counted.
         what: &'static str,
-        /// How many there are.
+        /// The count.
         found: u64,
-        /// How many fit.
+        /// The largest allowed count.
         limit: u64,
     },
     /// A blob cannot hold its data.
@@ -156,15 +155,15 @@ pub enum WriteError {
     /// The documents cannot express the data.
     #[error(transparent)]
     Document(#[from] MetaError),
-    /// The address is none that can be written, or its backend cannot be made.
+    /// The address cannot be written to, or its backend cannot be created.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The query of the store from which levels are made failed.
     #[error("{source}")]
     Query {
-        /// Which class of failure it is.
+        /// The class of the failure.
         class: Class,
-        /// Why: an error of `zvf-query`.
+        /// The cause: an error of `zvf-query`.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A local file could not be written or read.
@@ -183,15 +182,15 @@ pub enum WriteError {
         /// The error of the backend.
         source: object_store::Error,
     },
-    /// The store is complete and readable; only tidying up after it failed.
+    /// The store is complete and readable; only the cleanup afterwards failed.
     #[error("the store is written, but {key} could not be removed: {source}")]
     Tidying {
-        /// The object that is left over; readers ignore it.
+        /// The object that was not removed; readers ignore it.
         key: String,
         /// Why.
         source: Box<WriteError>,
     },
-    /// The verification of a copied store found something else than in the store that it was copied from.
+    /// The verification of a copy found a difference from the source store.
     #[error("{place}: {what}")]
     Differs {
         /// The level, and the object, chunk or attribute.
@@ -207,7 +206,7 @@ pub enum WriteError {
     },
 }
 
-/// Returns an error of the class bug from the function around it, with file and line, unless a condition holds.
+/// Returns an error of the class bug, with file and line, from the enclosing function unless a condition holds.
 ///
 /// ```
 /// use zvf_encode::{WriteError, internal};
@@ -228,10 +227,10 @@ macro_rules! internal {
 }
 pub use crate::internal;
 
-/// Turns the absence of a required value into an error of the class bug, never into a default.
+/// Turns the absence of a required value into an error of the class bug.
 pub trait OrBug<T> {
-    /// The value, or an error of the class bug with file and line of the caller. `what` says which rule is broken; it is
-    /// formatted only then.
+    /// The value, or an error of the class bug with file and line of the caller. `what` states the violated invariant; it is formatted only in that
+    /// case.
     #[track_caller]
     fn or_bug(self, what: impl fmt::Display) -> Result<T, WriteError>;
 }
@@ -256,18 +255,18 @@ impl<T, E: fmt::Display> OrBug<T> for Result<T, E> {
     }
 }
 
-/// A number of 64 bits as an index.
+/// A 64-bit number as an index.
 ///
 /// # Errors
-/// Limit: it is none of this machine.
+/// Limit: the number is too large for this machine.
 pub fn to_index(what: &'static str, value: u64) -> Result<usize, WriteError> {
     usize::try_from(value).map_err(|_| WriteError::limit(what, value, wide(usize::MAX)))
 }
 
-/// A length as a number of 32 bits.
+/// A length as a 32-bit number.
 ///
 /// # Errors
-/// Limit: it has more.
+/// Limit: the length does not fit.
 pub fn narrow(what: &'static str, value: usize) -> Result<u32, WriteError> {
     u32::try_from(value).map_err(|_| WriteError::limit(what, wide(value), u64::from(u32::MAX)))
 }
@@ -325,13 +324,13 @@ impl WriteError {
         }
     }
 
-    /// Whether the store is complete all the same.
+    /// Whether the store is complete in spite of the error.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         matches!(self, Self::Tidying { .. } | Self::Pending { .. })
     }
 
-    /// A broken rule of the writer's own; see [`internal!`] and [`OrBug`].
+    /// A violated invariant of the writer; see [`internal!`] and [`OrBug`].
     #[cold]
     #[track_caller]
     pub fn bug(what: impl Into<String>) -> Self {
@@ -367,7 +366,7 @@ impl WriteError {
         }
     }
 
-    /// The store was changed by another writer meanwhile.
+    /// The store was changed by another writer in the meantime.
     #[cold]
     pub fn changed(store: &str) -> Self {
         let store = store.to_owned();

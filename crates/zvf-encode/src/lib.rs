@@ -103,8 +103,8 @@
 //!
 //! # Errors
 //!
-//! [`WriteError`], whose [class](WriteError::class) distinguishes misuse, malformed data, limits and I/O. Records and payloads
-//! of the program's own that contradict each other are errors of the class *bug*, never panics.
+//! [`WriteError`], whose [class](WriteError::class) distinguishes misuse, malformed data, limits and I/O. Contradictions between records or payloads
+//! of the calling program are errors of the class *bug*, never panics.
 
 pub mod arrow;
 pub mod batches;

@@ -15,37 +15,35 @@ use crate::transaction::marker::StaleFiles;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Bytes of pushed data that are held in memory; what is more waits in temporary files. Default 256 MiB.
+    /// Bytes of pushed data that are held in memory; more goes to temporary files. Default 256 MiB.
     ///
-    /// Beside it there are, for each thread, one chunk (or shard) with its cells, and the attributes of objects.
+    /// In addition, memory holds for each thread one chunk (or shard) with its cells, and the attributes of objects.
     pub memory_budget: usize,
-    /// Where temporary files go. Default: the system's folder for them.
+    /// The folder for temporary files. Default: the system's folder for them.
     pub temporary_folder: Option<PathBuf>,
-    /// Threads that encode chunks. Default: one a core.
+    /// Threads that encode chunks. Default: one per core.
     pub threads: usize,
-    /// What is done with what an interrupted writer left.
+    /// How the files of an interrupted writer are treated.
     pub stale_files: StaleFiles,
-    /// Whether a local store is on the disk, and not only handed to the system, before it exists. Default true.
+    /// Whether a local store is on the disk before it exists, and not only handed to the system. Default true.
     ///
-    /// Without, a crash of the program still leaves the store as before or complete; a loss of power may not.
+    /// If false, a crash of the program still leaves the store unchanged or complete; a loss of power may not.
     pub durable: bool,
-    /// A file that keeps pushed batches until the store exists. A writer that is created with the same file and the same
-    /// specification continues after the last batch in the file: `StoreWriter::batches` of `zvf-write` returns their number.
-    /// Default: none.
+    /// A file that stores pushed batches until the store exists. A writer that is created with the same file and the same specification continues
+    /// after the last batch in the file: `StoreWriter::batches` of `zvf-write` returns their number. Default: none.
     ///
-    /// A copy (`zvf-migrate`) records the chunks that it wrote there, and continues after them.
+    /// A copy (`zvf-migrate`) records its written chunks there, and continues after them.
     ///
-    /// Costs the bytes of all batches on that disk, and one sync a batch unless [`durable`](Self::durable) is false.
+    /// Cost: the bytes of all batches on that disk, and one sync per batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,
-    /// How long the marker of a change of a store that exists keeps others away after the last sign of life of its writer:
-    /// after that the next writer finishes the change, or takes it back. A writer gives such a sign four times as often.
-    /// Default 60 s.
+    /// How long the marker of a change of an existing store keeps other writers away after it was last renewed. After that, the next writer finishes
+    /// the change or rolls it back. A writer renews its marker four times as often. Default 60 s.
     pub lease: Duration,
-    /// An entry for the history of the store: what is done, in the terms of the caller. Default: none, and no entry.
+    /// An entry for the history of the store: a description of the operation, in the terms of the caller. Default: none, and no entry.
     pub history: Option<Value>,
     /// Receives the progress of the write.
     pub watch: Watch,
-    /// The backend: credentials, an object store of the caller's, concurrency, retries.
+    /// The backend: credentials, an object store of the caller, concurrency, retries.
     pub open: OpenOptions,
 }
 
@@ -67,7 +65,7 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The folder for temporary files: the one that was chosen, else the system's.
+    /// The folder for temporary files: the chosen one, else the system's.
     pub fn folder(&self) -> PathBuf {
         let chosen = self.temporary_folder.clone();
         chosen.unwrap_or_else(std::env::temp_dir)
@@ -135,8 +133,7 @@ impl WriteOptions {
         self
     }
 
-    /// Calls `watch` whenever some of the level is written: often, from the thread that writes, so it has
-    /// to be quick.
+    /// Calls `watch` whenever some of the level is written: often, from the writing thread, so it must be quick.
     #[must_use]
     pub fn with_progress(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.watch = Watch(Some(Arc::new(watch)));

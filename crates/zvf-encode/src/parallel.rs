@@ -1,4 +1,4 @@
-//! Work on several threads, in memory that is bounded by the jobs in progress; and blocking work beside asynchronous tasks.
+//! Work on several threads, in memory that is bounded by the jobs in progress; and blocking work in asynchronous programs.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
@@ -13,7 +13,7 @@ struct Turns {
     passed: Condvar,
 }
 
-/// The turn of one job. It passes also where the job ends without taking it.
+/// The turn of one job. It is passed on even if the job ends without taking it.
 #[derive(Debug)]
 pub struct Turn<'t> {
     turns: &'t Turns,
@@ -30,7 +30,7 @@ impl Turns {
 }
 
 impl Turn<'_> {
-    /// Waits until all jobs that were started before have had their turn, and runs `work`, which decides what depends on the order of jobs.
+    /// Waits until all jobs that were started before have had their turn, then runs `work`, the part that depends on the order of jobs.
     pub fn take<R>(self, work: impl FnOnce() -> R) -> R {
         self.wait();
         work()
@@ -53,7 +53,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// What jobs that are under way may take together.
+/// The weight that running jobs may have in total.
 #[derive(Debug)]
 struct Room {
     used: Mutex<u64>,
@@ -61,12 +61,12 @@ struct Room {
     freed: Condvar,
 }
 
-/// The share of a job, given back when it is dropped.
+/// The share of a job; released when it is dropped.
 #[derive(Debug)]
 struct Share<'r>(&'r Room, u64);
 
 impl Room {
-    /// Waits until there is room; a job that takes more than all of it runs alone.
+    /// Waits until there is room; a job that weighs more than the total runs alone.
     fn share(&self, weight: u64) -> Share<'_> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
@@ -86,7 +86,7 @@ impl Drop for Share<'_> {
     }
 }
 
-/// As [`each_in_turn`], of jobs with weights: those that are under way weigh no more than `most` together, or are one alone.
+/// As [`each_in_turn`], for jobs with weights: running jobs weigh at most `most` in total, unless one runs alone.
 pub fn each_within<J: Send, R: Send>(
     threads: usize,
     most: u64,
@@ -102,14 +102,14 @@ pub fn each_within<J: Send, R: Send>(
     let (entry, turns) = (Turns::default(), Turns::default());
     let work = |(number, (weight, job)): (usize, (u64, J))| {
         let turn = turns.of(number);
-        // Jobs get room in their order: one that has room and waits for its turn waits for jobs that have room, too.
+        // Jobs get room in their order: if one waits for its turn, the jobs that it waits for have room, too.
         let _share = entry.of(number).take(|| room.share(weight));
         work(job, turn)
     };
     each(threads, jobs.enumerate(), work, take)
 }
 
-/// As [`each`], with a turn for every job, in the order in which they come.
+/// As [`each`], with a turn for every job, in the order of the jobs.
 pub fn each_in_turn<J: Send, R: Send>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
@@ -121,9 +121,8 @@ pub fn each_in_turn<J: Send, R: Send>(
     each(threads, jobs.enumerate(), work, take)
 }
 
-/// Applies `work` to every job on `threads` threads, and `take` to every result on the calling one, in the order in which
-/// they come. Not more than one job a thread is under way beside the results that wait, so that memory is bounded by the
-/// jobs. The first error ends everything.
+/// Applies `work` to every job on `threads` threads, and `take` to every result on the calling thread, in the order of completion. In addition to
+/// waiting results, at most one job per thread is running, so that memory is bounded by the jobs. The first error ends everything.
 pub fn each<J: Send, R: Send>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
@@ -139,7 +138,7 @@ pub fn each<J: Send, R: Send>(
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                     let Some(job) = job else { break };
-                    // The receiver is gone once there was an error.
+                    // After an error, the receiver no longer exists.
                     if send.send(work(job)).is_err() {
                         break;
                     }
@@ -154,7 +153,7 @@ pub fn each<J: Send, R: Send>(
     })
 }
 
-/// As [`each`], with results in the order of the jobs. One job, or one thread, needs no other.
+/// As [`each`], with results in the order of the jobs. A single job or thread runs on the calling thread.
 pub fn ordered<J: Send, R: Send>(
     threads: usize,
     mut jobs: impl ExactSizeIterator<Item = J> + Send,
@@ -188,7 +187,7 @@ pub type WorkItem<T> = (Vec<u64>, u64, T);
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
-/// Puts items together into jobs of a useful size; items of one object are in one job.
+/// Groups items into jobs of a useful size; items of one object are in one job.
 pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let mut jobs: Vec<Vec<T>> = Vec::new();
@@ -208,7 +207,7 @@ pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     jobs
 }
 
-/// Runs blocking work on a thread of its own, so that the tasks of the runtime go on.
+/// Runs blocking work on a thread of its own, so that the tasks of the runtime continue.
 ///
 /// # Errors
 /// The errors of the work. [`WriteError::Broken`] if it panicked or the runtime ends.
@@ -255,7 +254,7 @@ mod tests {
     fn jobs_under_way_weigh_no_more_than_they_may() {
         use std::sync::atomic::{AtomicU64, Ordering};
         let (now, most, mut done) = (AtomicU64::new(0), AtomicU64::new(0), 0);
-        // Every tenth job takes more than there is room for.
+        // Every tenth job weighs more than the total.
         let jobs = (0..200_u64).map(|job| {
             let weight = if job % 10 == 0 { 50 } else { 4 };
             (weight, weight)

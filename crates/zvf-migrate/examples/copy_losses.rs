@@ -1,5 +1,5 @@
-//! Copies a store into an older version of the format, and prints what that version cannot have. The copy is compared with the original
-//! before it counts.
+//! Copies a store into an older version of the format, and prints the content that this version cannot have. The copy is compared with the original
+//! before it is complete.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use zvf_migrate::{MigrateOptions, migrate};

@@ -317,8 +317,7 @@ impl LevelSink<'_> {
 /// Copies all chunks of a level.
 ///
 /// # Cost
-/// Every cell is read once and written once, on several threads; memory for a few dozen chunks a thread, and 16 bytes a
-/// chunk beside.
+/// Every cell is read once and written once, on several threads. Memory: a few dozen chunks per thread, and 16 bytes per chunk.
 pub(super) fn copy(
     sink: LevelSink<'_>,
     threads: usize,
@@ -336,7 +335,7 @@ pub(super) fn copy(
         // A resumed copy may skip the chunks that determine the widths.
         source.read_widths()?;
     }
-    // Chunks, and notes about those that were just written.
+    // The chunks, and notes about those that this run wrote.
     sink.choose_by_sample(&paths)?;
     let work =
         |job: Vec<u32>, _: Turn<'_>| -> Result<(Vec<CopiedChunk>, Option<Notes>), WriteError> {

@@ -1,4 +1,4 @@
-//! Groups beside the levels: headers of source files, parametric objects, composite geometry, unknown folders.
+//! Groups outside the levels: headers of source files, parametric objects, composite geometry, unknown folders.
 //!
 //! Since 0.8.1 these are plain Zarr nodes, and each object is copied unchanged. Before, they were blobs below groups, which the new version
 //! does not support: they are reported.
@@ -25,7 +25,7 @@ struct Copy<'c> {
     notes: &'c Notes,
 }
 
-/// Copies everything beside the levels; returns the kinds of composite geometry that cannot be copied.
+/// Copies everything outside the levels; returns the kinds of composite geometry that cannot be copied.
 pub(super) fn copy(
     store: &Store,
     handle: &Handle,

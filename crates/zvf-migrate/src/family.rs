@@ -288,7 +288,7 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
     notes.repaired(&path, what, wide(missing));
 }
 
-/// Records that the parent of an old row is stored: one bit for each vertex, if rows move.
+/// Records that the parent of an old row is stored: one bit per vertex, if rows move.
 fn note_child(
     children: &mut Vec<u64>,
     new_level: &NewLevel,

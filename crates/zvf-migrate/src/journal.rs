@@ -1,4 +1,4 @@
-//! The completed part of a copy, recorded in a file beside it, so that an interrupted copy can resume.
+//! Records the completed part of a copy in a file outside the store, so that an interrupted copy can resume.
 //!
 //! ```text
 //! BEGIN   the source and the options; the marker at the new store's address
@@ -74,10 +74,10 @@ pub(super) enum Begin {
 }
 
 impl<'t> CopyJournal<'t> {
-    /// Opens a journal, or makes one.
+    /// Opens or creates a journal.
     ///
     /// # Errors
-    /// Misuse: the journal belongs to another copy or to a store that was changed since, or another copy has it open. I/O, damage.
+    /// Misuse: the journal belongs to another copy or to a store that has changed since, or another copy has it open. I/O, damage.
     pub(super) fn open(
         path: &Path,
         job: &MigrationRun,

@@ -14,9 +14,8 @@
 //! both stores are read again and compared           verify
 //! ```
 //!
-//! A chunk keeps its rows and its fragments in their order, so that every query returns the same answer from both stores.
-//! Rows move only if the shape of chunks or of bins changes (`destinations.rs`); objects keep the order of their vertices
-//! even then.
+//! A chunk keeps its rows and its fragments in their order, so that every query returns the same result from both stores. Rows move only if the shape
+//! of chunks or of bins changes (`destinations.rs`); even then, objects keep the order of their vertices.
 //!
 //! ```
 //! use zvf_migrate::{MigrateOptions, migrate};
@@ -93,15 +92,15 @@ use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, links};
 use zvf_format::int::wide;
 
-/// Copies a store of any version that is read into a new store of the [target version](MigrateOptions::target), with all its
-/// levels, and compares the two.
+/// Copies a store of any supported version into a new store of the [target version](MigrateOptions::target), with all its levels, and compares the
+/// two.
 ///
 /// `docs/migration.md` lists what is copied, repaired and reported.
 ///
 /// # Cost
-/// Every cell of the old store is read once and written once, and both are read once more by the verification. Memory: a
-/// few dozen chunks a thread, the [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes a chunk, 8 an object,
-/// 8 a fragment if links between the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
+/// Every cell of the old store is read once and written once, and the verification reads both stores once more. Memory: a few dozen chunks per
+/// thread, the [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes per chunk, 8 per object, 8 per fragment if links between
+/// the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Resuming
 /// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or failed with an I/O error, resumes when it
@@ -148,8 +147,8 @@ pub fn migrate<'a>(
 /// If the shapes of chunks are the same, hashes of whole columns of chunks are compared. Otherwise hashes of rows are compared, in any order, and
 /// each row must be in the chunk of its position. `old` may have defects that [`migrate`] would repair.
 ///
-/// # Cost
-/// Every cell of both stores is read once, of links also the chunks of their ends. Memory: 8 bytes a chunk of each; where shapes
+/// Every cell of both stores is read once; for links also the chunks of their ends. Memory: 8 bytes per chunk of each store. If shapes differ, 16
+/// bytes per fragment of each store, for lines 32 more per fragment of the copy, and for trees 16 per stored edge.
 /// differ 16 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
 ///
 /// # Errors
@@ -284,7 +283,7 @@ impl MigrationRun {
         verify::verify(&self.store, &new, &self.handle)
     }
 
-    /// [`fill`](Self::fill), of one state of the source.
+    /// [`fill`](Self::fill), from one state of the source.
     fn fill_unchanged(
         &self,
         target: &Target,
@@ -295,7 +294,7 @@ impl MigrationRun {
         Ok(filled)
     }
 
-    /// Writes all objects but the root, and returns the document of the root.
+    /// Writes all objects except the root, and returns the document of the root.
     fn fill(
         &self,
         target: &Target,
@@ -395,7 +394,7 @@ impl MigrationRun {
     /// Prepares a level: its chunks, grid and storage.
     fn stage(&self, level: Level) -> Result<LevelCopy, WriteError> {
         let chunk_shape = self.chunk_shape(&level);
-        // An unknown way of storage is replaced by the default.
+        // If the storage is unknown, the default is used.
         let (stored, shards) = stored_as(&level).unwrap_or_default();
         let link_shards = match &self.options.shard_shape {
             Some(shape) => *shape == ShardShape::Auto,
@@ -576,7 +575,7 @@ impl MigrationRun {
             let new_level = new_level
                 .get_mut(at)
                 .or_bug(format_args!("no level {at}"))?;
-            // There were no stored edges beside the implied ones.
+            // There were no stored edges in addition to the implied ones.
             let mut placer = self.pairs(source, true);
             push_cut(cut, new_level, &[], &mut placer)?;
             placed.push(placer);
@@ -612,7 +611,7 @@ impl MigrationRun {
         let present = nodes.families().into_iter().map(str::to_owned).collect();
         nodes.put(&below)?;
         let old = source.level.doc();
-        // The parent has a row for each id now.
+        // The parent now has a row for each id.
         let parent = (stages.iter().zip(&*new_level))
             .find(|(stage, _)| Some(stage.source.level.number()) == old.parent_level);
         let inherited = old.inherited_num_objects;

@@ -33,16 +33,16 @@ pub(super) struct CopiedChunk {
 pub(crate) struct NewLevel {
     /// Chunks in lex order.
     pub(crate) chunks: Vec<ChunkCoord>,
-    /// Number of the first fragment of each chunk among all, and the end.
+    /// Number of the first fragment of each chunk among all fragments, and the end.
     pub(crate) starts: Vec<u64>,
     /// First and last row of every fragment, if links are made from them.
     pub(crate) ends: Vec<(u32, u32)>,
     pub(crate) rows: u64,
-    /// Rows of the object index, if the old one has no row for each of them.
+    /// Rows of the object index, if the old index has no row for some of them.
     pub(crate) more_objects: Option<u64>,
     /// Rows of each chunk.
     pub(crate) chunk_rows: Vec<u32>,
-    /// Every fragment index tiles its buffer.
+    /// Whether the fragments of every chunk tile its rows.
     pub(crate) tiles: bool,
     /// Corners of all finite positions.
     pub(crate) extent: Option<Corners>,
@@ -80,7 +80,7 @@ impl NewLevel {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// First and last row of a fragment; `None` of one without rows.
+    /// First and last row of a fragment; `None` if it has no rows.
     pub(crate) fn ends_of(&self, slot: u32, fragment: u32) -> Option<(u32, u32)> {
         let start = self.starts.get(index(slot)).copied()?;
         let at = usize::try_from(start.checked_add(u64::from(fragment))?).ok()?;

@@ -24,18 +24,18 @@ use zvf_format::int::index;
 /// The target and the storage of the parts of a level other than cells.
 #[derive(Clone, Copy)]
 pub(super) struct ObjectsTarget<'o> {
-    /// The id of an object.
+    /// How the id of an object is stored.
     pub(super) ids: IdsIn,
     pub(super) compression: &'o Compression,
     pub(super) target: &'o Below<'o>,
-    /// Location of the cells of the level, and the limits for collecting owners.
+    /// Storage of the cells of the level, and the limits for collecting owners.
     pub(super) cells: &'o LevelCells,
     pub(super) budget: usize,
     pub(super) folder: &'o Path,
     pub(super) notes: &'o Notes,
 }
 
-/// The objects of a level that was written.
+/// The objects of a written level.
 #[derive(Debug)]
 pub(super) struct CopiedObjects {
     pub(super) rows: RowMapping,

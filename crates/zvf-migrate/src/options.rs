@@ -16,7 +16,8 @@ pub struct MigrateOptions {
     pub write: WriteOptions,
     /// Version of the new store. Default: the newest one.
     pub target: TargetVersion,
-    /// How chunks are compressed. Default: as each level of the old store if its codec is known and the target takes it, else chosen from the data.
+    /// How chunks are compressed. Default: as each level of the old store if its codec is known and the target supports it, else chosen from the
+    /// data.
     pub compression: Option<Compression>,
     /// Chunks of a shard along each spatial axis; an automatic choice is made for each level. Default: as each level of the old store.
     pub shard_shape: Option<ShardShape>,

@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! manifests ─▶ the order of fragments: as objects name them
-//! chunks ─▶ a bucket a new chunk: rows; and memberships, a fragment's row at a position
+//! chunks ─▶ one bucket per new chunk: rows; and memberships, which are rows of a fragment at a position
 //! each new chunk: memberships sorted by (order, fragment, position) ─▶ rows in that order, runs become fragments
 //! ```
 //!
-//! A run is a part of a fragment without a row outside one new chunk. Consecutive runs of one object
-//! in one chunk are merged, if no other object has their rows: so an object that was cut by the old chunks
-//! is cut by the new ones only.
+//! A run is a part of a fragment without a row outside one new chunk. Consecutive runs of one object in one chunk are merged, if no other object has
+//! their rows. So an object is divided only at the borders of new chunks, not of old ones.
 
 use std::path::Path;
 
@@ -43,7 +42,7 @@ pub(super) struct RowCollector {
     vertices: Vec<u64>,
     fragments: Vec<u64>,
     order: FragmentOrder,
-    /// Bins of a new chunk along each axis, where fragments are bins.
+    /// Bins of a new chunk along each axis, if fragments are bins.
     bins: Option<(Vec<f64>, Vec<u64>)>,
 }
 
@@ -67,8 +66,7 @@ impl RechunkRecordLayout {
     }
 }
 
-/// Bytes of a membership: order, fragment, position, rows, vertex, vertex before, whether the last row is the
-/// fragment's.
+/// Bytes of a membership: order, fragment, position, rows, vertex, previous vertex, whether the last row is the fragment's last one.
 const MEMBER: usize = 8 + 8 + 4 + 4 + 8 + 8 + 1;
 
 /// Consecutive rows of a fragment that move to one chunk: vertices from `vertex` on.
@@ -151,7 +149,7 @@ pub(super) fn gather(
     Ok(gathered)
 }
 
-/// Appends the value of a row, if it has one: a cell may be missing, or have values of its first rows only.
+/// Appends the value of a row, if it has one: a cell may be missing, or have values only for its first rows.
 fn flagged(out: &mut Vec<u8>, cell: Option<&[u8]>, at: usize, size: usize) {
     put_flagged(out, cell.and_then(|cell| row_of(cell, at, size)), size);
 }
@@ -273,7 +271,7 @@ impl RowCollector {
     /// The new chunks.
     ///
     /// # Errors
-    /// Bug: chunks with rows and without memberships, or the other way round.
+    /// Bug: chunks with rows and without memberships, or vice versa.
     pub(super) fn finish(self) -> Result<SortedChunks, WriteError> {
         let (mut rows, row_file) = self.rows.finish();
         let (mut members, member_file) = self.members.finish();
@@ -330,7 +328,7 @@ struct ChunkSummary {
 /// Edges of trees, as the old vertices of child and parent; sorted, so that copies do not depend on the order in which chunks are completed.
 pub(super) type CutEdges = Sorter<[u64; 2]>;
 
-/// Writes the new chunks. Also returns the edges of trees that were implied and are not any more.
+/// Writes the new chunks. Also returns the edges of trees that are no longer implied.
 pub(super) fn write(
     sink: LevelSink<'_>,
     mut sorted: SortedChunks,
@@ -351,7 +349,7 @@ pub(super) fn write(
     let tree = sink.source.level.store().implies_edges();
     let sorted = &sorted;
     let number = sink.source.level.number();
-    // Chunks, and whether they were written just now.
+    // The chunks, and whether this run wrote them.
     let work = |job: Vec<(u32, Bucket, Bucket)>,
                 turn: Turn<'_>|
      -> Result<(Vec<ChunkSummary>, bool), WriteError> {
@@ -439,7 +437,7 @@ pub(super) fn write(
     Ok((new_level, cut))
 }
 
-/// A chunk, the old vertex of each row, the destinations of fragments, and edges that are not implied any more.
+/// A chunk, the old vertex of each row, the destinations of fragments, and edges that are no longer implied.
 type BuiltChunk = (SourceChunk, Vec<u64>, Vec<MovedRows>, Vec<(u64, u64)>);
 
 impl SortedChunks {
@@ -577,7 +575,7 @@ impl SortedChunks {
         Ok((chunk, vertices, parts, cut))
     }
 
-    /// Sorts rows by bin, with one fragment for each bin, also for empty ones (0.9 §10.2).
+    /// Sorts rows by bin, with one fragment for each bin, including empty ones (0.9 §10.2).
     fn binned(
         &self,
         sink: &LevelSink<'_>,

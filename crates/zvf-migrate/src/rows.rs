@@ -33,7 +33,7 @@ impl RowMapping {
     /// One row for each number from 0 to the largest id (0.8 §10.1).
     ///
     /// # Errors
-    /// An id that is no row number.
+    /// An id that is not a row number.
     pub(super) fn by_id(ids: &IdTable, path: &str, notes: &Notes) -> Result<Self, WriteError> {
         let count = ids.len();
         if (0..).zip(ids.iter()).all(|(row, id): (i64, i64)| row == id) {

@@ -85,7 +85,7 @@ impl RowsOfFragment {
     }
 }
 
-/// Whether ranges follow each other from row 0 to the last one.
+/// Whether the fragments are consecutive ranges from row 0 to the last one.
 pub(crate) fn tiles(fragments: &[RowsOfFragment], rows: u32) -> bool {
     let mut next = 0;
     fragments.iter().all(|fragment| match fragment {

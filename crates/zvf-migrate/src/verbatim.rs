@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! zvf-unfinished.json   marker with a hash of the root of the source: a later run takes it over
-//! objects               all but the root, several at a time
-//! zvf-copied/…          which objects are there and durable, and their checksums: a later run skips them
+//! objects               all except the root, several at a time
+//! zvf-copied/…          records of copied, durable objects, and their checksums: a later run skips them
 //! ── both places are listed: the source is unchanged, the sizes agree ──
 //! zarr.json             the copy exists
 //! ```
@@ -108,7 +108,7 @@ pub struct CopiedFiles {
     /// Objects that an earlier run had copied.
     #[serde(rename = "skipped")]
     pub skipped_files: u64,
-    /// Bytes of those.
+    /// Bytes of these objects.
     pub skipped_bytes: u64,
     /// Whether all objects were read back and compared.
     #[serde(rename = "verified")]
@@ -123,16 +123,16 @@ pub struct CopiedFiles {
 /// # Cost
 /// Each object is read once and written once, as many at a time as [`IoOptions::concurrency`](zvf_store::IoOptions::concurrency)
 /// allows; the source is listed twice, the copy once. Objects above 16 MiB pass through a temporary file, in ranges. Memory:
-/// [`WriteOptions::memory_budget`], at least 32 MiB, and about 150 bytes an object.
+/// [`WriteOptions::memory_budget`], at least 32 MiB, and about 150 bytes per object.
 ///
 /// # Resuming
-/// After an interruption or an I/O error the same call continues, also from another program. It skips objects that are recorded as copied, if
-/// their state at the source and their size in the copy are as recorded. The root is written last, so readers find no incomplete store.
+/// After an interruption or an I/O error, the same call continues the copy, even in another program. It skips objects that are recorded as copied, if
+/// their state at the source and their size in the copy are as recorded. The root is written last, so that readers find no incomplete store.
 ///
 /// # Errors
 /// [`StoreError::NoStore`]: no store at `source`. [`WriteError::Busy`]: another program is changing it, or writes the same copy.
 /// [`WriteError::Exists`]: something else is at `address`. Misuse: the source cannot be listed.
-/// [`IoError::SourceChanged`]: the source changed meanwhile; the copied objects are removed. [`WriteError::Differs`]: an object of the copy
+/// [`IoError::SourceChanged`]: the source changed in the meantime; the copied objects are removed. [`WriteError::Differs`]: an object of the copy
 /// differs from the bytes that were written. I/O.
 pub fn copy<'a>(
     source: &'a str,
@@ -214,7 +214,7 @@ fn told(state: &ObjectState) -> String {
     format!("{} bytes with etag {etag}", state.size)
 }
 
-/// Whether two states may be states of the same content: not every answer has a validator.
+/// Whether two states may have the same content: some answers have no validator.
 fn same(first: &ObjectState, now: &ObjectState) -> bool {
     let tags = first.etag.as_ref().zip(now.etag.as_ref());
     first.size == now.size && tags.is_none_or(|(first, now)| first == now)
@@ -340,7 +340,7 @@ struct VerbatimCopy {
     target: Arc<Target>,
     /// All objects of the source.
     listed: ObjectStates,
-    /// Bytes of them.
+    /// Their bytes.
     total: u64,
     records: Arc<CopyRecords>,
     room: Semaphore,
@@ -398,7 +398,7 @@ impl VerbatimCopy {
         self.options.write.open.io.concurrency.max(1)
     }
 
-    /// Copies and checks everything but the root.
+    /// Copies and checks everything except the root.
     async fn run(&self) -> Result<CopiedFiles, WriteError> {
         let mut report = CopiedFiles {
             files: wide(self.listed.len()),
@@ -492,7 +492,7 @@ impl VerbatimCopy {
         }))
     }
 
-    /// Waits until an object of a size fits into memory.
+    /// Waits until an object of size `size` fits into memory.
     async fn room(&self, size: u64) -> tokio::sync::SemaphorePermit<'_> {
         let needed = match size <= self.part {
             true => size,
@@ -547,7 +547,7 @@ impl VerbatimCopy {
         check_unchanged(&self.listed, &now)
     }
 
-    /// Lists the copy; fails if a size differs. Removes objects that an earlier run copied and the source does not have any more.
+    /// Lists the copy; fails if a size differs. Removes objects that an earlier run copied and the source no longer has.
     async fn check_copy(&self) -> Result<(), WriteError> {
         let found = list(&self.to, "copy").await?;
         let foreign = check_sizes(&self.listed, &found)?;

@@ -1,5 +1,4 @@
-//! Copies that are not what they were made from: verification reports each kind of damage, in chunks of the same shape and of
-//! another one.
+//! Copies that differ from their source: verification reports each kind of damage, in chunks of the same shape and of another one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +15,7 @@ use zvf_write::StoreWriter;
 
 use crate::made::Made;
 
-/// Three objects, of which the last one leaves a chunk and comes back, as they are written.
+/// Three objects to write; the last one leaves a chunk and returns to it.
 #[derive(Clone)]
 struct Input {
     kind: Kind,
@@ -123,7 +122,7 @@ fn assert_differs(case: &str, found: Result<Verified, WriteError>, wanted: &str)
     );
 }
 
-/// Points without objects, of which two have the same position.
+/// Points without objects; two of them have the same position.
 async fn twins(chunk: f64, b: [i32; 3]) -> Made {
     let made = Made::new();
     let spec = StoreSpec::new(Kind::PointCloud, [chunk; 2])
@@ -156,7 +155,7 @@ async fn values_of_a_row_stay_together() {
 
 type Change = fn(&mut Input);
 
-/// What a wrong copier could write of any kind, and the place that verification names.
+/// Errors that a wrong copier could make for any kind, and the place that verification names.
 const CHANGES: &[(&str, Change, &str)] = &[
     (
         "position bit",
@@ -307,7 +306,7 @@ const CHANGES: &[(&str, Change, &str)] = &[
     ),
 ];
 
-/// The same of the links of a graph.
+/// The same for the links of a graph.
 const LINK_CHANGES: &[(&str, Change, &str)] = &[
     ("link end", |i| i.links[3] = 3, "links/0"),
     ("link turned around", |i| i.links.swap(2, 3), "links/0"),
@@ -381,7 +380,7 @@ async fn written(spec: StoreSpec, batch: &Batch, table: &ObjectTable) -> Made {
     made
 }
 
-/// Numbers of objects that are not in the table are absent.
+/// Missing numbers of objects are absent.
 #[test]
 fn numbers_of_objects_that_become_absent_or_present_are_reported() {
     Runtime::new().unwrap().wait(async {
@@ -481,7 +480,7 @@ fn faces_with_other_corners_are_reported() {
     });
 }
 
-/// The manifest of an object with its entries turned around.
+/// The manifest of an object with its entries in reverse order.
 async fn turned(store: &Store, id: i64) -> (Vec<u8>, Vec<u8>) {
     let level = store.level(0, &Need::all()).await.unwrap();
     let index = level.object_index().unwrap();
@@ -576,12 +575,12 @@ async fn copied(case: &str, chunk: Option<f64>) -> (zvf_testkit::TempStore, Made
     (old, made)
 }
 
-/// Changes one byte after another below some folders of a copy; returns how many there were, and those that were not reported.
+/// Changes one byte after another below some folders of a copy; returns the number of changes, and those that were not reported.
 async fn changed_bytes(old: &Store, new: &Made, folder: &str, step: usize) -> (usize, Vec<String>) {
     let (mut count, mut unseen) = (0, Vec::new());
     for (name, path) in new.cells() {
-        // Rows behind the last one of a table fill its stored chunk, and mean nothing.
-        // Groups of links are a hint, made anew by every copy (docs/migration.md).
+        // Rows after the last one of a table fill its stored chunk, and have no meaning. Groups of links are a hint that every copy rebuilds
+        // (docs/migration.md).
         let meaningless = ["object_attributes", "link_fragments"];
         if !name.contains(folder) || meaningless.iter().any(|one| name.contains(one)) {
             continue;
@@ -615,7 +614,7 @@ fn every_changed_byte_of_a_cell_is_reported() {
             let (count, unseen) = changed_bytes(&store, &new, "0/", 3).await;
             let (links, unseen_links) = changed_bytes(&store, &new, "0/links/", 2).await;
             assert!(links > 0 && unseen_links.is_empty(), "{unseen_links:#?}");
-            // Padding of the bits that tell lists from ranges, which readers leave alone.
+            // Padding of the bits that distinguish lists from ranges, which readers ignore.
             let padding = |name: &String| name.starts_with("0/vertex_fragments/");
             assert!(unseen.iter().all(padding), "{unseen:#?}");
             assert!(unseen.len() * 20 < count, "{} of {count}", unseen.len());
@@ -679,7 +678,7 @@ fn copies_are_the_same_whatever_chunk_is_done_first() {
             let mut positions: Vec<f32> = (0..3).map(|_| random(300) as f32).collect();
             let mut links = Vec::new();
             for node in 1..nodes as u64 {
-                // A branch now and then.
+                // Some nodes are branches.
                 let back = if random(9) == 0 { random(30) } else { 0 };
                 let parent = (node - 1).saturating_sub(back);
                 for axis in 0..3 {
@@ -696,7 +695,7 @@ fn copies_are_the_same_whatever_chunk_is_done_first() {
         writer.finish().await.unwrap();
         let store = old.open().await;
         let mut first = None;
-        // Each job has 256 chunks; several are done at one time.
+        // Each job has 256 chunks; several run at the same time.
         for threads in [1, 4, 4, 4, 4] {
             let new = Made::new();
             let options = MigrateOptions::new()

@@ -26,7 +26,7 @@ impl Made {
         Store::open(&self.address()).await.unwrap()
     }
 
-    /// Every file that is no document, by its path inside the store.
+    /// Every file except documents, by its path inside the store.
     pub(crate) fn cells(&self) -> BTreeMap<String, PathBuf> {
         fn walk(folder: &Path, root: &Path, found: &mut BTreeMap<String, PathBuf>) {
             for entry in fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! Copies of stores: their verification, and sources that change meanwhile.
+//! Copies of stores: their verification, and sources that change in the meantime.
 
 #![allow(
     clippy::unwrap_used,

@@ -10,7 +10,7 @@ use zvf_write::StoreWriter;
 
 use crate::made::Made;
 
-/// Points on a line, a vertex in each chunk.
+/// Points on a line, one vertex in each chunk.
 async fn points(made: &Made, count: u8) {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64));
@@ -24,7 +24,7 @@ async fn points(made: &Made, count: u8) {
     writer.finish().await.unwrap();
 }
 
-/// A source that another writer changes while it is copied is neither copied nor called damaged.
+/// A source that another writer changes while it is copied is neither copied nor reported as damaged.
 #[test]
 fn a_source_that_changes_is_no_source() {
     Runtime::new().unwrap().wait(async {

@@ -1,4 +1,4 @@
-//! Verbatim copies: byte for byte, from any place to any other one, under faults, and stopped at any write.
+//! Verbatim copies: byte for byte, from any place to any other one, with faults, and stopped at any write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ type Files = BTreeMap<String, Vec<u8>>;
 const FROM: &str = "memory:///";
 const TO: &str = "memory:///some/copy.zarrvectors";
 
-/// A backend, whose failed requests are sent again at once.
+/// A backend whose failed requests are retried at once.
 fn at(backend: Arc<dyn ObjectStore>) -> OpenOptions {
     let zero = std::time::Duration::ZERO;
     let retry = Retry::default().with_pauses(zero, zero);
@@ -83,7 +83,7 @@ async fn from_bucket(
     copy(FROM, TO, into(at(to)).with_source(from)).await
 }
 
-/// Every file of stores of every generation, through a bucket and back to a disk; all but the smallest files also in ranges.
+/// Every file of stores of every generation, through a bucket and back to a disk; all except the smallest files also in ranges.
 #[test]
 fn a_copy_has_the_same_bytes() {
     Runtime::new().unwrap().wait(async {
@@ -124,7 +124,7 @@ fn a_copy_has_the_same_bytes() {
     });
 }
 
-/// A program that dies at any write leaves no store; the next one continues, and in the end all bytes are there.
+/// A program that is stopped at any write leaves no store; the next one continues, and in the end all bytes are copied.
 #[test]
 fn a_copy_that_is_stopped_at_any_write_is_resumed() {
     Runtime::new().unwrap().wait(async {
@@ -162,7 +162,7 @@ fn a_copy_that_is_stopped_at_any_write_is_resumed() {
     });
 }
 
-/// What an interrupted copy recorded is not copied again, unless it is another size there.
+/// Objects that an interrupted copy recorded are not copied again, unless their size in the copy differs.
 #[test]
 fn what_is_copied_is_not_copied_again() {
     Runtime::new().unwrap().wait(async {
@@ -176,7 +176,7 @@ fn what_is_copied_is_not_copied_again() {
         assert_eq!(error.class(), Class::Io, "{error}");
         Store::open_with(TO, at(bucket.clone())).await.unwrap_err();
 
-        // Another source, and other writers, have nothing to do with it.
+        // Copies of another source, and other writers, are refused.
         let mut other = expected.clone();
         other.get_mut("zarr.json").unwrap().push(b' ');
         let error = from_bucket(source(&other), bucket.clone())
@@ -218,7 +218,7 @@ fn what_is_copied_is_not_copied_again() {
     });
 }
 
-/// Faults of the source that pass, in the middle of bodies too, do not change a byte.
+/// Temporary faults of the source, even in the middle of bodies, do not change any byte.
 #[test]
 fn faults_that_pass_change_nothing() {
     Runtime::new().unwrap().wait(async {
@@ -260,7 +260,7 @@ fn a_source_that_changes_is_not_copied() {
             let bucket = Arc::new(InMemory::new());
             let done = from_bucket(at(faulty.clone()), bucket.clone()).await;
             let Err(error) = done else {
-                // It changed after the last look.
+                // It changed after the last listing.
                 assert_eq!(faulty.counts().lists, 2);
                 assert!(after > old.len() as u64 / 2);
                 break;
@@ -278,7 +278,7 @@ fn a_source_that_changes_is_not_copied() {
     });
 }
 
-/// Reading the copy back finds bytes that the backend changed.
+/// Reading the copy back detects bytes that the backend changed.
 #[test]
 fn a_copy_that_holds_other_bytes_is_found() {
     Runtime::new().unwrap().wait(async {
@@ -338,7 +338,7 @@ fn what_is_no_store_and_what_is_in_use_is_refused() {
         );
         assert!(matches!(refused(files).await, WriteError::Input { .. }));
 
-        // Temporary files of writers are not part of a store; names that only look alike are.
+        // Temporary files of writers are not part of a store; similar names are.
         let mut files = good.clone();
         files.insert("0/.zvf-1-2".to_owned(), b"half".to_vec());
         files.insert("notes/a.zvf-1".to_owned(), b"kept".to_vec());
@@ -347,7 +347,7 @@ fn what_is_no_store_and_what_is_in_use_is_refused() {
         files.remove("0/.zvf-1-2");
         assert_eq!(objects(&bucket, "some/copy.zarrvectors/").await, files);
 
-        // A place that holds something, and one inside of the source.
+        // A place with content, and a place inside the source.
         let home = Made::new();
         let to_disk = || into(OpenOptions::new()).with_source(source(&good));
         fs::create_dir_all(home.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Adds coarse levels to long lines, and prints how much smaller each is and by how much anything moved. The ends of lines stay.
+//! Adds coarse levels to long lines, and prints how much smaller each level is and how far any part moved. The ends of lines stay.
 #![allow(clippy::print_stdout, reason = "an example prints what it found")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Bins of level 0 for a store that declares none: halves of the chunk that fit the data.
+//! Bins of level 0 for a store that declares none: the chunk is halved until the bins fit the data.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use zvf_encode::{Axis, WriteError};
 
 /// Most often that a chunk is halved.
 const MOST_HALVES: u32 = 20;
-/// Most chunks that points are counted in.
+/// Most chunks whose points are counted.
 const SAMPLE: usize = 32;
 
 /// Bins of level 0 that were chosen from the data.
@@ -18,15 +18,15 @@ const SAMPLE: usize = 32;
 pub struct ChosenBins {
     /// Size along each axis, in world units: a chunk, halved a number of times.
     pub shape: Vec<f64>,
-    /// What they were chosen by.
+    /// The reason for the choice.
     pub reason: BinReason,
 }
 
-/// What bins were chosen by.
+/// The reason for a choice of bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum BinReason {
-    /// The median distance of neighbouring vertices: bins are that large, and less than twice that.
+    /// The median distance of neighbouring vertices: bins are at least that large, and less than twice as large.
     Step(f64),
     /// The largest bins for which an occupied bin has fewer than two different positions on average.
     Spacing,
@@ -51,7 +51,7 @@ pub(crate) fn is_time(axes: &[Axis]) -> Vec<bool> {
     axes.iter().map(|axis| axis.kind() == "time").collect()
 }
 
-/// The bin along an axis of time: one frame where chunks hold a whole number of them, else a sixteenth of a chunk.
+/// The bin along an axis of time: one frame if chunks have a whole number of frames, else a sixteenth of a chunk.
 pub(crate) fn time_bin(chunk: f64) -> f64 {
     match chunk.fract() == 0.0 {
         true => 1.0,
@@ -59,7 +59,7 @@ pub(crate) fn time_bin(chunk: f64) -> f64 {
     }
 }
 
-/// Bins of level 0 by the median distance of neighbours.
+/// Bins of level 0 from the median distance of neighbours.
 pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenBins {
     let halves = |(&size, &time): (&f64, &bool)| {
         if time {
@@ -80,14 +80,13 @@ pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenB
     }
 }
 
-/// What is done with each position.
+/// Receives each position.
 pub(crate) type TakePosition<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), WriteError>;
 
-/// Chooses bins of level 0 by the density of the vertices in evenly picked chunks. `each` iterates over all
-/// positions, twice.
+/// Chooses bins of level 0 from the density of the vertices in evenly picked chunks. `each` iterates over all positions, and is called twice.
 ///
 /// # Cost
-/// The coordinates of all chunks and the positions of those that were picked, in memory.
+/// Memory: the coordinates of all chunks, and the positions in the picked ones.
 ///
 /// # Errors
 /// Positions outside every bin; the errors of `each`.
@@ -114,7 +113,7 @@ pub(crate) fn spacing(
         Ok(())
     })?;
     let distinct = occupied(&sample, dims, &halved(chunk_shape, MOST_HALVES, times))?;
-    // Bins are nested: the more often a chunk is halved, the more of them hold something.
+    // Bins are nested: the more often a chunk is halved, the more bins are occupied.
     let (mut low, mut high) = (0, MOST_HALVES);
     while low < high {
         let middle = low.midpoint(high);
@@ -131,7 +130,7 @@ pub(crate) fn spacing(
     })
 }
 
-/// The shape of a chunk, halved `often` times along every axis but those of time.
+/// The shape of a chunk, halved `often` times along every axis except for time.
 fn halved(chunk_shape: &[f64], often: u32, times: &[bool]) -> Vec<f64> {
     let parts = f64::from(1_u32 << often.min(MOST_HALVES));
     let axes = chunk_shape.iter().zip(times);
@@ -142,12 +141,12 @@ fn halved(chunk_shape: &[f64], often: u32, times: &[bool]) -> Vec<f64> {
     .collect()
 }
 
-/// Whether a square is one of a distance of two places.
+/// Whether a squared distance belongs to two different places.
 pub(crate) fn is_step(square: &f64) -> bool {
     *square > 0.0 && square.is_finite()
 }
 
-/// How many bins hold positions.
+/// The number of occupied bins.
 fn occupied(positions: &[f64], dims: usize, bins: &[f64]) -> Result<usize, WriteError> {
     let mut found: FxHashSet<Bin> = FxHashSet::default();
     for position in positions.chunks_exact(dims.max(1)) {
@@ -165,14 +164,14 @@ mod tests {
         let chosen = of_step(3.0, &[100.0, 10.0], &[false; 2]);
         assert_eq!(chosen.reason, BinReason::Step(3.0));
         assert_eq!(chosen.shape, [3.125, 5.0]);
-        // Frames stay apart.
+        // Frames stay separate.
         let chosen = of_step(3.0, &[100.0, 100.0], &[true, false]);
         assert_eq!(chosen.shape, [1.0, 3.125]);
     }
 
     #[test]
     fn bins_of_points_hold_about_one() {
-        // A grid of points two apart, each of them twice.
+        // A grid of points at a distance of two, each point twice.
         let positions: Vec<[f64; 2]> = (0..512)
             .map(|n| n % 256)
             .map(|n| [f64::from(n % 16) * 2.0, f64::from(n / 16) * 2.0])

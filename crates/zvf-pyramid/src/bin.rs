@@ -10,7 +10,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::{internal, narrow};
 use zvf_meta::space::chunk_at;
 
-/// Most axes of a level that is coarsened.
+/// Most axes of a level that can be coarsened.
 pub(crate) const MOST_AXES: usize = 4;
 
 /// A bin; missing axes are 0.
@@ -25,7 +25,7 @@ pub(crate) struct Means<'s> {
 }
 
 /// The bin of a position.
-// Once a vertex: see `PointVertex::take`.
+// Called once per vertex: see `PointVertex::take`.
 #[inline(always)]
 pub(crate) fn bin_of<T: Copy + Into<f64> + fmt::Display>(
     position: &[T],
@@ -56,7 +56,7 @@ pub(crate) struct Binned {
     pub(crate) chunk: FineChunk,
     /// Its bins, each once.
     pub(crate) bins: Vec<Bin>,
-    /// For each row its place in `bins`.
+    /// For each row its index in `bins`.
     pub(crate) of: Vec<u32>,
 }
 
@@ -70,7 +70,7 @@ impl Binned {
         let mut numbers: FxHashMap<Bin, u32> = FxHashMap::default();
         let mut bins: Vec<Bin> = Vec::new();
         let mut of = Vec::with_capacity(chunk.positions.len() / dims.max(1));
-        // Rows that follow each other mostly share a bin.
+        // Consecutive rows mostly share a bin.
         let mut last: Option<(Bin, u32)> = None;
         for position in chunk.positions.chunks_exact(dims.max(1)) {
             let bin = bin_of(position, size)?;

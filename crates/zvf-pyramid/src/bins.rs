@@ -1,4 +1,4 @@
-//! Vertices to bins, and bins to metavertices (0.9 §17, steps 4 to 8).
+//! From vertices to bins, and from bins to metavertices (0.9 §17, steps 4 to 8).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct Metas {
     /// Chunks in lex order.
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
-    /// The first vertex of each chunk, and the count of all.
+    /// The first vertex of each chunk, and the number of all vertices.
     pub(crate) starts: Vec<u32>,
     /// Positions, chunk by chunk.
     pub(crate) positions: Vec<f32>,
@@ -41,7 +41,7 @@ impl Metas {
     }
 }
 
-/// Slot of the chunk, and row, of a vertex, where chunks begin at `starts`.
+/// Slot of the chunk, and row, of a vertex; chunks begin at `starts`.
 fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
     let behind = starts.partition_point(|&start| start <= vertex);
     let last = behind.checked_sub(1).filter(|_| behind < starts.len());
@@ -50,22 +50,21 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
     Ok((narrow("chunks", slot)?, vertex - start))
 }
 
-/// How positions come to the sums of their bins: in the order that the package adds them in, since sums of other orders are
-/// others.
+/// How positions are added to the sums of their bins. The order must be that of the package, since the sum of floats depends on it.
 #[derive(Debug)]
 enum Adding {
-    /// All fragments, chunk by chunk: as they are read.
+    /// All fragments, chunk by chunk, as they are read.
     Chunks(Vec<PositionSum>),
-    /// Objects one after the other: their positions wait until all are read.
+    /// One object after another: their positions wait until all are read.
     Objects(BinPositions),
 }
 
-/// Makes the metavertices of the objects `kept`, or of all vertices, and finds the one of every vertex by its bin. Vertices
-/// of dropped objects have one if a kept object has a vertex in the same bin.
+/// Makes the metavertices of the objects `kept`, or of all vertices, and finds the metavertex of every vertex by its bin. A vertex of a dropped
+/// object has one if a kept object has a vertex in the same bin.
 ///
 /// # Cost
-/// The positions are read once. In memory: four bytes a vertex, and about a hundred for each occupied bin; for objects
-/// a copy of their positions in memory or in a temporary file.
+/// The positions are read once. Memory: four bytes per vertex, and about a hundred for each occupied bin; for objects a copy of their positions in
+/// memory or in a temporary file.
 pub(crate) fn gather(
     fine: &Fine,
     kept: Option<&[usize]>,
@@ -145,8 +144,7 @@ fn byte_order(bin: &Bin) -> [u64; MOST_AXES] {
     bin.map(|axis| axis.swap_bytes().cast_unsigned())
 }
 
-/// Sorts the metavertices into chunks and into their order. Also returns the vertex of each bin, [`NONE`] if no member was
-/// added.
+/// Assigns metavertices to chunks and sorts them. Also returns the vertex of each bin, [`NONE`] if no member was added.
 fn settle(
     numbers: &FxHashMap<Bin, u32>,
     sums: &[PositionSum],
@@ -215,7 +213,7 @@ fn settle(
 /// The chunk of a mean on one axis. If positions were rounded to float32, rounding may place a mean outside the bounds,
 /// where no chunk exists; such a mean is moved inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
-    // A grid that goes beyond all numbers has no end.
+    // A grid beyond the range of numbers has no last chunk.
     let last = i64::try_from(cells)
         .ok()
         .and_then(|cells| origin.checked_add(cells)?.checked_sub(1))
@@ -236,11 +234,11 @@ fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, Wr
 /// The coarse vertex that represents each vertex of the finer level.
 #[derive(Debug)]
 pub(crate) struct CoarseParents {
-    /// The first vertex of each chunk, and the count of all.
+    /// The first vertex of each chunk, and the number of all vertices.
     pub(crate) starts: Vec<u32>,
     /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] if there is none.
     pub(crate) of: Vec<u32>,
-    /// By chunk, if objects are wanted; none where every row is a fragment.
+    /// By chunk, if objects are wanted; `None` if every row is a fragment.
     fragments: Vec<Option<CheckedFragments>>,
 }
 
@@ -295,7 +293,7 @@ mod tests {
 
     #[test]
     fn t28_bins_are_sorted_by_their_bytes() {
-        // The order of the format page: 1, 257, 2, and -1 last of all.
+        // The order of the format page: 1, 257, 2, and -1 at the end.
         let mut bins: Vec<[i64; MOST_AXES]> = [-1, 2, 257, 1, 0, 256].map(|x| [x, 0, 0, 0]).into();
         bins.sort_by_key(byte_order);
         let first: Vec<i64> = bins.iter().map(|bin| bin[0]).collect();

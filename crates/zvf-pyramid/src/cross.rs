@@ -1,7 +1,7 @@
 //! Links between levels (0.9 §13.6 and §17, steps 13 and 14).
 //!
-//! All links from the rows of one chunk to the rows of one coarser chunk are the rows of one cell, in both directions. So
-//! rows are brought together by pairs of chunks first, and every pair is written by itself.
+//! All links from the rows of one chunk to the rows of one coarser chunk are the rows of one cell, in both directions. So rows are first grouped by
+//! pairs of chunks, and then every pair is written separately.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use zvf_encode::target::node;
 use zvf_encode::{WriteError, documents, links, parallel};
 use zvf_format::int::{halves, index, signed, wide};
 
-/// One level, as far as links need it.
+/// The data of one level that links need.
 #[derive(Debug)]
 pub(crate) struct CrossLevelSide {
     pub(crate) level: u32,
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
-    /// The first vertex of each chunk, and the count of all.
+    /// The first vertex of each chunk, and the number of all vertices.
     pub(crate) starts: Vec<u32>,
-    /// Chunk sizes in chunks of the root, one an axis.
+    /// Chunk sizes in chunks of the root, one per axis.
     pub(crate) ratio: Vec<i64>,
     pub(crate) cells: LevelCells,
 }
@@ -49,13 +49,12 @@ impl CrossLevelSide {
     }
 }
 
-/// Writes links from every vertex to its representative in a coarser level, and back if `both`; returns how many
-/// there are.
+/// Writes links from every vertex to its representative in a coarser level, and back if `both`; returns their number.
 ///
 /// The rows of every cell are in the order of the finer level, in both families.
 ///
 /// # Cost
-/// Four bytes a vertex of both levels in memory.
+/// Memory: four bytes per vertex of both levels.
 pub(crate) fn write(
     fine: &CrossLevelSide,
     coarse: &CrossLevelSide,
@@ -72,12 +71,12 @@ pub(crate) fn write(
     Ok(wide(pairs.rows.len()))
 }
 
-/// The rows of one chunk that lead to rows of one coarser chunk.
+/// The rows of one chunk with representatives in one coarser chunk.
 #[derive(Debug, Clone, Copy)]
 struct ChunkPair {
     fine: u32,
     coarse: u32,
-    /// The first of its rows, and how many there are.
+    /// Its first row in `rows`, and the number of its rows.
     start: usize,
     count: usize,
 }
@@ -89,7 +88,7 @@ struct CrossLevelPairs<'s> {
     coarse: &'s CrossLevelSide,
     parents: &'s [u32],
     pairs: Vec<ChunkPair>,
-    /// Rows in their chunk of the finer level, pair after pair, ascending in each.
+    /// Row numbers in the chunk of the finer level, one pair after another, ascending in each.
     rows: Vec<u32>,
 }
 
@@ -100,7 +99,7 @@ impl<'s> CrossLevelPairs<'s> {
         parents: &'s [u32],
         threads: usize,
     ) -> Result<Self, WriteError> {
-        /// Chunks that are looked at together.
+        /// Chunks that are processed together.
         const BATCH: usize = 64;
         let count = *coarse.starts.last().or_bug("no count of the vertices")?;
         let mut slot_of: Vec<u32> = Vec::with_capacity(index(count));
@@ -108,7 +107,7 @@ impl<'s> CrossLevelPairs<'s> {
             slot_of.extend(coarse.rows(slot)?.map(|_| slot));
         }
         let slots: Vec<u32> = (0..fine.last()?).collect();
-        // Pairs of a batch begin at its own rows.
+        // Here, pairs begin at the rows of their own batch.
         let work = |slots: &[u32]| {
             let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
             for &slot in slots {
@@ -157,7 +156,7 @@ impl<'s> CrossLevelPairs<'s> {
         Ok(all)
     }
 
-    /// The cell of a pair: the links themselves, or the same links back.
+    /// The cell of a pair: the links themselves, or the links back.
     fn cell(
         &self,
         family: &FamilySpec,
@@ -237,7 +236,7 @@ impl<'s> CrossLevelPairs<'s> {
         let arrays = nodes.arrays.into_iter();
         let arrays = arrays.map(|(path, doc)| (path, doc.to_json()));
         let mut documents: Vec<(String, String)> = arrays.chain(nodes.groups).collect();
-        // A level that had links before keeps the document of the group: readers may hold on to it.
+        // A level that already had links keeps the document of the group, since readers may have cached it.
         if !sink.has(from.level, "links/zarr.json")? {
             documents.push(("links".to_owned(), documents::plain_group()));
         }
@@ -281,7 +280,7 @@ mod tests {
         };
         assert_eq!(pairs(&[1, 0, 1]).unwrap(), (3, vec![1, 0, 0]));
         assert_eq!(pairs(&[NONE, 0, 1]).unwrap(), (2, vec![1, 0]));
-        // Fewer parents than vertices, and one that the coarser level has not.
+        // Fewer parents than vertices, and a parent that the coarser level does not have.
         for wrong in [&[1, 0][..], &[1, 0, 2]] {
             assert!(
                 matches!(pairs(wrong), Err(WriteError::Bug { .. })),

@@ -1,4 +1,4 @@
-//! The level that a coarser one is made from: one of the store, or the one made just before.
+//! The finer level from which a level is made: a level of the store, or the last one made.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use zvf_encode::records::row_of;
 use zvf_encode::{NumberType, WriteError, narrow as to_nearest, parallel};
 use zvf_format::int::{index, wide};
 
-/// Chunks that are read and worked on together.
+/// Chunks that are read and processed together.
 const BATCH: usize = 64;
 
 /// A level that is read.
@@ -26,10 +26,10 @@ pub(crate) struct Fine {
     pub(crate) number: u32,
     pub(crate) dims: usize,
     pub(crate) chunk_shape: Vec<f64>,
-    /// Chunks with vertices, in lex order: a chunk's place is its slot.
+    /// Chunks with vertices, in lex order: the slot of a chunk is its index.
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
     pub(crate) objects: Option<Arc<ObjectFragments>>,
-    /// How many vertices there are, as far as known before they are read.
+    /// The number of vertices, as far as known before they are read.
     pub(crate) expected: u64,
     rows: PositionSource,
 }
@@ -49,11 +49,11 @@ enum PositionSource {
     },
 }
 
-/// The objects of a level: for each one the fragments that it consists of, in its order.
+/// The objects of a level, each with its fragments in order.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectFragments {
     pub(crate) ids: Vec<i64>,
-    /// Ids among them of objects that are deleted, and have no fragments.
+    /// The ids among them of deleted objects, which have no fragments.
     pub(crate) deleted: Vec<i64>,
     /// The start of the entries of each object, and the end of the last one.
     starts: Vec<usize>,
@@ -86,7 +86,7 @@ impl ObjectFragments {
         self.ids.len()
     }
 
-    /// The entries of an object, and the number of the first of them.
+    /// The entries of an object, and the number of the first one.
     pub(crate) fn entries(&self, row: usize) -> Result<ObjectEntries<'_>, WriteError> {
         let span = self.starts.get(row..).and_then(<[usize]>::first_chunk);
         let &[start, end] = span.or_bug(format_args!("no object in row {row}"))?;
@@ -98,7 +98,7 @@ impl ObjectFragments {
     }
 }
 
-/// What is done with each chunk, by its slot.
+/// Called with each chunk, and its slot.
 pub(crate) type PerChunk<R> = Arc<dyn Fn(usize, FineChunk) -> Result<R, WriteError> + Send + Sync>;
 
 /// The vertices of one chunk.
@@ -106,7 +106,7 @@ pub(crate) type PerChunk<R> = Arc<dyn Fn(usize, FineChunk) -> Result<R, WriteErr
 pub(crate) struct FineChunk {
     /// Positions as float32, row by row.
     pub(crate) positions: Vec<f32>,
-    /// None where every row is a fragment.
+    /// `None` if every row is a fragment.
     pub(crate) fragments: Option<CheckedFragments>,
 }
 
@@ -159,7 +159,7 @@ impl Fine {
     /// A level of a store.
     ///
     /// # Errors
-    /// Misuse: a level split by an attribute, or laid out otherwise than 0.9 has it. Malformed data. I/O.
+    /// Misuse: a level split by an attribute, or in another layout than 0.9. Malformed data. I/O.
     pub(crate) fn stored(store: &Store, number: u32, handle: &Handle) -> Result<Self, WriteError> {
         let need = Need {
             objects: true,
@@ -204,7 +204,7 @@ impl Fine {
         })
     }
 
-    /// A level in memory whose rows are one fragment each. `starts` has one number more than there are chunks.
+    /// A level in memory whose rows are one fragment each. `starts` has one more number than there are chunks.
     pub(crate) fn held(
         number: u32,
         chunk_shape: Vec<f64>,
@@ -227,7 +227,7 @@ impl Fine {
     /// Applies `work` to every chunk, on several threads, and `take` to its results, in the order of the chunks.
     ///
     /// # Cost
-    /// Every cell of positions, and of fragments, is read once; a few dozen chunks are in memory at a time.
+    /// Every cell of positions and of fragments is read once; a few dozen chunks are in memory at a time.
     pub(crate) fn each<R: Send + 'static>(
         &self,
         threads: usize,
@@ -325,7 +325,7 @@ fn to_f32(number: NumberType, bytes: &[u8]) -> Vec<f32> {
     }
     match number {
         NumberType::F32 => round!(f32, |v| v),
-        // As float64 these would be rounded twice.
+        // Conversion to float64 would round these numbers twice.
         NumberType::I64 => round!(i64, |v| v as f32),
         NumberType::U64 => round!(u64, |v| v as f32),
         _ => number.to_f64(bytes).into_iter().map(to_nearest).collect(),
@@ -353,7 +353,7 @@ async fn objects(
             let failed = |source: zvf_format::DecodeError| {
                 WriteError::data(what(), source.to_string(), "a manifest")
             };
-            // A blob of no bytes is an object without vertices (trap T31).
+            // An empty blob is an object without vertices (trap T31).
             let manifest = (!blob.is_empty()).then(|| Manifest::parse(blob, level.dims()));
             for (chunk, number) in manifest
                 .transpose()
@@ -380,7 +380,7 @@ async fn objects(
     Ok(Some(objects))
 }
 
-/// The vertices of a chunk, where chunks begin at `starts`.
+/// The vertices of a chunk; chunks begin at `starts`.
 pub(crate) fn rows_of(starts: &[u32], slot: usize) -> Result<Range<usize>, WriteError> {
     let span = starts.get(slot..).and_then(<[u32]>::first_chunk);
     let &[start, end] = span.or_bug(format_args!("no chunk {slot}"))?;

@@ -1,4 +1,4 @@
-//! Chunks that grow with levels.
+//! Chunks that grow from level to level.
 
 use rustc_hash::FxHashSet;
 use tokio::runtime::Handle;
@@ -12,12 +12,12 @@ use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
 
-/// Most often that chunks become larger.
+/// Most times by which chunks become larger.
 const MOST: i64 = 1 << 20;
-/// How many steps a chunk is wide.
+/// The least width of a chunk, in steps of chains.
 const STEPS: f64 = 4.0;
 
-/// The measure for the chunks of levels: the chunks of level 0.
+/// The chunks of level 0, by which the chunks of levels are chosen.
 #[derive(Debug)]
 pub(crate) struct Growth {
     kind: Kind,
@@ -57,8 +57,8 @@ impl Growth {
         })
     }
 
-    /// Sets the smallest chunks of a level that have about as many vertices as those of level 0, are wider than most steps
-    /// of chains, and are a multiple of the level's bins.
+    /// Sets the smallest chunks of a level that have about as many vertices as chunks of level 0, are wider than most steps of chains, and are a
+    /// multiple of the level's bins.
     pub(crate) fn grow(&self, step: &mut PlannedLevel, found: &ComputedLevel) {
         let sampled = step.sampling == Sampling::Curve;
         let free = sampled && matches!(self.kind, Kind::PointCloud | Kind::Line);
@@ -76,10 +76,10 @@ impl Growth {
             free || bins.all(|ratio| ratio < 1.0 || (ratio - ratio.round()).abs() <= 1e-9)
         };
         let far = self.chunks.iter().flatten().map(|axis| axis.unsigned_abs());
-        // No more than `MOST`, wherever the farthest chunk is.
+        // At most `MOST`, regardless of the farthest chunk.
         let far = far.fold(0, u64::max).min(MOST.unsigned_abs()).cast_signed();
         let mut times = 1_i64;
-        // Beyond twice the farthest chunk nothing comes together any more.
+        // Beyond twice the farthest chunk, no more chunks are combined.
         while times < (far * 2).min(MOST)
             && (self.sparse(times, found.vertices) || narrowest * (times as f64) < wide_enough)
         {
@@ -99,7 +99,7 @@ impl Growth {
         }
     }
 
-    /// The sizes along axes that are not of time.
+    /// The sizes along the axes of space.
     fn of_space<'s>(&'s self, shape: &'s [f64]) -> impl Iterator<Item = f64> + 's {
         let axes = shape.iter().zip(&self.times);
         axes.filter(|(_, time)| !**time).map(|(size, _)| *size)
@@ -109,7 +109,7 @@ impl Growth {
         self.of_space(shape).fold(0.0, f64::max)
     }
 
-    /// Whether chunks of this size have clearly fewer vertices than those of level 0.
+    /// Whether chunks of this size have clearly fewer vertices than chunks of level 0.
     fn sparse(&self, times: i64, vertices: u64) -> bool {
         let chunks = self.chunks.iter();
         let chunks: FxHashSet<Vec<i64>> = chunks
@@ -119,7 +119,7 @@ impl Growth {
         one(vertices, chunks.len()) < 0.7 * one(self.vertices, self.chunks.len())
     }
 
-    /// How many times as large the bins of a sample are: as points are farther from each other, and so that they divide chunks.
+    /// The factor for the bins of a sample: as points are farther from each other, and so that bins divide chunks.
     fn bins(&self, times: i64, found: &ComputedLevel) -> i64 {
         let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
         let axes = wide(self.of_space(&self.chunk_shape).count().max(1)) as f64;

@@ -1,4 +1,4 @@
-//! Writes the levels of a plan, one after the other. The caller writes their documents and the root.
+//! Writes the levels of a plan, one after another. The caller writes their documents and the root.
 
 use std::sync::Arc;
 
@@ -49,15 +49,15 @@ pub struct LevelReport {
     pub chunk_shape: Vec<f64>,
     /// Largest distance in world units from any part of level 0 to the level; `None` if there is no guaranteed bound.
     pub error_bound: Option<f64>,
-    /// Vertices of the finer level in parts of meshes whose faces all lost their area: the level has neither them nor a
-    /// representative of them. None of other kinds.
+    /// Vertices of the finer level in parts of meshes whose faces all lost their area: the level has neither these vertices nor representatives of
+    /// them. 0 for other kinds.
     pub vanished_vertices: u64,
-    /// Objects that have such vertices.
+    /// Objects with such vertices.
     pub vanished_objects: u64,
 }
 
 impl LevelReport {
-    /// Notes on a bad size compared to the finer level, and on parts of meshes that the level does not have.
+    /// Remarks about a bad size compared to the finer level, and about parts of meshes that are missing in the level.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         self.bad_size().into_iter().chain(self.vanished()).collect()
@@ -76,7 +76,7 @@ impl LevelReport {
         })
     }
 
-    /// Hardly smaller, or too small.
+    /// The remark about a level that is hardly smaller, or too small.
     fn bad_size(&self) -> Option<String> {
         let times = self.finer as f64 / self.vertices.max(1) as f64;
         let advice = match times {
@@ -99,7 +99,7 @@ pub(crate) struct MadeLevel {
     pub(crate) report: LevelReport,
 }
 
-/// Makes levels.
+/// Computes and writes levels.
 pub(crate) struct LevelMaker<'m> {
     pub(crate) store: &'m Store,
     pub(crate) sink: StoreSink<'m>,
@@ -120,8 +120,7 @@ pub(crate) struct Levels {
 }
 
 impl LevelMaker<'_> {
-    /// Writes all levels except for their documents and the root, which is returned. Coarse levels in `root` that are made again are replaced in
-    /// it.
+    /// Writes all levels except for their documents and the root, which is returned. Rebuilt levels are replaced in `root`.
     pub(crate) fn levels(
         &self,
         root: RootDoc,
@@ -133,7 +132,7 @@ impl LevelMaker<'_> {
         }
     }
 
-    /// The base bins, of which the bins of all levels are multiples. Given bins are declared in the root if they do not divide chunks.
+    /// The base bins; the bins of all levels are multiples of them. Given bins are declared in the root if they do not divide chunks.
     fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
         if let BaseBins::Given(bins) = base {
             self.declare(root, bins);
@@ -420,7 +419,7 @@ impl LevelMaker<'_> {
         sides: &[CrossLevelSide],
         parents: &[Vec<u32>],
     ) -> Result<bool, WriteError> {
-        // Below 0: all levels.
+        // Negative: all levels.
         let depth = usize::try_from(plan.depth).unwrap_or(parents.len());
         if plan.cross == CrossLevel::None || depth == 0 {
             return Ok(false);
@@ -491,7 +490,7 @@ fn record(planned: &PlannedLevel, measured: &[(&str, f64)]) -> JsonObject {
     extra
 }
 
-/// The representative of each row of a finer level. A row that two objects share has the representative of the first.
+/// The representative of each row of a finer level. A row of two objects has the representative of the first.
 fn of_rows(
     finer: &Numbered,
     representatives: &[u32],
@@ -566,7 +565,7 @@ mod tests {
         let (finer, coarse) = (numbered(&[0, 2, 4], &[3, 0, 1]), numbered(&[0, 2], &[1, 0]));
         let parents = of_rows(&finer, &[0, 1, NONE], &coarse).unwrap();
         assert_eq!(parents, [0, NONE, NONE, 1]);
-        // A vertex that the coarser level has not, a row that the finer one has not, and fewer than vertices.
+        // A vertex that the coarser level does not have, a row that the finer one does not have, and fewer numbers than vertices.
         let short = numbered(&[0, 3], &[3, 0, 1]);
         for (finer, representatives) in [
             (&finer, &[0, 2, NONE][..]),

@@ -10,7 +10,7 @@ use zvf_format::int::index;
 /// Squares of distances: finite numbers above 0.
 #[derive(Debug)]
 pub(crate) struct Squares {
-    /// Their bits, which are in the order of the numbers.
+    /// Their bits, which have the same order as the numbers.
     bits: Spool,
     count: u64,
 }
@@ -28,10 +28,10 @@ impl Squares {
         self.bits.push_value(&square.to_bits())
     }
 
-    /// The lower median; none of nothing.
+    /// The lower median; `None` without numbers.
     ///
     /// # Cost
-    /// Four readings: each finds out 16 bits more by counting.
+    /// Four passes over the numbers: each determines 16 more bits by counting.
     pub(crate) fn median(&self) -> Result<Option<f64>, WriteError> {
         let Some(mut rank) = self.count.checked_sub(1).map(|last| last / 2) else {
             return Ok(None);

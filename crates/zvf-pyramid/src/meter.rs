@@ -1,4 +1,4 @@
-//! Counts the bytes that are held, and their maximum.
+//! Counts the bytes that are in memory, and their maximum.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -29,7 +29,7 @@ impl Meter {
         held.now -= bytes;
     }
 
-    /// Counts something again that was counted before with `known` bytes.
+    /// Replaces the `known` bytes of an item by `bytes`.
     pub(crate) fn change(&self, known: &mut usize, bytes: usize) {
         self.sub(*known);
         self.add(bytes);
@@ -41,7 +41,7 @@ impl Meter {
     }
 }
 
-/// Bytes that are counted as long as this is there.
+/// Bytes that are counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct MeteredBytes {
     meter: Meter,

@@ -1,4 +1,4 @@
-//! Memory of building levels beside the memory budget.
+//! Memory for building levels, besides the memory budget.
 
 use futures::future::BoxFuture;
 use zvf_meta::Kind;
@@ -7,17 +7,16 @@ use zvf_store::{Need, Store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 
-/// Bytes for each chunk that an object of points has points in: measured, from 13 with few to 45 with many of them.
+/// Bytes for each chunk in which an object of points has points: measured, from 13 for few to 45 for many of them.
 const ENTRY: u64 = 48;
 
-/// How many bytes [`build_pyramid`](super::build_pyramid) by the density method may hold beside
-/// [`WriteOptions::memory_budget`].
+/// How many bytes [`build_pyramid`](super::build_pyramid) by the density method may hold in addition to [`WriteOptions::memory_budget`].
 ///
 /// Points of one object may be anywhere, so there may be as many fragments as points, and the manifests of all objects are
 /// held. Objects of other kinds are connected: they have far fewer fragments than vertices.
 ///
 /// # Cost
-/// Documents of level 0 are read.
+/// Reads documents of level 0.
 ///
 /// # Errors
 /// Malformed data. I/O.

@@ -7,27 +7,27 @@ use super::base::is_time;
 use super::spec::{BaseBins, CrossLevel, LevelStep, MOST_LEVELS, Method, PyramidSpec};
 use zvf_encode::WriteError;
 
-/// The member of a level's document by which the level can be made again.
+/// The member of a level's document from which the level can be rebuilt.
 pub(crate) const RECORD: &str = "coarsening";
 
-/// One level that is made.
+/// One level to build.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PlannedLevel {
     pub(crate) bin_shape: Vec<f64>,
     pub(crate) chunk_shape: Vec<f64>,
-    /// Which share of the objects of the finer level is kept, or of its points.
+    /// The share of the objects of the finer level, or of its points, that is kept.
     pub(crate) share: f64,
     pub(crate) sampling: Sampling,
     /// Unknown members of the level's document.
     pub(crate) extra: JsonObject,
 }
 
-/// How what is kept is found.
+/// How the kept objects or points are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sampling {
-    /// Objects are drawn at random from this seed.
+    /// Objects are drawn randomly from this seed.
     Drawn(u64),
-    /// Every so many-th object, or point of a cloud, along a curve that fills space; points and lines are not thinned otherwise.
+    /// Every n-th object, or point of a cloud, along a space-filling curve; points and lines are not thinned in another way.
     Curve,
 }
 
@@ -35,7 +35,7 @@ impl Sampling {
     /// Its name in the documents of levels.
     pub(crate) const CURVE: &str = "z-order";
 
-    /// The seed of what is drawn; 0 where nothing is.
+    /// The seed of a draw; 0 without one.
     pub(crate) const fn seed(self) -> u64 {
         match self {
             Self::Drawn(seed) => seed,
@@ -65,11 +65,11 @@ impl PlannedLevel {
 pub(crate) struct PyramidPlan {
     pub(crate) method: Method,
     pub(crate) levels: Vec<PlannedLevel>,
-    /// The step that is repeated, its seed, and until how many vertices.
+    /// The step that is repeated, its seed, and the number of vertices at which it ends.
     more: Option<(LevelStep, u64, u64)>,
     pub(crate) cross: CrossLevel,
     pub(crate) depth: i64,
-    /// From which level on chunks grow with levels.
+    /// The level from which on chunks grow.
     pub(crate) grow: Option<usize>,
     /// Which axes are of type time.
     times: Vec<bool>,
@@ -99,7 +99,7 @@ impl WantedLevels<'_> {
         cross != CrossLevel::None && depth != 0
     }
 
-    /// The specification, if levels are chosen by the data.
+    /// The specification, if levels are chosen from the data.
     pub(crate) fn automatic(&self) -> Option<&PyramidSpec> {
         match self {
             Self::New(spec) if spec.automatic => Some(spec),
@@ -107,7 +107,7 @@ impl WantedLevels<'_> {
         }
     }
 
-    /// What bins of new levels are counted from.
+    /// The base of the bins of new levels.
     pub(crate) fn base(&self) -> &BaseBins {
         match self {
             Self::New(spec) => &spec.base,
@@ -115,7 +115,7 @@ impl WantedLevels<'_> {
         }
     }
 
-    /// The levels; for a specification with bins that are multiples of `base`.
+    /// The levels; the bins of a specification are multiples of `base`.
     pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> PyramidPlan {
         match self {
             Self::New(spec) => {
@@ -128,7 +128,7 @@ impl WantedLevels<'_> {
 }
 
 impl PyramidPlan {
-    /// The levels of a specification, whose bins are multiples of `base`.
+    /// The levels of a specification; its bins are multiples of `base`.
     pub(crate) fn of_spec(
         spec: &PyramidSpec,
         base: &[f64],
@@ -148,7 +148,7 @@ impl PyramidPlan {
         plan
     }
 
-    /// The levels that were chosen by the data.
+    /// The levels that were chosen from the data.
     pub(crate) fn automatic(spec: &PyramidSpec, levels: Vec<PlannedLevel>) -> Self {
         Self {
             method: Method::Density,
@@ -161,7 +161,7 @@ impl PyramidPlan {
         }
     }
 
-    /// Adds the levels of a specification on top.
+    /// Adds the levels of a specification to the existing ones.
     pub(crate) fn add(&mut self, spec: &PyramidSpec, base: &[f64], chunk_shape: &[f64]) {
         self.grow = spec.growing_chunks.then_some(self.levels.len());
         let mut last = self.levels.last().cloned().unwrap_or_else(|| PlannedLevel {
@@ -179,7 +179,7 @@ impl PyramidPlan {
         self.more = spec.until.and_then(|until| Some((step?, spec.seed, until)));
     }
 
-    /// The levels that a store has, by their documents.
+    /// The levels of a store, from their documents.
     ///
     /// # Errors
     /// Misuse: a level that the documents do not describe exactly, by its number.
@@ -228,7 +228,7 @@ impl PyramidPlan {
                 return refuse("no bins");
             };
             let curve = recorded("sampling").is_some_and(|name| name == Sampling::CURVE);
-            // Of a cloud no object is left out, but points are.
+            // In a cloud, points are left out, but no objects.
             let share = recorded("share").and_then(Value::as_f64).filter(|_| curve);
             let share = share.unwrap_or(doc.object_sparsity);
             if !(share > 0.0 && share <= 1.0) {
@@ -274,7 +274,7 @@ impl PyramidPlan {
     }
 }
 
-/// Which links between levels the root says there are.
+/// The links between levels that the root states.
 fn links(root: &RootDoc) -> Result<(CrossLevel, i64), WriteError> {
     let about = &root.zarr_vectors;
     let stored = match about.cross_level_storage.as_deref() {
@@ -293,7 +293,7 @@ fn sizes(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// A chunk shape, so many times as large.
+/// A chunk shape, multiplied by `scale`.
 fn scaled(shape: &[f64], scale: &[u32]) -> Vec<f64> {
     let scale = scale.iter().copied().chain(std::iter::repeat(1));
     shape

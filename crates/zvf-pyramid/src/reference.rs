@@ -1,4 +1,4 @@
-//! The method of the released package, `per_object` (0.9 §17): one vertex a bin, the mean of its members.
+//! The method of the released package, `per_object` (0.9 §17): one vertex per bin, the mean of its members.
 
 use std::sync::Arc;
 
@@ -23,19 +23,19 @@ use zvf_format::int::{index, wide};
 #[derive(Debug, Clone)]
 pub(crate) struct ReferenceStep {
     pub(crate) level: u32,
-    /// Which share of the objects is kept.
+    /// The share of the objects that is kept.
     pub(crate) share: f64,
     pub(crate) seed: u64,
     pub(crate) chunk_shape: Vec<f64>,
     pub(crate) bin_shape: Vec<f64>,
-    /// Whether the shape of the chunks is another one than the root's.
+    /// Whether the chunk shape differs from the root's.
     pub(crate) own_chunks: bool,
     pub(crate) root_shape: Vec<f64>,
-    /// Members of the level's document that the format does not know.
+    /// Members of the level's document that are not in the format.
     pub(crate) extra: JsonObject,
 }
 
-/// An attribute of objects, read.
+/// An attribute of objects, with its values.
 #[derive(Debug, Clone)]
 pub(crate) struct ObjectColumn {
     pub(crate) array: TypedArray,
@@ -44,7 +44,7 @@ pub(crate) struct ObjectColumn {
     pub(crate) lost: Vec<bool>,
 }
 
-/// A level that was written, as the next step reads it.
+/// A written level, as input of the next step.
 #[derive(Debug)]
 pub(crate) struct FinishedLevel {
     pub(crate) fine: Fine,
@@ -57,7 +57,7 @@ pub(crate) struct FinishedLevel {
     pub(crate) doc: LevelDoc,
 }
 
-/// Makes and writes one level, but for its document, which is returned.
+/// Computes and writes one level except for its document, which is returned.
 pub(crate) fn coarsen(
     fine: &Fine,
     step: &ReferenceStep,
@@ -83,7 +83,7 @@ pub(crate) fn coarsen(
     let chosen = fine.objects.is_some().then_some(&*kept);
     let grid = (&cells.grid, &*step.chunk_shape);
     let (metas, parents) = gather(fine, chosen, &step.bin_shape, grid, means)?;
-    // A level without vertices has the chunks of the root, and no attributes (0.9 §17, last paragraph but one).
+    // A level without vertices has the chunks of the root, and no attributes (0.9 §17, last but one paragraph).
     let empty = metas.len()? == 0 && fine.objects.is_some();
     let (cells, own_chunks) = if empty {
         (root_cells, false)
@@ -151,7 +151,7 @@ pub(crate) fn coarsen(
     })
 }
 
-/// Cells of positions, and of fragments: one for each vertex.
+/// Cells of positions, and of fragments: one fragment per vertex.
 fn write_vertices(
     metas: &Metas,
     cells: &LevelCells,
@@ -210,7 +210,7 @@ fn vertex_nodes(metas: &Metas, cells: &LevelCells) -> Result<Nodes, WriteError> 
     Ok(nodes)
 }
 
-/// Manifests and ids: all rows of the finer level, those that were dropped without vertices.
+/// Manifests and ids: all rows of the finer level; dropped objects have no vertices.
 fn write_objects(
     given: &ObjectFragments,
     kept: &[usize],
@@ -252,8 +252,8 @@ fn write_objects(
     Ok((coarse, present))
 }
 
-/// An attribute of objects: values of those that are kept, absence for the others.
-/// `order` gives the row of the finer level for each row, `kept` those rows that keep their value, ascending.
+/// An attribute of objects: kept rows have their values, the others are absent. `order` has the row of the finer level for each row, `kept` has the
+/// rows that keep their value, ascending.
 pub(crate) fn write_column(
     column: &mut ObjectColumn,
     kept: &[usize],
@@ -266,7 +266,7 @@ pub(crate) fn write_column(
         values,
         lost,
     } = column;
-    // Rows of deleted objects may be left out.
+    // Rows of deleted objects may be missing.
     let last = order.iter().copied().max();
     lost.resize(last.map_or(0, |last| last + 1), false);
     let Some(element) = ElementType::of(values.dtype) else {
@@ -291,7 +291,7 @@ pub(crate) fn write_column(
     let (fill, absent) = match table.absence(&candidates, false) {
         Absence::Distinct(fill) | Absence::Ambiguous { fill, .. } => (fill, true),
         Absence::Unused(zero) => (zero, false),
-        // Truth values have no element for absence: of an object without a value they are false.
+        // Truth values have no element for absence: objects without a value are false.
         Absence::Impossible => (element.zero(), false),
     };
     let typed = table.finish(fill, absent, Some(ROWS));

@@ -1,5 +1,5 @@
-//! Existing levels change as an edit changes level 0, through a redo log: objects that differ from the stored
-//! ones are staged in a folder until the root names it.
+//! Changes existing levels as edits change level 0, through a redo log: objects that differ from the stored ones are staged in a folder that the new
+//! root names.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl PyramidRun<'_> {
         )?;
         let done = journal.doc().and_then(|root| {
             self.unchanged(&root, store)?;
-            // While a change is under way, levels that the root does not name are none, but they go with the others.
+            // Levels that the root does not name are ignored during a change, but are removed together with the others.
             let known = self.known(store)?;
             let store = self.reopen(journal.id())?;
             self.unchanged(&root, &store)?;
@@ -61,7 +61,7 @@ impl PyramidRun<'_> {
         self.open()
     }
 
-    /// Lays the objects of a change of levels aside.
+    /// Stages the objects of a change of levels.
     fn stage(
         &self,
         (store, known): (&Store, BTreeSet<String>),
@@ -74,7 +74,7 @@ impl PyramidRun<'_> {
         let finest = docs.first().cloned();
         let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
         if matches!(wanted, Some(WantedLevels::Planned(_))) {
-            // The root's members about levels that are rebuilt in the same way are kept.
+            // If levels are rebuilt in the same way, the root's members about them are kept.
             root::drop_capabilities(&mut root, &finest);
         } else {
             root::drop_levels(&mut root, &finest);
@@ -96,7 +96,7 @@ impl PyramidRun<'_> {
         Ok((levels, staged))
     }
 
-    /// Stages the documents of every level of which anything changes, since they are written last.
+    /// Stages the documents of all changed levels, since they are written last.
     fn stage_documents(
         &self,
         made: &[MadeLevel],
@@ -143,7 +143,7 @@ impl PyramidRun<'_> {
     fn known(&self, store: &Store) -> Result<BTreeSet<String>, WriteError> {
         let coarse = store.levels().iter().filter(|level| **level > 0);
         let mut groups: Vec<String> = coarse.map(ToString::to_string).collect();
-        // Levels that were removed by others may have left theirs.
+        // Removed levels of other programs may have left their links.
         groups.extend((1..=MOST_LEVELS).map(|step| format!("0/links/+{step}")));
         let mut known = BTreeSet::new();
         for group in groups {

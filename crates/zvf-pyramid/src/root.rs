@@ -8,7 +8,7 @@ use zvf_meta::{Dataset, JsonObject, LevelDoc, RootDoc, Transform};
 use zvf_encode::documents::level_node;
 use zvf_meta::STALE;
 
-/// Adds levels with their bins to a root document, or replaces its members about them, and marks none as out of date.
+/// Adds levels with their bins to a root document, or replaces its members about them, and removes the mark that levels are out of date.
 pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
     root.extra.remove(STALE);
     let base = root.base_bin_shape().to_vec();
@@ -30,7 +30,7 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
             extra: JsonObject::new(),
         };
         if let Some(entry) = root.multiscales.entries.first_mut() {
-            // A level that was removed may have left its entry.
+            // A removed level may have left its entry.
             for mut old in entry.datasets.extract_if(.., |one| one.path == path) {
                 let others = old.transforms.drain(..);
                 let others = others.filter(|one| matches!(one, Transform::Other(_)));
@@ -48,7 +48,7 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
         }
         for (said, token) in [
             (doc.preserves_object_ids, PRESERVED_OBJECT_IDS),
-            // A level without vertices shares nothing.
+            // A level without vertices has no shared fragments.
             (
                 doc.shared_fragments && doc.vertex_count > 0,
                 SHARED_FRAGMENTS,
@@ -62,7 +62,7 @@ pub(crate) fn add_levels(root: &mut RootDoc, levels: &[(LevelDoc, Vec<f64>)]) {
     }
 }
 
-/// Leaves out everything that a root document says of coarse levels. `finest` is level 0's document.
+/// Removes all members about coarse levels from a root document. `finest` is level 0's document.
 pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
     let is_coarse = |name: &str| name.parse::<u32>().is_ok_and(|level| level > 0);
     root.extra.remove(STALE);
@@ -80,7 +80,7 @@ pub(crate) fn drop_levels(root: &mut RootDoc, finest: &LevelDoc) {
     drop_capabilities(root, finest);
 }
 
-/// Leaves out the capabilities that only coarse levels have; rebuilt ones may need fewer than before.
+/// Removes the capabilities that only coarse levels need; rebuilt levels may need fewer than before.
 pub(crate) fn drop_capabilities(root: &mut RootDoc, finest: &LevelDoc) {
     root.zarr_vectors
         .format_capabilities
@@ -111,7 +111,7 @@ pub(crate) fn declare_bins(root: &mut RootDoc, bins: &[f64]) {
     });
 }
 
-/// Says how far links between levels go, and whether each is stored at both of its ends.
+/// States over how many levels links between levels go, and whether each is stored at both of its ends.
 pub(crate) fn say_links(root: &mut RootDoc, depth: i64, storage: &str, any: bool) {
     root.zarr_vectors.cross_level_depth = Some(depth);
     root.zarr_vectors.cross_level_storage = Some(storage.to_owned());

@@ -1,4 +1,4 @@
-//! How levels appear, change, and go: all of them at once.
+//! How levels are added, changed and removed: all of them at once.
 //!
 //! If a store has only level 0, levels are written to their final place:
 //!
@@ -7,12 +7,12 @@
 //! cells and documents     of arrays of all levels, and of links between levels
 //! ── everything above is durable ──
 //! N/zarr.json             of all levels
-//! zarr.json               replaced, if it is still the one that was read
+//! zarr.json               replaced, in the state in which it was read
 //! zvf-unfinished.json     removed
 //! ```
 //!
-//! Readers that take folders for levels see a level when its document is there; before, its folder is no group. Our own
-//! reader takes no folder for a level that the root does not name, as long as the marker is there.
+//! Readers that take folders for levels see a level when its document exists; before, its folder is not a group. Our own reader ignores levels that
+//! the root does not name, as long as the marker exists.
 //!
 //! Existing levels are changed in another way: see `replace.rs`.
 
@@ -41,19 +41,19 @@ use zvf_meta::STALE;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct PyramidReport {
-    /// All coarse levels, from fine to coarse; none where nothing was made.
+    /// All coarse levels, from fine to coarse; empty if none were built.
     pub levels: Vec<LevelReport>,
-    /// How they were made.
+    /// The method by which they were built.
     pub method: Option<Method>,
     /// Bins of level 0 that were chosen from the data.
     pub chosen: Option<ChosenBins>,
     /// Whether edits had left the levels out of date.
     pub was_stale: bool,
-    /// Chunks of level 0 that the levels were out of date for; none where only objects changed.
+    /// Chunks of level 0 for which the levels were out of date; 0 if only objects changed.
     pub stale: u64,
     /// Coarse levels before the change.
     pub before: u64,
-    /// Objects that were replaced or added, where levels were there before.
+    /// Objects that were replaced or added, if there were levels before.
     pub put: u64,
     /// Objects that were removed.
     pub removed: u64,
@@ -62,7 +62,7 @@ pub struct PyramidReport {
 }
 
 impl PyramidReport {
-    /// The report of the levels of `store` as JSON: what `zvf pyramid --json` prints.
+    /// The report of the levels of `store` as JSON, as printed by `zvf pyramid --json`.
     #[must_use]
     pub fn to_json(&self, store: &str) -> Value {
         let levels = self.levels.iter().map(|one| {
@@ -92,14 +92,14 @@ impl PyramidReport {
         })
     }
 
-    /// Warnings about the sizes of the levels, and about parts of meshes that they do not have.
+    /// Warnings about the sizes of the levels, and about missing parts of meshes.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let levels = self.levels.iter();
         levels.flat_map(LevelReport::remarks).collect()
     }
 
-    /// Attributes of level 0 whose type is not carried to coarse levels.
+    /// Attributes of level 0 that coarse levels do not have because of their type.
     #[must_use]
     pub fn left_out(&self) -> &[String] {
         self.levels.first().map_or(&[], |one| &one.left_out)
@@ -112,16 +112,14 @@ impl PyramidReport {
 /// [`PyramidSpec::existing`].
 ///
 /// # Cost
-/// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for
-/// each occupied bin. The density method stays within [`WriteOptions::memory_budget`], and reads level 0 several times if that is
-/// larger; `docs/pyramids.md` lists its other memory. Existing levels are read once more, and only objects
-/// that differ are written, twice.
+/// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for each occupied bin. The
+/// density method stays within [`WriteOptions::memory_budget`], and reads level 0 several times if the level is larger; `docs/pyramids.md` lists its
+/// other memory. Existing levels are read once more, and only objects that differ are written, twice.
 ///
 /// # Errors
-/// Misuse: an invalid specification; a store that has coarse levels which the specification does not allow, is older
-/// than 0.9, or whose chunks are cut by an attribute (but for levels of the density method without links between them); another change that is running, or was interrupted (unless
-/// [`WriteOptions::stale_files`] lets it be cleared). Malformed data. I/O. The store is as before then, unless
-/// [`WriteError::is_committed`].
+/// Misuse: an invalid specification; a store with coarse levels that the specification does not allow, a store older than 0.9, or one whose chunks
+/// are split by an attribute (except for levels of the density method without links between them); another change that is running, or was interrupted
+/// (unless [`WriteOptions::stale_files`] allows to clear it). Malformed data. I/O. The store is unchanged then, unless [`WriteError::is_committed`].
 pub fn build_pyramid<'a>(
     address: &'a str,
     spec: &'a PyramidSpec,
@@ -138,11 +136,11 @@ pub fn build_pyramid<'a>(
 
 /// Rebuilds the coarse levels of a store, in one change, if edits of level 0 left them out of date (`zvf_stale` of the root).
 ///
-/// The levels are those that making them at once from level 0 as it is now gives. Links between levels and everything else
-/// are as the documents say; objects that do not differ are not written.
+/// The result equals levels that are built from the current level 0. Links between levels and everything else are as the documents state; objects
+/// that do not differ are not written.
 ///
 /// # Cost
-/// As [`build_pyramid`]. Nothing but documents is read where nothing is out of date.
+/// As [`build_pyramid`]. If nothing is out of date, only documents are read.
 ///
 /// # Errors
 /// As [`build_pyramid`]. Misuse: no coarse levels; levels whose documents do not state exactly how they were made.
@@ -199,7 +197,7 @@ enum PyramidChange {
     Remove,
 }
 
-/// Everything that is the same for all levels.
+/// The data that is the same for all levels.
 pub(super) struct PyramidRun<'j> {
     pub(super) address: &'j str,
     pub(super) options: &'j WriteOptions,
@@ -221,7 +219,7 @@ impl PyramidRun<'_> {
         }
         self.admit(&store, spec)?;
         if !matches!(work, PyramidChange::Remove) {
-            // A new level lacks whatever was left out of its source.
+            // A new level would lack the parts that are left out of its source.
             let all = self.handle.block_on(store.level(0, &Need::all()))?;
             all.check_complete()?;
         }
@@ -266,7 +264,7 @@ impl PyramidRun<'_> {
                 "level 0 alone; --add, --replace or --refresh changes a store with coarse levels",
             ),
             Existing::Replace => {
-                // Bins that do not divide chunks may be other ones; levels of points by density do not depend on stored bins.
+                // Bins that do not divide chunks may be replaced; levels of points by density do not depend on stored bins.
                 let points = store.kind() == Kind::PointCloud;
                 let fixed = points && spec.method == Some(Method::Reference);
                 self.admit_bins(store, spec, bins && fixed)?;
@@ -309,7 +307,7 @@ impl PyramidRun<'_> {
         }
     }
 
-    /// Whether levels of this store can be made, or go.
+    /// Checks whether levels of this store can be built or removed.
     fn admit(&self, store: &Store, spec: Option<&PyramidSpec>) -> Result<(), WriteError> {
         let root = store.root();
         let refuse =
@@ -374,7 +372,7 @@ impl PyramidRun<'_> {
         Ok(())
     }
 
-    /// Whether the bins of a specification may be those of level 0, which has bins already if `fixed`.
+    /// Checks whether the bins of a specification may be those of level 0, which already has bins if `fixed`.
     fn admit_bins(&self, store: &Store, spec: &PyramidSpec, fixed: bool) -> Result<(), WriteError> {
         let BaseBins::Given(bins) = &spec.base else {
             return Ok(());
@@ -411,12 +409,12 @@ impl PyramidRun<'_> {
             .collect()
     }
 
-    /// The levels that the store has, as they can be made again.
+    /// The levels of the store, as a plan to rebuild them.
     fn plan(&self, store: &Store) -> Result<PyramidPlan, WriteError> {
         let docs = self.documents(store)?;
         let plan = PyramidPlan::of_levels(store.root(), docs.get(1..).unwrap_or_default())?;
-        // The package writes links regardless of the depth, and its root may state a depth from a time without levels.
-        // A level without vertices has no links.
+        // The package writes links regardless of the depth, and its root may state a depth from before there were levels. A level without vertices
+        // has no links.
         let wanted = WantedLevels::Planned(plan.clone()).is_linked();
         let some = docs.get(1).is_some_and(|level| level.vertex_count > 0);
         let linked = self.target.exists("0/links/+1/zarr.json")?;
@@ -432,7 +430,7 @@ impl PyramidRun<'_> {
         Ok(plan)
     }
 
-    /// Makes levels, which go to a place, from a root.
+    /// Builds levels from a root, and writes them to a target.
     pub(super) fn make(
         &self,
         store: &Store,
@@ -455,7 +453,7 @@ impl PyramidRun<'_> {
             handle: self.handle,
             progress: self.progress,
         };
-        // Level 0 is read while levels are made: a reader may be the first to see a change by another writer.
+        // Level 0 is read while levels are built, so a reader may be the first to detect a change by another writer.
         maker.levels(root, wanted).map_err(|error| match &error {
             WriteError::Store(source) if source.is_changed() => WriteError::changed(self.address),
             _ => error,
@@ -500,7 +498,7 @@ impl PyramidRun<'_> {
         }
     }
 
-    /// The root with an entry of the history.
+    /// The root with a new entry in its history.
     pub(super) fn recorded(&self, root: &RootDoc) -> RootDoc {
         let mut root = root.clone();
         root.record(self.options.history.clone());
@@ -536,7 +534,7 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
     }
 }
 
-/// The documents that make groups levels.
+/// The documents with which groups become levels.
 pub(super) fn level_documents(made: &[MadeLevel]) -> Vec<ObjectPut> {
     let documents = made.iter().map(|one| &one.doc);
     documents
@@ -544,7 +542,7 @@ pub(super) fn level_documents(made: &[MadeLevel]) -> Vec<ObjectPut> {
         .collect()
 }
 
-/// How many chunks of level 0 the levels are out of date for.
+/// The number of chunks of level 0 for which the levels are out of date.
 fn stale(root: &RootDoc) -> u64 {
     let chunks = root.extra.get(STALE).and_then(|stale| stale.get("chunks"));
     chunks

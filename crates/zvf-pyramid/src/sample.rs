@@ -1,4 +1,4 @@
-//! Which objects a sparse level keeps: the draw of the released package, number for number.
+//! The objects that a sparse level keeps: the same random numbers as in the released package.
 //!
 //! The package draws with NumPy's `default_rng(seed).choice(n, keep, replace=False)`: a PCG64 generator whose state comes
 //! from the seed by its own hash (`SeedSequence`), bounded numbers by Lemire's method, and one of two ways to draw
@@ -41,7 +41,7 @@ impl Pcg64 {
         self.state = self.state.wrapping_mul(STEP).wrapping_add(self.increment);
     }
 
-    /// The halves of the state, one over the other, turned by the highest six bits.
+    /// The halves of the state, combined by xor, rotated by the highest six bits.
     fn next(&mut self) -> u64 {
         self.step();
         let [high, low] = halves128(self.state);
@@ -58,7 +58,7 @@ impl Pcg64 {
         low
     }
 
-    /// A number of 0 to `most`, both included.
+    /// A number from 0 to `most`, inclusive.
     fn bounded(&mut self, most: u32) -> u32 {
         let Some(count) = most.checked_add(1) else {
             return self.next_half();
@@ -112,7 +112,7 @@ fn seed_words(seed: u64) -> [u64; 4] {
     std::array::from_fn(|_| next() | (next() << 32))
 }
 
-/// How many of `count` objects a level keeps that has this share of them.
+/// How many of `count` objects a level with this share keeps.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -123,7 +123,7 @@ pub(crate) fn kept_count(count: usize, share: f64) -> usize {
     (kept as usize).clamp(1, count.max(1))
 }
 
-/// `keep` of the numbers below `count`, ascending: those that the package draws with the same seed.
+/// `keep` of the numbers below `count`, ascending: the numbers that the package draws with the same seed.
 ///
 /// # Errors
 /// More objects than the format can count.
@@ -198,8 +198,7 @@ mod tests {
 
     type Choice = (u64, usize, usize, u64, u64, &'static [usize]);
 
-    /// Seed, how many of how many there are; sum, sum of squares modulo 2^32 and first five of
-    /// `sorted(numpy.random.default_rng(seed).choice(n, keep, replace=False))`.
+    /// Seed, n, keep; sum, sum of squares modulo 2^32 and first five of `sorted(numpy.random.default_rng(seed).choice(n, keep, replace=False))`.
     const CHOICES: [Choice; 8] = [
         (0, 10, 5, 21, 103, &[2, 3, 4, 5, 7]),
         (7, 100, 33, 1563, 93835, &[0, 4, 10, 11, 16]),
@@ -242,7 +241,7 @@ mod tests {
 
     #[test]
     fn shares_round_to_even_and_keep_one() {
-        // Python's round of the same products.
+        // The results of Python's `round` for the same products.
         let cases = [
             (10, 2.0, 5),
             (5, 2.0, 2),

@@ -13,7 +13,7 @@ pub(crate) struct StoreSink<'t> {
 }
 
 impl<'t> StoreSink<'t> {
-    /// The part below a level.
+    /// The part of the store below a level.
     pub(crate) fn below(self, level: u32) -> Below<'t> {
         let below = self.target.below(level.to_string());
         match self.stage {
@@ -23,7 +23,7 @@ impl<'t> StoreSink<'t> {
         }
     }
 
-    /// Whether a level has an object: level 0 as it is, others as they will be.
+    /// Whether a level has an object: in level 0 the stored one, in others the staged one.
     pub(crate) fn has(self, level: u32, key: &str) -> Result<bool, WriteError> {
         let key = format!("{level}/{key}");
         match self.stage {

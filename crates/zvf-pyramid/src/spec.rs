@@ -1,4 +1,4 @@
-//! What levels shall be made.
+//! The specification of the levels to build.
 
 use zvf_encode::WriteError;
 
@@ -6,7 +6,7 @@ use zvf_encode::WriteError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Method {
-    /// As the released package does, `per_object`: the vertices of a bin become one at their mean, of all objects together.
+    /// As in the released package, `per_object`: the vertices of a bin, of all objects together, become one vertex at their mean.
     ///
     /// Attributes of vertices, groups and links inside the level are lost (traps T21, T22).
     Reference,
@@ -17,7 +17,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its word on the command line.
+    /// Its name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ pub enum CrossLevel {
 }
 
 impl CrossLevel {
-    /// The word of `cross_level_storage`.
+    /// The value of `cross_level_storage`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,31 +51,30 @@ impl CrossLevel {
     }
 }
 
-/// What is done with coarse levels that a store has already.
+/// How existing coarse levels of a store are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Existing {
     /// They are an error.
     #[default]
     Refuse,
-    /// New levels come on top of them, by their method, with their links between levels. They are rebuilt in memory,
-    /// and must not be out of date.
+    /// New levels are added to them, by the same method, with the same links between levels. The existing ones are recomputed in memory, and must not
+    /// be out of date.
     Keep,
-    /// They go, and the new ones come in their place, in one change.
+    /// They are replaced by the new ones, in one change.
     Replace,
 }
 
-/// Bins of level 0, of which those of coarse levels are multiples.
+/// Bins of level 0; the bins of coarse levels are multiples of them.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub enum BaseBins {
-    /// Those that the store declares, else its chunks.
+    /// The declared bins of the store, else its chunks.
     #[default]
     Stored,
-    /// These, of a store that declares none. They divide the chunk.
+    /// These bins, for a store that declares none. They divide the chunk.
     Given(Vec<f64>),
-    /// Those that the store declares, else halves of the chunk that fit the data: see `docs/pyramids.md`. Of
-    /// [`Method::Density`] only.
+    /// The declared bins of the store, else halves of the chunk that fit the data: see `docs/pyramids.md`. Only for [`Method::Density`].
     Data,
 }
 
@@ -83,11 +82,11 @@ pub enum BaseBins {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelStep {
-    /// Bins are so many times as large along every axis. Above 0; below 1 makes no sense and is refused.
+    /// The factor by which bins are larger along every axis. At least 1.
     pub factor: f64,
     /// One of so many objects is kept, at random. At least 1.
     pub sparsity: f64,
-    /// Chunks are so many times as large along each axis; empty: as they were.
+    /// The factor by which chunks are larger along each axis; empty: unchanged.
     pub chunk_scale: Vec<u32>,
 }
 
@@ -117,7 +116,7 @@ impl LevelStep {
     }
 }
 
-/// The levels of a pyramid. Checked as a whole before anything is read.
+/// The levels of a pyramid. The specification is checked as a whole before anything is read.
 ///
 /// # Examples
 ///
@@ -137,20 +136,20 @@ pub struct PyramidSpec {
     pub levels: Vec<LevelStep>,
     /// How levels are built; `None`: by the method of the existing levels, else the default one.
     pub method: Option<Method>,
-    /// The seed of what is drawn: the objects that are kept.
+    /// The seed of the draw of kept objects.
     pub seed: u64,
     /// The last step is repeated until a level has at most so many vertices, or no fewer than the one before.
     pub until: Option<u64>,
     /// Links between levels; `None`: as in the existing levels, else none.
     pub cross_level: Option<CrossLevel>,
-    /// Over how many levels links go; -1: over all.
+    /// Over how many levels links between levels go; -1: over all.
     pub depth: i64,
-    /// What bins are counted from.
+    /// The base bins.
     pub base: BaseBins,
-    /// Chunks grow from level to level, so that they have about as many vertices as those of level 0, in addition to
-    /// [`LevelStep::chunk_scale`]. For [`Method::Density`] only.
+    /// Chunks grow from level to level, so that they have about as many vertices as chunks of level 0, in addition to [`LevelStep::chunk_scale`].
+    /// Only for [`Method::Density`].
     pub growing_chunks: bool,
-    /// Levels are chosen by the data: see [`automatic`](Self::automatic).
+    /// Levels are chosen from the data: see [`automatic`](Self::automatic).
     pub automatic: bool,
     /// The treatment of existing levels.
     pub existing: Existing,
@@ -177,11 +176,11 @@ impl PyramidSpec {
         }
     }
 
-    /// About how many vertices the last of the levels has that are chosen by the data, unless another number is given.
+    /// The approximate number of vertices of the last level, if levels are chosen from the data without another number.
     pub const VERTICES_LEFT: u64 = 10_000;
 
-    /// Levels that are chosen by the data, of [`Method::Density`]: each 4 to 8 times smaller than the one before, until about
-    /// `vertices` are left. None where level 0 has no more. Chunks grow.
+    /// Levels of [`Method::Density`] that are chosen from the data: each 4 to 8 times smaller than the one before, until about `vertices` are left.
+    /// No levels if level 0 has no more. Chunks grow.
     #[must_use]
     pub fn automatic(vertices: u64) -> Self {
         Self {
@@ -241,10 +240,10 @@ impl PyramidSpec {
         self
     }
 
-    /// Checks the specification for a store of so many axes.
+    /// Checks the specification for a store with `dims` axes.
     ///
     /// # Errors
-    /// Misuse: the first member that is not legal, by its name.
+    /// Misuse: the first invalid member, by its name.
     pub fn check(&self, dims: usize) -> Result<(), WriteError> {
         if self.automatic {
             self.check_automatic()?;

@@ -7,7 +7,7 @@ use zvf_encode::records::{Bucket, Buckets, SpillFile, records, row_of, take_arra
 use zvf_encode::{WriteError, parallel};
 use zvf_format::int::{index, wide};
 
-/// The sum of the positions of a bin, and how many there are.
+/// The sum of the positions in a bin, and their number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PositionSum {
     axes: [f64; MOST_AXES],
@@ -33,7 +33,7 @@ impl PositionSum {
 pub(crate) struct BinPositions {
     /// For each chunk the wanted fragments, with the numbers of their entries.
     entries: Vec<Vec<(u32, u32)>>,
-    /// Number, place of the bin in its part, position.
+    /// Number, index of the bin in its part, position.
     parts: Buckets<u32>,
     count: u32,
 }
@@ -45,7 +45,7 @@ impl BinPositions {
         kept: &[usize],
         means: Means<'_>,
     ) -> Result<Self, WriteError> {
-        // The number of parts follows from the document's count, which may be wrong.
+        // The number of parts follows from the count in the document, which may be wrong.
         let bytes = fine.expected.saturating_mul(wide(record(fine.dims)));
         let share = wide(means.budget / (means.threads * 8).max(1)).max(1 << 20);
         let least = wide(means.threads) * 4;
@@ -71,7 +71,7 @@ impl BinPositions {
         })
     }
 
-    /// Takes the wanted rows of a chunk; `of` are the bins of its rows.
+    /// Adds the wanted rows of a chunk; `of` are the bins of its rows.
     pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
         let parts = self.count;
         let entries = self.entries.get(one.slot);
@@ -157,7 +157,7 @@ fn add(
         for slot in position.iter_mut().take(dims) {
             *slot = f32::from_le_bytes(take_array(&mut rest)?);
         }
-        // Axes that there are not have no part in any sum.
+        // Missing axes are 0 and do not change sums.
         sums.get_mut(index(bin))
             .or_bug("a position in no bin")?
             .add(&position);

@@ -5,8 +5,8 @@
 //! cargo run --release -p zvf-store --features zarrs --example cells
 //! ```
 //!
-//! Words behind `--` choose the lines that contain all of them. Prints a table: microseconds a cell, median and best of the rounds, for cells compressed with zstd and raw ones,
-//! one object a cell and sharded. All ways read the same cells in the same random order, and their sums are compared.
+//! Arguments after `--` select the lines that contain all of them. Prints a table of microseconds per cell, median and best of the rounds, for cells
+//! that are zstd or raw, one object per cell or sharded. All readers read the same cells in the same random order, and their sums are compared.
 
 #![allow(
     clippy::unwrap_used,
@@ -51,7 +51,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// About 92 points of three floats: 1.1 KB, that zstd makes little smaller.
+/// About 92 points of three floats: 1.1 KB, which zstd hardly compresses.
 fn payload(cell: u64) -> Vec<u8> {
     let mut x = cell.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::new();
@@ -188,7 +188,7 @@ fn order() -> Vec<u64> {
     cells
 }
 
-/// Something that depends on every cell being there.
+/// A number that changes if a cell is missing.
 fn sum(cell: &[u8]) -> u64 {
     cell.len() as u64 + u64::from(cell[cell.len() / 2])
 }

@@ -13,7 +13,7 @@ use zvf_codec::Data;
 use zvf_io::Once;
 use zvf_io::{Ask, Cap, Kv, blocking, driven};
 
-/// One blob, loaded by its first use and kept.
+/// One blob, read at its first use and then cached.
 #[derive(Debug)]
 pub(crate) struct BlobArray {
     path: String,
@@ -39,12 +39,12 @@ impl BlobArray {
         &self.path
     }
 
-    /// Bytes of the blob, as its document says; reading it gives as many or fails.
+    /// Bytes of the blob, as its document states; [`load`](Self::load) returns as many or fails.
     pub(crate) fn length(&self) -> u64 {
         self.blob.length
     }
 
-    /// The bytes. One request, once; a chunk that is not stored is zeros (0.7, section 2.3).
+    /// The bytes, requested only once. A chunk that is not stored is zeros (0.7, section 2.3).
     pub(crate) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.bytes.get() {
             return Ok(bytes);

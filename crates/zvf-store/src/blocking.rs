@@ -22,7 +22,7 @@ use crate::{IoError, StoreError};
 /// that allocated it allocates again or ends: ten seconds, tokio's default, would leave decoded chunks on idle threads.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// A runtime that waits for futures and walks streams. Cheap to clone.
+/// A runtime that waits for futures and iterates over streams. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     runtime: Arc<tokio::runtime::Runtime>,
@@ -32,7 +32,7 @@ impl Runtime {
     /// Starts a runtime with one worker for each core.
     ///
     /// # Errors
-    /// When the system gives no threads.
+    /// If the system cannot start threads.
     pub fn new() -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -54,7 +54,7 @@ impl Runtime {
         self.runtime.block_on(future)
     }
 
-    /// Walks a stream; each step waits on the calling thread.
+    /// Iterates over a stream; each step waits on the calling thread.
     ///
     /// # Panics
     /// When a step is taken inside another runtime.

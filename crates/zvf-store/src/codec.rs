@@ -59,7 +59,7 @@ pub(crate) fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
     }
 }
 
-/// The order of bytes that a codec `bytes` states; `None` for a word that is none.
+/// The byte order that a codec `bytes` states; `None` if its word is unknown.
 pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
     match codec.configuration.get("endian").and_then(|e| e.as_str()) {
         None | Some("little") => Some(ByteOrder::Little),
@@ -68,7 +68,7 @@ pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
     }
 }
 
-/// Whether the index of a shard bears a checksum.
+/// Whether the index of a shard has a checksum.
 ///
 /// # Errors
 /// The names of its codecs, if they are not the two that are supported.

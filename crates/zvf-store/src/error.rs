@@ -1,4 +1,4 @@
-//! Why a store could not answer.
+//! Errors of reading a store.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -12,7 +12,7 @@ use zvf_meta::MetaError;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The address could not answer, or a limit, a misuse, a bug: see its class.
+    /// An error of access to the store, a limit, misuse or a bug: see its class.
     Io(IoError),
     /// A required object does not exist.
     NotFound {
@@ -21,7 +21,7 @@ pub enum StoreError {
         /// The store's address.
         store: String,
     },
-    /// There is no store at the address, or something else is.
+    /// There is no store at the address, or there is something else.
     NoStore {
         /// The store's address.
         store: String,
@@ -94,7 +94,7 @@ impl StoreError {
         }
     }
 
-    /// The error of a change to an address where no root document is.
+    /// The error of a change at an address without a root document.
     #[must_use]
     pub fn no_root(store: &str) -> Self {
         Self::NoStore {
@@ -113,12 +113,12 @@ impl StoreError {
         matches!(self, Self::Io(error) if error.is_denied())
     }
 
-    /// Whether the same call may succeed later. It was tried as often as [`Retry`](crate::Retry) says by then.
+    /// Whether the same call may succeed later. It was already retried as [`Retry`](crate::Retry) states.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Io(error) if error.is_transient())
     }
 
-    /// Whether the store changed under its reader: opened again, it can be read as it is now.
+    /// Whether the store changed while it was read. If it is opened again, its current state can be read.
     pub fn is_changed(&self) -> bool {
         matches!(self, Self::Io(error) if error.is_changed())
     }
@@ -177,7 +177,7 @@ impl StoreError {
         }
     }
 
-    /// Gives what is wrong with some bytes the name of those bytes.
+    /// Replaces the name of the damaged bytes.
     #[cold]
     pub(crate) fn renamed(mut self, name: String) -> Self {
         if let Self::Decode { key, .. }
@@ -205,7 +205,7 @@ impl StoreError {
         IoError::limit(key, what, found, limit).into()
     }
 
-    /// A rule of this crate that is broken.
+    /// The error for a violated invariant of this crate.
     #[cold]
     pub(crate) fn bug(what: &'static str) -> Self {
         IoError::Bug { what }.into()
@@ -254,7 +254,7 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            // Its text is the text of this error.
+            // Both errors have the same text.
             Self::Io(error) => error.source(),
             Self::Document { source, .. } => Some(source.as_ref()),
             Self::Decode { source, .. } => Some(source),

@@ -19,7 +19,7 @@ use crate::{Store, StoreError};
 use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
 
-/// Headers and kinds of geometry of a level that are looked at; what is beyond is only counted as a warning.
+/// Most headers and kinds of geometry that are read in a level; the others are only counted in a warning.
 const MOST: usize = 256;
 
 /// The other groups of a store.
@@ -69,7 +69,7 @@ pub struct Parametric {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ParametricType {
-    /// Its number, as rows have it.
+    /// Its number, as stored in rows.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct ParametricType {
     pub coefficients: Vec<String>,
 }
 
-/// The header of a source file, kept as it was; never interpreted.
+/// The stored header of a source file; never interpreted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Header {
@@ -101,11 +101,11 @@ pub struct Composite {
     pub level: u32,
     /// The kind of geometry.
     pub kind: String,
-    /// Vertices, as documents say.
+    /// Vertices, as documents state.
     pub vertices: Option<u64>,
     /// Chunks with vertices; `None` if that needs more requests.
     pub chunks: Option<u64>,
-    /// Links, as documents say; `None` when there are none or no document declares them.
+    /// Links, as documents state; `None` if there are none or no document declares them.
     pub links: Option<u64>,
     /// Endpoints of a link.
     pub link_width: Option<u64>,
@@ -134,8 +134,7 @@ impl Store {
     /// Finds the other groups of the store.
     ///
     /// # Cost
-    /// At most two rounds: documents and listings at known paths, then those found there. Nothing that the snapshot has already is
-    /// requested.
+    /// At most two rounds: documents and listings at known paths, then those found there. Data of the snapshot is not requested again.
     ///
     /// # Errors
     /// I/O, and limits. Documents that are damaged are [`problems`](SideGroups::problems).
@@ -238,7 +237,7 @@ fn second_round(headers: &[String], kinds: &[(u32, String)]) -> Vec<Question> {
     questions
 }
 
-/// A node as far as it is looked at here: its kind, attributes and shape.
+/// A node as far as it is used here: its kind, attributes and shape.
 struct ExtraNode {
     kind: NodeKind,
     attributes: Map<String, Value>,
@@ -250,7 +249,7 @@ impl ExtraNode {
         self.attributes.get(name)?.as_u64()
     }
 
-    /// Rows: as an attribute says, else the array's own.
+    /// Rows, as an attribute states, else the array's own.
     fn rows(&self, name: &str) -> Option<u64> {
         self.number(name).or_else(|| self.shape.first().copied())
     }
@@ -276,7 +275,7 @@ impl<'t> Finder<'t> {
         names.map(|names| names.to_vec()).unwrap_or_default()
     }
 
-    /// As [`folders`](Self::folders), as many as are looked at.
+    /// At most `MOST` of the [`folders`](Self::folders) that are valid names.
     fn names(&mut self, prefix: &str) -> Vec<String> {
         let mut names = self.folders(prefix);
         names.retain(|name| is_segment(name));
@@ -437,7 +436,7 @@ impl<'t> Finder<'t> {
         });
     }
 
-    /// Chunks of a group with a child a chunk; `None` when it cannot be listed or chunks are packed together.
+    /// Chunks of a group with one child per chunk; `None` if it cannot be listed or chunks are packed together.
     fn children(&self, path: &str) -> Option<u64> {
         let names = self.tree.state().folders(path).flatten()?;
         let is_key = |name: &&String| name.split('.').all(|part| part.parse::<i64>().is_ok());
@@ -485,7 +484,7 @@ impl<'t> Finder<'t> {
     }
 }
 
-/// Chunks of a chunk-grid array: its presence list, else the only cell it can have.
+/// Chunks of a chunk-grid array: as many as its presence list has, else 1 if its grid has a single cell.
 fn cells(node: &ExtraNode) -> Option<u64> {
     match node.attributes.get("nonempty_chunks") {
         Some(Value::Array(keys)) => Some(wide(keys.len())),

@@ -50,10 +50,10 @@ impl MemberLists {
 }
 
 impl Groups {
-    /// Puts groups together.
+    /// Makes groups of their parts.
     ///
     /// # Errors
-    /// Offsets that are no whole numbers, or more groups than the limit allows.
+    /// Offsets that are not whole numbers of 8 bytes, or more groups than the limit allows.
     pub(crate) fn new(
         kv: &Kv,
         attributes: ArrayAttributes,
@@ -63,7 +63,7 @@ impl Groups {
             let found = offsets.length();
             Cap::rows(kv.limits()).check(offsets.path(), found / 8)?;
             let stated = attributes.num_groups.unwrap_or(found / 8);
-            // A table may have the last end as well.
+            // A table may also have the end of the last group.
             let fits = [stated, stated.saturating_add(1)].contains(&(found / 8));
             if !found.is_multiple_of(8) || !fits {
                 return Err(StoreError::malformed(
@@ -115,10 +115,10 @@ impl Groups {
         (0..self.len()).find(|g| self.name(*g) == name)
     }
 
-    /// The number of the group that a word means, by name or number; see [`group_of`].
+    /// The number of the group that has this name or number; see [`group_of`].
     ///
     /// # Errors
-    /// [`Class::Misuse`](crate::Class::Misuse): a word that means no group, or two.
+    /// [`Class::Misuse`](crate::Class::Misuse): `word` is no group, or two.
     pub fn number(&self, word: &str) -> Result<u64, StoreError> {
         const MOST: u64 = 20;
         let names: Vec<String> = (0..self.len()).map(|g| self.name(g)).collect();
@@ -214,8 +214,8 @@ impl Groups {
     }
 }
 
-/// The number of the group that a word means: the name of a group (the first one of that name), else the number of one. `name:WORD` and
-/// `number:N` say which of the two it is, unless a group has that very name. `None`: no group.
+/// The number of the group that `word` refers to: the name of a group (the first one of that name), else a number of one. `name:WORD` and `number:N`
+/// state which of the two is meant, unless a group has exactly that name. `None`: no group.
 ///
 /// ```
 /// use zvf_store::group_of;

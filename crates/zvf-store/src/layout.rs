@@ -61,8 +61,8 @@ pub struct ElementPlace {
 }
 
 impl ElementPlace {
-    /// The place of the element `index` of an array with objects of the shape `object`, which are divided into chunks of the shape `chunk`; without shards
-    /// both are the same. A component of 0 counts as 1. Numbers that exceed 64 bits stay at the largest.
+    /// The place of the element `index` of an array with objects of the shape `object`, which are divided into chunks of the shape `chunk`; without
+    /// shards both are the same. A component of 0 counts as 1. Numbers that exceed 64 bits become the largest.
     #[must_use]
     pub fn new(index: &[u64], object: &[u64], chunk: &[u64]) -> Self {
         let mut place = Self {
@@ -82,7 +82,7 @@ impl ElementPlace {
     }
 }
 
-/// Why an array cannot be read by the own path: the name of what is missing.
+/// Why the reader of this crate cannot read an array.
 #[derive(Debug)]
 pub(crate) enum LayoutError {
     /// Legal, but not read here; the generic reader may.
@@ -154,7 +154,7 @@ impl CellLayout {
         Ok(Self { elements, ..layout })
     }
 
-    /// The layout of chunks in shards. `is_read` tells whether the first codec of the chunks is read.
+    /// The layout of chunks in shards. `is_read` returns whether the first codec of the chunks is supported.
     ///
     /// # Errors
     /// A shard that is not a whole number of chunks, or another codec or index than this crate reads.
@@ -230,19 +230,19 @@ fn is_vlen(codec: &Codec) -> bool {
     matches!(codec.name.as_str(), "vlen-bytes" | "numcodecs.vlen-bytes")
 }
 
-/// How the chunks of an array are read.
+/// The reader for the chunks of an array.
 #[derive(Debug, Clone)]
 pub(crate) enum ChunkDecoding<L> {
     /// This crate: how chunks are stored.
     Own(L),
     /// The generic Zarr reader.
     Generic,
-    /// None: what is not read, by its name in the document.
+    /// No reader: the name of what is not supported, as in the document.
     Unsupported(String),
 }
 
 impl<L> ChunkDecoding<L> {
-    /// The reader of what this crate does not read itself: the generic one, where this build has it.
+    /// For data that this crate does not read itself: the generic reader, if this build has it.
     pub(crate) fn foreign(what: String) -> Self {
         if cfg!(feature = "zarrs") {
             Self::Generic
@@ -251,7 +251,7 @@ impl<L> ChunkDecoding<L> {
         }
     }
 
-    /// Byte order and codecs of chunks of numbers; where this crate does not read them, who does.
+    /// Byte order and codecs of chunks of numbers; the other reader if this crate does not support them.
     pub(crate) fn of_numbers(doc: &ArrayDoc) -> Result<(ByteOrder, Chain), Self> {
         if let Some(transformer) = doc.storage_transformers.first() {
             let what = format!("storage transformer {transformer}");
@@ -282,7 +282,7 @@ pub(crate) fn lost(key: &str, number: u64, stored: Option<u64>) -> Option<StoreE
     Some(StoreError::malformed(key, what))
 }
 
-/// Chooses who reads a variable-length array.
+/// Chooses the reader for a variable-length array.
 pub(crate) fn reader(
     path: &str,
     doc: &ArrayDoc,

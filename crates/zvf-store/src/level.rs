@@ -1,4 +1,4 @@
-//! What is known of one resolution level, as the caller's [`Need`](crate::Need) loaded it.
+//! One resolution level, as far as the caller's [`Need`](crate::Need) loaded it.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct LevelInner {
     pub(crate) next_round: u32,
 }
 
-/// A node of a level that was left out on reading. The rest of the level is right without it.
+/// A node of a level that is left out. The rest of the level is read correctly without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refused {
@@ -47,7 +47,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Why a level without this node is not changed or copied.
+    /// The error if a level without this node is to be changed or copied.
     pub(crate) fn error(&self) -> Result<(), StoreError> {
         Err(StoreError::malformed(
             self.path.clone(),
@@ -68,8 +68,8 @@ impl std::fmt::Display for Refused {
 /// One attribute of vertices or fragments.
 ///
 /// # Shape
-/// Cells of as many rows as the chunk has vertices (or fragments); the width of a row follows from the bytes, what
-/// is declared is only a check (trap T8).
+/// Cells of as many rows as the chunk has vertices (or fragments). The width of a row follows from the bytes; the declared width is only a check
+/// (trap T8).
 #[derive(Debug, Clone)]
 pub struct VertexAttribute {
     /// Name.

@@ -50,26 +50,23 @@
 //!
 //! [`Store::open`] requests the root together with every document and listing of level 0 whose key is the same in
 //! every store: one round of requests. [`Store::level`] requests the documents that these refer to: the
-//! second. [`Store::fetch_map`] is the third. Documents are cached and never read again; cells are not cached, that is
-//! left to the caller, except for rows and fragments of chunks that are read in parts. [`IoTrace`] records every request with its round.
+//! second. [`Store::fetch_map`] is the third. Documents are cached and never read again. Cells are not cached (callers can do that), except for rows
+//! and fragments of chunks that are read in parts. [`IoTrace`] records every request with its round.
 //!
 //! Names of attributes and link arrays are in no document, so they are listed, one level deep and in the first round.
 //! If a backend cannot list, they are taken from [`KnownNames`] or `attribute_specs`. Cells are never listed if
 //! an array has its list `nonempty_chunks`.
 //!
 //! # Cells
-//!
-//! Code of this crate on maintained codec crates reads the framing of cells, zstd, gzip, crc32c and shards,
-//! `zvf-blosc` reads blosc: no copy if nothing is compressed, one decompression context for each thread, one request for a
-//! small shard and merged ranges for a large one. On a local disk a batch is one blocking task that opens, reads, decodes and
-//! runs the caller's function: batches of about 64 cells pay. The `zarrs` crate reads any other layout, and tables of other
-//! types, if the feature of that name is on; otherwise they are refused by the codec's name.
+//! Code of this crate on maintained codec crates reads the framing of cells, zstd, gzip, crc32c and shards; `zvf-blosc` reads blosc. Uncompressed
+//! data is not copied, each thread has one decompression context, a small shard is one request, and ranges of a large one are merged. On a local disk
+//! a batch is one blocking task that opens, reads, decodes and runs the caller's function; batches of about 64 cells are efficient. The `zarrs` crate
+//! reads any other layout, and tables of other types, if the feature of that name is on; otherwise they are refused by the codec's name.
 //!
 //! # Requests
 //!
-//! [`zvf_io`] sends all requests: retried if that may help ([`Retry`]), bounded, shared, traced. A snapshot is
-//! consistent: a change is [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again at the
-//! end of an answer.
+//! [`zvf_io`] sends all requests: retried if that may help ([`Retry`]), bounded, shared, traced. A snapshot is consistent: a change is
+//! [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again after a query.
 //!
 //! # Errors
 //!

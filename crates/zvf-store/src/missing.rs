@@ -21,7 +21,7 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
     }
     let cap = Cap::document(tree.kv.limits());
     if let Ok(Some(marker)) = tree.kv.in_round(2).get(MARKER, Ask::Whole, cap).await {
-        // The marker of a store in parts has its specification there.
+        // The marker of a distributed write contains its specification here.
         let marker: Value = serde_json::from_slice(&marker.bytes).unwrap_or_default();
         if marker.pointer("/details/parts").is_some() {
             return StoreError::NoStore {
@@ -76,7 +76,7 @@ fn local(root: &Path, folders: Option<&[String]>) -> String {
     }
 }
 
-/// Names what is there instead.
+/// Names the files that exist instead.
 fn instead(what: &str, names: &[String]) -> String {
     let stores: Vec<&String> = names
         .iter()

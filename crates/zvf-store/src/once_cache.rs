@@ -1,4 +1,4 @@
-//! Things that are loaded once by key, shared, and forgotten by age when they are many.
+//! A cache of items that are loaded once by key and shared; the oldest are removed when it is full.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
@@ -44,7 +44,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The item, when it is there already.
+    /// The item, if it is already loaded.
     pub(crate) fn ready<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -52,7 +52,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         self.state().cells.get(key)?.get()
     }
 
-    /// Keeps an item.
+    /// Adds an item.
     pub(crate) fn insert(&self, key: K, thing: V) {
         let weight = (self.weight)(&thing);
         let cell = Arc::new(Once::ready(thing));

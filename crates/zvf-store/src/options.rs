@@ -16,16 +16,16 @@ use zvf_io::{CallerStore, IoOptions, IoTrace, Limits, Merge, Retry, Stop};
 pub struct OpenOptions {
     /// How its address is opened: backend, limits, retries, trace.
     pub io: IoOptions,
-    /// The level to prefetch: its documents and listings are requested in the first round, beside the root. Default 0.
+    /// The level to prefetch: its documents and listings are requested in the first round, with the root. Default 0.
     pub prefetch_level: u32,
     /// Which parts of that level are requested in the first round. Default [`Need::all`].
     pub prefetch_need: Need,
-    /// Names, when the backend cannot list.
+    /// Names, for backends that cannot list.
     pub names: Option<KnownNames>,
     /// Whether a level is loaded without its damaged attributes, tables and links, which are then listed in
     /// [`Level::refused`](crate::Level::refused). Default false: damage in a requested part is an error.
     ///
-    /// For programs that report on damaged stores. Answers to users must be complete or an error.
+    /// For programs that report on damaged stores. Other programs must return complete results or an error.
     pub leave_out_damaged: bool,
     /// Bytes of decoded cells that are kept in memory, shared by all clones of the store. Default 0: none.
     pub cell_cache_bytes: u64,
@@ -81,14 +81,14 @@ impl OpenOptions {
         self
     }
 
-    /// Has the calling program fetch the objects: see [`CallerStore`].
+    /// The calling program fetches the objects: see [`CallerStore`].
     #[must_use]
     pub fn with_caller_store(mut self, store: CallerStore) -> Self {
         self.io = self.io.with_caller_store(store);
         self
     }
 
-    /// Reads from `backend` instead of the one the address names.
+    /// Reads from `backend` instead of the backend that the address names.
     #[cfg(feature = "backends")]
     #[must_use]
     pub fn with_object_store(mut self, backend: Arc<dyn ObjectStore>) -> Self {
@@ -117,14 +117,14 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces when and how often a request that failed is sent again.
+    /// Replaces when and how often a failed request is sent again.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.io = self.io.with_retry(retry);
         self
     }
 
-    /// Replaces how long one try may stay silent.
+    /// Replaces how long a request may be silent.
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.io = self.io.with_request_timeout(timeout);
@@ -138,21 +138,21 @@ impl OpenOptions {
         self
     }
 
-    /// Sets whether changes of the store are looked for.
+    /// Sets whether changes of the store are detected.
     #[must_use]
     pub fn with_verify(mut self, verify: bool) -> Self {
         self.io = self.io.with_verify(verify);
         self
     }
 
-    /// Keeps decoded cells, up to so many bytes of them.
+    /// Caches decoded cells, up to `bytes` bytes.
     #[must_use]
     pub fn with_cell_cache(mut self, bytes: u64) -> Self {
         self.cell_cache_bytes = bytes;
         self
     }
 
-    /// Reads these objects instead of the stored ones.
+    /// Reads the objects in `drafts` instead of the stored ones.
     #[must_use]
     pub fn with_drafts(mut self, drafts: BTreeMap<String, Bytes>) -> Self {
         self.io = self.io.with_drafts(drafts);
@@ -196,13 +196,13 @@ pub struct KnownNames {
     pub links: Vec<(i32, Vec<String>)>,
 }
 
-/// Which of the names a level has are wanted.
+/// Which names of a level are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Names {
     /// No name.
     #[default]
     None,
-    /// Every name there is.
+    /// All names.
     All,
     /// These names; one that does not exist is skipped.
     List(Vec<String>),
@@ -234,7 +234,7 @@ pub enum Deltas {
     /// No family.
     #[default]
     None,
-    /// Every family there is.
+    /// All families.
     All,
     /// These families; one that does not exist is skipped.
     List(Vec<i32>),
@@ -260,7 +260,7 @@ impl Deltas {
     }
 }
 
-/// Which parts of a level a caller needs beside its vertices and fragments. The default is none.
+/// Which parts of a level a caller needs besides its vertices and fragments. The default is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Need {
     /// Vertex attributes.
@@ -275,9 +275,8 @@ pub struct Need {
     pub link_attributes: Names,
     /// Link families.
     pub link_deltas: Deltas,
-    /// Whether the arrays of links inside a level are left out where manifests and the order of rows imply the links, and no link has
-    /// attributes: lines, polylines and streamlines with an object index, unless their convention is `explicit`. The family is then there,
-    /// without arrays.
+    /// Whether the arrays of links inside a level are left out if manifests and the order of rows imply the links, and no link has attributes: lines,
+    /// polylines and streamlines with an object index, unless their convention is `explicit`. The family is then present, without arrays.
     pub skip_implied_links: bool,
     /// Whether the object index is wanted.
     pub objects: bool,
@@ -288,7 +287,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// Nothing beside vertices and fragments.
+    /// Nothing besides vertices and fragments.
     pub fn nothing() -> Self {
         Self::default()
     }

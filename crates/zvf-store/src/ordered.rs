@@ -6,10 +6,10 @@ use futures::stream::FuturesUnordered;
 
 use crate::{Class, StoreError};
 
-/// Runs all, and returns their results in order.
+/// Runs all futures, and returns their results in order.
 ///
-/// If several find damage, the first in order is reported, whichever finished first: the same bytes give the same error.
-/// Other errors (I/O, limits) end the work at once.
+/// If several fail because of damage, the first in order is reported, regardless of which finished first: the same bytes give the same error. Other
+/// errors (I/O, limits) end the work at once.
 ///
 /// The futures are boxed, because the compiler does not prove the unboxed ones to be `Send`.
 ///
@@ -39,7 +39,7 @@ pub(crate) async fn all_in_order<T>(
                 }
             }
         }
-        // Reads before the damaged one may still find damage, later ones are not needed any more.
+        // Reads before the damaged one may still find damage; later ones are no longer needed.
         if let Some((first, _)) = &damage
             && done.iter().take(*first).all(Option::is_some)
         {

@@ -1,9 +1,8 @@
 //! The owner column of a level: the object of each fragment (0.9 §11.7), and whether it agrees with the manifests.
 //!
-//! The column is derived from the manifests. A program that changes manifests and not the column makes it wrong, so a column is only used
-//! if it names, by checksum, the document of the object index that it was made with: every writer of manifests writes that document again.
-//! The document ends with a line feed if a column refers to it. Other writers end it with a brace, so that it also changes if
-//! all of its numbers stay the same.
+//! The column is derived from the manifests, and wrong after a program has changed the manifests but not the column. So a column is only used if it
+//! states the checksum of the object index document that it was made with: every writer of manifests writes that document again. The document ends
+//! with a line feed if a column refers to it. Other writers end it with a brace, so that it changes even if all of its numbers stay the same.
 
 use serde_json::Value;
 use zvf_meta::{ArrayAttributes, ObjectIndexDoc};
@@ -25,16 +24,16 @@ pub const CHECKSUM: &str = "zvf_index_crc32c";
 /// The owner column of a level.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnerColumn<'l> {
-    /// There is none, it was not requested, or its writer does not state the document that it was made from.
+    /// There is none, it was not requested, or it does not state the document that it was made from.
     None,
-    /// It was made from the manifests that are stored.
+    /// It was made from the stored manifests.
     Current(&'l VertexAttribute),
     /// The object index was written again since it was made.
     Stale(&'l VertexAttribute),
 }
 
 impl<'l> OwnerColumn<'l> {
-    /// Finds the column among the attributes of fragments, given the index that was loaded beside them.
+    /// Finds the column among the attributes of fragments; `index` is the object index of the level.
     pub(crate) fn find(attributes: &'l [VertexAttribute], index: Option<&ObjectIndex>) -> Self {
         let column = attributes.iter().find(|one| is_owner_column(one));
         let stated = column.and_then(|one| one.array.attributes().extra.get(CHECKSUM));
@@ -47,7 +46,7 @@ impl<'l> OwnerColumn<'l> {
         }
     }
 
-    /// The column, if it was made from the manifests that are stored.
+    /// The column, if it was made from the stored manifests.
     #[must_use]
     pub fn current(self) -> Option<&'l VertexAttribute> {
         match self {
@@ -88,8 +87,7 @@ pub fn owners_in(
     Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect())
 }
 
-/// The document of an object index as it is written beside an owner column, which names it by
-/// [`state_owners_of`].
+/// The text of an object index document to which an owner column refers, by [`state_owners_of`].
 #[must_use]
 pub fn index_document(doc: &ObjectIndexDoc) -> String {
     let mut text = doc.to_json();
@@ -97,13 +95,13 @@ pub fn index_document(doc: &ObjectIndexDoc) -> String {
     text
 }
 
-/// Makes an owner column one that was made with this document of the object index.
+/// States in the attributes of an owner column that it was made with this document of the object index.
 pub fn state_owners_of(column: &mut ArrayAttributes, index_document: &[u8]) {
     let stamp = stamp_of(crc32c::crc32c(index_document));
     column.extra.insert(CHECKSUM.to_owned(), stamp);
 }
 
-/// Makes an owner column one that readers do not use.
+/// Marks an owner column as unusable: readers ignore it.
 pub fn withdraw_owners(column: &mut ArrayAttributes) {
     column.extra.remove(CHECKSUM);
 }

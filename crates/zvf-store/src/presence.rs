@@ -1,4 +1,4 @@
-//! Which cells of an array have content.
+//! The cells of an array that have content.
 
 use std::cmp::Ordering;
 
@@ -10,8 +10,8 @@ use zvf_format::keys::parse_key;
 /// `len()` coordinates of `rank()` components, flat, sorted component by component, without duplicates.
 ///
 /// # Cost
-/// Memory: eight bytes a component; while keys are sorted, eight bytes a cell more. Look-ups are binary searches; a box visits only stretches
-/// that can hold members.
+/// Memory: eight bytes per component; while keys are sorted, eight more bytes per cell. Look-ups are binary searches; a box visits only stretches
+/// that can have members.
 ///
 /// Source: specification 0.9, section 7.4.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Presence {
     listed: bool,
 }
 
-/// At most this many problems are described; the rest is counted.
+/// At most this many problems are described; the others are counted.
 const DESCRIBED: usize = 20;
 
 impl Presence {
@@ -43,7 +43,7 @@ impl Presence {
         Self::parsed(keys, rank, true, |_| true)
     }
 
-    /// As [`from_keys`](Self::from_keys), of a list that belongs to no grid.
+    /// As [`from_keys`](Self::from_keys), for a list without a grid.
     pub(crate) fn from_known_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
         Self::parsed(keys, rank, false, |_| true)
     }
@@ -159,8 +159,7 @@ impl Presence {
     /// The coordinates with `lo <= c <= hi` on every component, in lex order.
     ///
     /// # Cost
-    /// Stretches without members are skipped by binary search; the box itself is never enumerated, so corners at
-    /// the ends of `i64` are fine.
+    /// Stretches without members are skipped by binary search. The box itself is never enumerated, so its corners may be at the limits of `i64`.
     pub fn in_box<'p>(&'p self, lo: &'p [i64], hi: &'p [i64]) -> InBox<'p> {
         let legal = lo.len() == self.rank
             && hi.len() == self.rank
@@ -203,7 +202,7 @@ impl Presence {
         self.listed
     }
 
-    /// The first index at or after `from` with a coordinate that is not below `coord`.
+    /// The first index at or after `from` whose coordinate is not below `coord`.
     fn lower_bound(&self, from: usize, coord: &[i64]) -> usize {
         // Gallop first: the target is usually near.
         let len = self.len();
@@ -333,7 +332,7 @@ fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut PresenceProblems) -> Ve
     rows.into_flattened()
 }
 
-/// Coordinates as single numbers in the same order: cells of the box that holds all of them, counted in C order.
+/// Coordinates as single numbers in the same order: the C-order index in the box around all of them.
 struct PackedCoords<const N: usize> {
     low: [i64; N],
     /// Cells of the box along each axis.
@@ -359,7 +358,7 @@ impl<const N: usize> PackedCoords<N> {
         Some(Self { low, extent })
     }
 
-    /// The number of a row of those that the box was made of. Nothing overflows: the cells of the box are counted by 64 bits.
+    /// The number of a row of the box. Nothing overflows: 64 bits can count the cells of the box.
     fn pack(&self, row: &[i64; N]) -> u64 {
         let axes = row.iter().zip(&self.low).zip(&self.extent);
         axes.fold(0, |packed: u64, ((one, low), extent)| {
@@ -464,7 +463,7 @@ mod tests {
             lo in [-7i64..7, -7..7, -7..7],
             size in [-1i64..9, -1..9, -1..9],
         ) {
-            // The order of keys is ASCII, as stores have it.
+            // Stores have keys in ASCII order.
             let mut keys: Vec<String> = cells.iter().map(|[x, y, z]| format!("{x}.{y}.{z}")).collect();
             keys.sort();
             let p = Presence::from_keys(keys.iter().map(String::as_str), &[-5, -3, -2], &[11, 7, 5]);

@@ -23,11 +23,11 @@ pub(crate) struct RaggedArray {
     doc: ArrayDoc,
     reader: ChunkDecoding<Arc<TableObjects>>,
     rows: u64,
-    /// Elements of a chunk, or of one inside a shard.
+    /// Elements of a chunk, or of a chunk inside a shard.
     per_chunk: u64,
     /// Elements of a stored object.
     per_object: u64,
-    /// How many elements are not empty, if a document states it; otherwise the warnings to which missing chunks are added.
+    /// How many elements are not empty, if a document states it; otherwise the warnings for missing chunks.
     filled: Filled,
     cache: Arc<OnceCache<u64, Arc<Elements>>>,
     shards: Arc<ShardCache>,
@@ -36,17 +36,17 @@ pub(crate) struct RaggedArray {
 /// Objects of a local disk that are read by one task.
 const TOGETHER: usize = 64;
 
-/// Most elements of a chunk of a local disk that is read on the calling thread: decoding them takes less time than a change of threads.
+/// Most elements of a chunk of a local disk that is read on the calling thread: decoding so few is faster than a change of threads.
 const HERE: u64 = 512;
 
-/// Knowledge about the number of elements that are not empty.
+/// The number of elements that are not empty, if it is known.
 #[derive(Debug)]
 enum Filled {
-    /// None, and a missing chunk is no reason for a warning.
+    /// Unknown; a missing chunk causes no warning.
     Any,
     /// A document states the number.
     Stated(u64),
-    /// No document states it.
+    /// No document states it; missing chunks cause a warning.
     Unknown(Arc<Warnings>),
 }
 
@@ -83,7 +83,7 @@ impl RaggedArray {
         let (per_object, mut inner) = (per_chunk, per_chunk);
         let reader = match layout::reader(&path, &doc, limits)? {
             ChunkDecoding::Own(layout) => {
-                // In shards the chunks inside of them are read one by one.
+                // In shards, the inner chunks are read one by one.
                 inner = layout.chunk.first().copied().unwrap_or(per_chunk).max(1);
                 ChunkDecoding::Own(Arc::new(TableObjects {
                     layout,
@@ -110,8 +110,8 @@ impl RaggedArray {
         })
     }
 
-    /// An array with `filled` elements that are not empty: a missing chunk is damage if the others have fewer.
-    /// Without a number it is a warning.
+    /// An array with `filled` elements that are not empty: a missing chunk is damage if the others have fewer. Without a number, a missing chunk is a
+    /// warning.
     pub(crate) fn with_filled(mut self, filled: Option<u64>, warnings: &Arc<Warnings>) -> Self {
         self.filled = match filled {
             Some(filled) => Filled::Stated(filled),
@@ -159,15 +159,15 @@ impl RaggedArray {
         self.per_object
     }
 
-    /// Elements of a chunk, or of one inside a shard.
+    /// Elements of a chunk, or of a chunk inside a shard.
     pub(crate) fn chunk_rows(&self) -> u64 {
         self.per_chunk
     }
 
-    /// The elements of some rows, in that order, from the chunks that hold them; empty for rows past the end.
+    /// The elements of some rows, in the order of `rows`; empty for rows past the end.
     ///
     /// # Cost
-    /// The chunks that are not loaded yet, at once; those of one shard with one index.
+    /// Requests the chunks that are not loaded yet at once; the chunks of one shard share an index.
     pub(crate) async fn elements(
         self: &Arc<Self>,
         kv: &Kv,
@@ -182,7 +182,7 @@ impl RaggedArray {
         if chunks.len() != numbers.len() {
             return Err(StoreError::bug("other chunks than were asked for"));
         }
-        // A chunk that is not stored has no elements: they are empty.
+        // A chunk that is not stored has empty elements.
         let element = |row: &u64| {
             let chunk = chunks.get(numbers.binary_search(&chunk_of(row)).ok()?)?;
             chunk.get_shared(usize::try_from(row % self.per_chunk).ok()?)
@@ -236,7 +236,7 @@ impl RaggedArray {
         let mut loads = Vec::new();
         let mut rest = missing.as_slice();
         while !rest.is_empty() {
-            // Whole objects, so that the index of a shard is read once.
+            // Batches of whole objects, so that the index of a shard is read once.
             let mut objects = 0;
             let mut last = None;
             let end = rest.iter().position(|number| {
@@ -269,7 +269,7 @@ impl RaggedArray {
         (first / self.per_chunk..end.div_ceil(self.per_chunk)).collect()
     }
 
-    /// Forgets the chunks that are loaded.
+    /// Removes the loaded chunks.
     pub(crate) fn forget(&self) {
         self.cache.clear();
     }

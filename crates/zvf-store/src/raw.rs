@@ -1,4 +1,4 @@
-//! Objects by key, before anything about the store is understood: for tools that show or repair what is there.
+//! Objects by key, without interpreting the store: for tools that show or repair files.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -10,7 +10,7 @@ use crate::{IoOptions, Limits, Listing, ObjectPart, ObjectState, ObjectStates, S
 use zvf_codec::{Chain, Data};
 use zvf_io::{Ask, Cap, Kv, Question, Reply, is_segment};
 
-/// The objects of a store by key. Nothing is read when it is opened, so damaged stores open too.
+/// The objects of a store by key. Opening reads nothing, so damaged stores can be opened, too.
 #[derive(Debug, Clone)]
 pub struct RawStore(Kv);
 
@@ -18,7 +18,7 @@ impl RawStore {
     /// Opens a path or URL.
     ///
     /// # Errors
-    /// Misuse, when no backend knows the address.
+    /// Misuse, if no backend supports the address.
     pub fn open(url: &str, options: &IoOptions) -> Result<Self, StoreError> {
         Ok(Self(Kv::open(url, options)?))
     }
@@ -30,7 +30,7 @@ impl RawStore {
     /// Every chunk that meets the box is read and decoded whole, or in parts if the codecs allow it.
     ///
     /// # Errors
-    /// I/O; a document or codec that `zarrs` does not know; malformed chunks.
+    /// I/O; a document or codec that `zarrs` does not support; malformed chunks.
     #[cfg(feature = "zarrs")]
     pub fn read_box<'a>(
         &'a self,
@@ -45,8 +45,8 @@ impl RawStore {
         Self(kv)
     }
 
-    /// The same store as changed by the edit that the root names, if any: the edit counts, though it is not carried
-    /// out yet. [`usage`](Self::usage) still counts the stored files.
+    /// The same store with the changes of the edit that the root names, if any, as if they were already applied. [`usage`](Self::usage) still counts
+    /// the stored files.
     ///
     /// # Cost
     /// One request; two if there is an edit.
@@ -61,7 +61,7 @@ impl RawStore {
             let Some(root) = self.read("zarr.json").await? else {
                 return Ok(self);
             };
-            // What is no root names no edit: tools for damaged stores go on.
+            // A damaged root names no edit, so that tools can read damaged stores.
             let root: serde_json::Value = serde_json::from_slice(&root).unwrap_or_default();
             let attributes = root.get("attributes").and_then(|a| a.as_object());
             let named = attributes.map_or(Ok(None), Redo::named)?;
@@ -95,7 +95,7 @@ impl RawStore {
         })
     }
 
-    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    /// Adds up the objects below a prefix; `None` if the backend cannot list.
     ///
     /// # Cost
     /// One listing, of as many pages as the backend needs.
@@ -145,7 +145,7 @@ impl RawStore {
         Box::pin(async move { Ok(self.0.objects().await?) })
     }
 
-    /// The same place with nothing read from it yet: an object that changed since it was read through `self` is no error.
+    /// The same store, without the recorded states: an object that changed since it was read through `self` is not an error.
     #[must_use]
     pub fn renewed(&self) -> Self {
         Self(self.0.clone().without_versions(false))
@@ -224,7 +224,7 @@ impl RawStore {
     }
 }
 
-/// Undoes bytes-to-bytes codecs, given in writing order, last to first.
+/// Decodes bytes-to-bytes codecs, which are given in writing order, last to first.
 ///
 /// # Errors
 /// Malformed, for bytes that the codec did not write; unsupported, for a codec this build does not know; limit,

@@ -1,9 +1,8 @@
-//! What an edit that is decided, but not carried out yet, puts in the place of objects: its redo log.
+//! The redo log of an edit: the objects that replace stored ones, after the edit is committed and before it is applied.
 //!
-//! A writer that changes several objects of a store cannot change them at once. It lays the new ones into a folder of
-//! its own, lists them in a manifest, and replaces the root by one that names the folder: from then on the edit is committed.
-//! Readers that find the name take the objects from the folder, until the writer has copied them to their keys and
-//! the root names no folder any more.
+//! A writer that changes several objects of a store cannot change them at once. It puts the new objects into a folder, lists them in a manifest, and
+//! replaces the root by one that names the folder: this commits the edit. Readers that find the name read the objects from the folder, until the
+//! writer has copied them to their keys and the root no longer names a folder.
 //!
 //! ```text
 //! zarr.json                        attributes.zvf_edit = "<id>"; once it is carried out attributes.zvf_edited = "<id>" instead
@@ -28,16 +27,16 @@ pub struct Redo(Overlay);
 impl Redo {
     /// The attribute of the root that names an edit.
     pub const ATTRIBUTE: &str = "zvf_edit";
-    /// The attribute of the root that says which edit was carried out last: no root is ever the same as an earlier one, so
-    /// that a writer that is late cannot take one for the other.
+    /// The attribute of the root that names the last edit that was applied. No root is ever equal to an earlier one, so that a delayed writer cannot
+    /// confuse them.
     pub const LAST: &str = "zvf_edited";
     /// Prefix of the names of the folders of edits.
     pub const FOLDER: &str = zvf_io::STAGING;
 
-    /// A log of an edit.
+    /// The log of an edit.
     ///
     /// # Errors
-    /// Misuse: an id that is none, or a key that no edit may have.
+    /// Misuse: an invalid id, or a key that no edit may have.
     pub fn new(
         id: &str,
         put: impl IntoIterator<Item = String>,
@@ -61,7 +60,7 @@ impl Redo {
     /// The edit that the document of a root names; `None` if it names none.
     ///
     /// # Errors
-    /// Malformed: a name that is none.
+    /// Malformed: an invalid name.
     pub fn named(extra: &zvf_meta::JsonObject) -> Result<Option<String>, StoreError> {
         match extra.get(Self::ATTRIBUTE) {
             None => Ok(None),
@@ -144,12 +143,12 @@ impl Redo {
         self.0.staged(key)
     }
 
-    /// What objects are read under.
+    /// The overlay for reading objects.
     pub(crate) fn into_overlay(self) -> Overlay {
         self.0
     }
 
-    /// Reads the redo log of an edit; `None` when it is not there: it was carried out meanwhile.
+    /// Reads the redo log of an edit; `None` if it does not exist, because the edit was applied in the meantime.
     pub(crate) async fn read(kv: &Kv, id: &str) -> Result<Option<Self>, StoreError> {
         let (key, cap) = (Self::manifest_of(id), Cap::document(kv.limits()));
         match kv.get(&key, Ask::Whole, cap).await? {
@@ -171,7 +170,7 @@ fn is_key(key: &str) -> bool {
         && !key.starts_with("zvf-")
 }
 
-/// A value in a message, which may be as long as somebody liked.
+/// A value in a message, shortened.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use zvf_format::int::index;
 
-/// Some rows of a chunk, as ascending runs of consecutive ones.
+/// Some rows of a chunk, as ascending runs of consecutive rows.
 ///
 /// ```
 /// use zvf_store::RowSet;
@@ -61,7 +61,7 @@ impl RowSet {
         self.runs.is_empty()
     }
 
-    /// The runs, ascending and apart from each other.
+    /// The runs, ascending and not adjacent.
     pub fn ranges(
         &self,
     ) -> impl DoubleEndedIterator<Item = Range<u32>> + ExactSizeIterator + Clone {
@@ -79,11 +79,11 @@ impl RowSet {
         (row < *end).then(|| before.saturating_add(row.saturating_sub(*start)))
     }
 
-    /// The [`rank`](Self::rank) of the first of consecutive rows, all of them in the set, and their number, in bytes for rows of `row_bytes`.
+    /// The bytes of consecutive rows among the bytes of the set, `row_bytes` each; `None` unless all of them are in the set.
     pub(crate) fn bytes_of(&self, rows: Range<u32>, row_bytes: usize) -> Option<Range<usize>> {
         let last = rows.end.checked_sub(1)?;
         let (first, last) = (self.rank(rows.start)?, self.rank(last)?);
-        // Runs do not touch: as many ranks as rows are one run.
+        // Runs do not touch: rows whose ranks are consecutive are in one run.
         if last.checked_sub(first)? != rows.end.checked_sub(rows.start)?.checked_sub(1)? {
             return None;
         }

@@ -26,10 +26,9 @@ use crate::{
 };
 use zvf_io::{Handover, Kv, Question};
 
-/// An open store: a snapshot of its documents, and a way to its cells. Cheap to clone.
+/// An open store: a snapshot of its documents, and access to its cells. Cheap to clone.
 ///
-/// Documents are read once; nothing is read twice because it was forgotten. All methods that read need a tokio
-/// runtime, see [`blocking`](crate::blocking) for programs that have none.
+/// Documents are read only once. All methods that read need a tokio runtime, see [`blocking`](crate::blocking) for programs without one.
 #[derive(Debug, Clone)]
 pub struct Store {
     inner: Arc<StoreInner>,
@@ -45,7 +44,7 @@ struct StoreInner {
     shards: Arc<ShardCache>,
     cells: Option<Arc<CellCache>>,
     known: KnownChunks,
-    /// The levels that were loaded last.
+    /// The most recently loaded levels.
     recent: Mutex<VecDeque<(Need, Arc<LevelInner>)>>,
 }
 
@@ -55,7 +54,7 @@ const ROUNDS: usize = 16;
 /// How often a store is opened again because its root names another edit than before.
 const OPENINGS: usize = 5;
 
-/// How many levels are kept ready.
+/// How many levels are cached.
 const RECENT: usize = 16;
 
 impl Store {
@@ -90,7 +89,7 @@ impl Store {
                 match Self::open_once(kv, url, &options).await {
                     Ok((store, None)) => return Ok(store),
                     Ok((_, Some(other))) => redo = other,
-                    // The edit was completed meanwhile.
+                    // The edit was completed in the meantime.
                     Err(StoreError::Io(error)) if replaces && error.is_changed() => {}
                     Err(error) => return Err(error),
                 }
@@ -103,8 +102,8 @@ impl Store {
         })
     }
 
-    /// Opens a store under the redo log of `kv`. Where the root names another edit, or none any more, that comes with
-    /// the store, which is of no use then.
+    /// Opens a store under the redo log of `kv`. If the root names another edit, or none any more, that edit is returned with the store, which must
+    /// then not be used.
     async fn open_once(
         kv: Kv,
         url: &str,
@@ -218,18 +217,18 @@ impl Store {
         &self.inner.url
     }
 
-    /// The levels that exist, ascending. Names that are no plain number are no level (trap T33).
+    /// The levels that exist, ascending. Names that are not plain numbers are not levels (trap T33).
     pub fn levels(&self) -> &[u32] {
         &self.inner.levels
     }
 
-    /// The documents that this snapshot was read from, by key, with their ETags at that time; files of a local disk have their inode
-    /// and the time of the last write instead.
+    /// The documents of this snapshot, by key, with their ETags when they were read; files of a local disk have their inode and the time of the last
+    /// write instead.
     pub fn documents(&self) -> Vec<(String, Option<String>)> {
         self.inner.tree.state().etags()
     }
 
-    /// Violations of the format that were met so far and did not prevent reading, as texts.
+    /// Violations of the format found so far that did not prevent reading, as texts.
     pub fn warnings(&self) -> Vec<String> {
         self.typed_warnings()
             .iter()
@@ -261,32 +260,31 @@ impl Store {
         self.inner.tree.kv.limits()
     }
 
-    /// The objects of the store by key, for what this crate has no reader for.
+    /// The objects of the store by key, for data without a reader in this crate.
     pub fn raw(&self) -> RawStore {
         RawStore::of(self.inner.tree.kv.clone())
     }
 
-    /// Whether cells are files of the local disk: then many small batches pay, elsewhere few large ones.
+    /// Whether cells are files of the local disk: many small batches are efficient there, elsewhere few large ones.
     pub fn is_local(&self) -> bool {
         self.inner.tree.kv.is_local()
     }
 
-    /// Checks that the documents behind an answer are unchanged. Called once, at the end of an answer. Does nothing if
+    /// Checks that the documents behind a result are unchanged. Call it once, after all reads for the result. Does nothing if
     /// [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
     ///
     /// # Changes that are detected
-    /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was
-    ///   read, also with the same content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
-    /// - By every read from a backend: an object in another state than the last time, and one that was written after
-    ///   the store was opened.
+    /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was read, even with the same
+    ///   content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
+    /// - By every read from a backend: an object in another state than the last time, and an object that was written after the store was opened.
     ///
-    /// On Unix a local folder is held open: one that is moved away and replaced by another, also all the time, is read
-    /// to its end, and the answer is whole.
+    /// On Unix a local folder is held open: if it is moved away and replaced by another one, reading continues in the old folder, and the result is
+    /// complete.
     ///
     /// # Changes that are not detected
-    /// A cell that is overwritten while the documents stay the same: on a local disk in every case, since the check would cost as
-    /// much as reading; elsewhere if the backend reports no time, or reports whole seconds and the cell was written in the second
-    /// in which the store was opened, or by a clock that is slow.
+    /// A cell that is overwritten while the documents stay the same. On a local disk this is never detected, since the check would cost as much as
+    /// reading. Elsewhere it is not detected if the backend reports no time, or if it reports whole seconds and the cell was written in the second in
+    /// which the store was opened, or by a clock that is slow.
     ///
     /// # Cost
     /// One round: a HEAD request for the root, for each ancestor of the documents that were read, and for each document of the level
@@ -300,8 +298,8 @@ impl Store {
         Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify(false).await?) })
     }
 
-    /// As [`verify`](Self::verify), where files of the local disk are looked at on the calling thread: a few microseconds for each document
-    /// in place of a change of threads.
+    /// As [`verify`](Self::verify), but files of the local disk are checked on the calling thread: a few microseconds for each document instead of a
+    /// change of threads.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -312,14 +310,12 @@ impl Store {
     /// Loads the documents of a level that `need` names and that are not loaded yet.
     ///
     /// # Cost
-    /// At most one round of requests when the level was prefetched by [`OpenOptions`], else two; the ids of objects
-    /// come along. Documents are kept.
+    /// At most one round of requests if the level was prefetched by [`OpenOptions`], else two, including the ids of objects. Documents are cached.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchLevel`]; I/O; malformed documents, also one of an attribute: a
-    /// need that names the others ([`Names::List`](crate::Names::List)) can be met without it. Under
-    /// [`Names::All`](crate::Names::All) an attribute of a kind that is not supported, or that may not be read, is left
-    /// out with a warning and listed in [`Level::refused`].
+    /// [`StoreError::NoSuchLevel`]; I/O; malformed documents. A malformed document of an attribute is no error if the need names only other
+    /// attributes ([`Names::List`](crate::Names::List)). Under [`Names::All`](crate::Names::All), an attribute is left out with a warning and listed
+    /// in [`Level::refused`] if its kind is not supported or access is denied.
     pub fn level<'a>(
         &'a self,
         number: u32,
@@ -339,8 +335,8 @@ impl Store {
                     inner: ready,
                 });
             }
-            // Every round names all that is known; names found in one round make the next one. The tree of a level is
-            // some four rounds deep, and building may add listings, packs and a look at one chunk.
+            // Every round requests all known names; names found in one round are requested in the next. The tree of a level is some four rounds deep,
+            // and building may add listings, packs and the probe of one chunk.
             let mut level = None;
             for _ in 0..ROUNDS {
                 let questions = inner.tree.plan(number, need)?;
@@ -354,7 +350,7 @@ impl Store {
                 let mut built = match inner.tree.build(&inner.root, number, need, &mut more) {
                     Ok(built) => built,
                     Err(error) => {
-                        // A node without a document is damage, unless a writer is about to give it one.
+                        // A node without a document is damage, unless a writer is about to write it.
                         let marker = Question::Document(MARKER.to_owned());
                         if inner.tree.ask(vec![marker]).await? {
                             continue;
@@ -365,7 +361,7 @@ impl Store {
                 if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
                     continue;
                 }
-                // Looking at a chunk was a round, too.
+                // Probing a chunk was a round, too.
                 built.next_round = inner.tree.state().rounds.saturating_add(1);
                 level = Some(built);
                 break;
@@ -400,7 +396,7 @@ impl Store {
             .map(|(_, level)| Arc::clone(level))
     }
 
-    /// Loads the id table beside the documents, if it is known to exist and small. A failure after all retries is not retried in the
+    /// Loads the id table together with the documents, if it is known to exist and small. A failure after all retries is not retried in the
     /// next round; malformed ids are reported when they are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
@@ -426,8 +422,8 @@ impl Store {
             return Ok(());
         };
         let key_rank = doc.key_rank(self.inner.root.dims());
-        // The object index is checked against the chunk keys of the vertices: build those first, so that their document is parsed once.
-        // A failure here, and further questions, come again when the level is built, which reports them.
+        // The object index is checked against the chunk keys of the vertices: build those first, so that their document is parsed once. Failures and
+        // further questions are ignored here; they occur again when the level is built, which reports them.
         let _ = tree.named_grid(&format!("{level}/vertices"), key_rank, &mut Vec::new());
         let index = match tree.object_index(level, key_rank) {
             Ok(Some(index)) if index.len() <= MOST && index.has_unread_ids() => index,
@@ -463,12 +459,12 @@ impl Store {
             let (path, of_level) = (format!("{level}/{path}"), format!("{level}/zarr.json"));
             let keys = [format!("{path}/zarr.json"), of_level.clone()];
             tree.ask(keys.map(Question::Document).to_vec()).await?;
-            // Chunks that follow an attribute have one component more.
+            // In levels chunked by an attribute, keys have one more component.
             let doc = tree.document(&of_level);
             let doc = doc.and_then(|bytes| LevelDoc::parse(&bytes).ok());
             let dims = self.inner.root.dims();
             let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
-            // Cells without a list are listed, and packs among them read.
+            // Cells without a presence list are listed, and their packs are read.
             for _ in 0..ROUNDS {
                 let mut more = Vec::new();
                 let array = tree.named_grid(&path, key_rank, &mut more)?;
@@ -491,8 +487,8 @@ impl Store {
     /// One dependent round of requests; two for shards that are larger than the tail that comes with their index.
     ///
     /// # Errors
-    /// A coordinate outside the array's grid; I/O; damaged cells; cells that a presence list names and that are not
-    /// there, see [`IoOptions::verify`](zvf_io::IoOptions::verify); a limit; a codec that is not read.
+    /// A coordinate outside the array's grid; I/O; damaged cells; missing cells that a presence list names, see
+    /// [`IoOptions::verify`](zvf_io::IoOptions::verify); a limit; a codec that is not supported.
     pub fn fetch_map<R, F>(
         &self,
         round: u32,
@@ -512,7 +508,7 @@ impl Store {
         }
     }
 
-    /// As [`fetch_map`](Self::fetch_map), of one type whatever is done with the cells.
+    /// As [`fetch_map`](Self::fetch_map), with a boxed result that does not depend on the type of the function.
     pub(crate) fn fetch_and(
         &self,
         round: u32,
@@ -527,7 +523,7 @@ impl Store {
             let Some(cache) = cache else {
                 return cells::fetch(kv, shards, wants, mode, then).await;
             };
-            // What is kept is decoded.
+            // Cached cells are decoded.
             let mode = Mode {
                 later: false,
                 ..mode
@@ -566,7 +562,7 @@ impl Store {
     /// As [`fetch_map`](Self::fetch_map). If a cell cannot be read, all cells are read again one by one, and `f` runs on the calling thread.
     ///
     /// # Errors
-    /// As [`fetch_map`](Self::fetch_map), but for [defects](StoreError::is_defect), which `f` receives.
+    /// As [`fetch_map`](Self::fetch_map), except for [defects](StoreError::is_defect), which `f` receives.
     pub fn fetch_each<R, F>(
         &self,
         round: u32,
@@ -710,22 +706,22 @@ impl Level {
         arrays
     }
 
-    /// Requested attributes, tables and links that exist and were left out on reading, with the reason.
+    /// Requested attributes, tables and links that exist and were left out, with the reason.
     pub fn refused(&self) -> &[Refused] {
         &self.inner.refused
     }
 
-    /// Fails if unsupported or damaged parts of the level were left out on reading: a program that changes or copies the level would
-    /// lose the connection of that part to its vertices, objects and links.
+    /// Fails if unsupported or damaged parts of the level were left out. A program that changes or copies the level would lose the connection of
+    /// these parts to their vertices, objects and links.
     ///
     /// # Errors
-    /// Malformed, with the path of the first node that was left out and the reason.
+    /// Malformed, with the path of the first node that was left out, and the reason.
     pub fn check_complete(&self) -> Result<(), StoreError> {
         self.inner.refused.first().map_or(Ok(()), Refused::error)
     }
 
-    /// Fails if damaged parts of the level were left out on reading. Unsupported parts are accepted: a copy lists them in its
-    /// report, and does not change the source.
+    /// Fails if damaged parts of the level were left out. Unsupported parts are accepted: a copy lists them in its report, and does not change the
+    /// source.
     ///
     /// # Errors
     /// As [`Level::check_complete`].
@@ -746,14 +742,14 @@ impl Level {
     }
 }
 
-/// Why a root is refused: an old version is named as such, also where other members are missing.
+/// The error for a root that cannot be read: states an old version even if other members are missing.
 #[cold]
 fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
     let found = serde_json::from_slice::<serde_json::Value>(bytes)
         .ok()
         .and_then(|root| {
             let block = root.pointer("/attributes/zarr_vectors")?;
-            // Stores before 0.5 call it format_version.
+            // Stores before 0.5 name this member `format_version`.
             let text = block
                 .get("zv_version")
                 .or_else(|| block.get("format_version"))?;
@@ -775,7 +771,7 @@ fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
     }
 }
 
-/// Documents that never end to name others.
+/// The error for documents that keep naming further documents.
 #[cold]
 fn too_deep(key: &str) -> StoreError {
     let what = format!("after {ROUNDS} rounds documents still name further documents");

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// A node of the store is left out of every answer: which one, and why.
+    /// A node of the store is left out of every result: its path and the reason.
     LeftOut(String),
     /// Anything else.
     Other(String),

@@ -7,11 +7,11 @@ pub use crate::redo::Redo;
 #[cfg(feature = "backends")]
 pub use zvf_io::{BackendAnswer, WriteLocation, WriteRequests, put_file};
 
-/// The key of the marker that a writer of this project puts first, and removes last.
+/// The key of the marker that writers of this project put first and remove last.
 pub const MARKER: &str = "zvf-unfinished.json";
 
-/// The outermost store that contains a path of the local disk, other than a store at the path itself. A store that is being
-/// written counts. Symbolic links on the way are followed.
+/// The outermost store that contains a path of the local disk, other than a store at the path itself. Unfinished stores count, too. Symbolic links on
+/// the way are followed.
 #[must_use]
 pub fn store_around(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
@@ -35,8 +35,7 @@ pub fn store_around(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
-/// The store that is at a path of the local disk, else [the one around it](store_around): where a file that is written could replace a cell or
-/// a document.
+/// The store at a path of the local disk, else [the one around it](store_around). A file that is written there could replace a cell or a document.
 #[must_use]
 pub fn store_at_or_around(path: &Path) -> Option<PathBuf> {
     match is_store(path) {
@@ -57,10 +56,10 @@ pub fn is_store(folder: &Path) -> bool {
     folder.join(MARKER).is_file() || document().is_some_and(|bytes| is_part_of_store(&bytes))
 }
 
-/// How much of a document is looked at.
+/// Most bytes of a document that are read.
 const LOOKED_AT: u64 = 64 << 20;
 
-/// Whether a document `zarr.json` belongs to a store or a part of one, also if it is damaged.
+/// Whether a document `zarr.json` belongs to a store or a part of one, even if it is damaged.
 #[must_use]
 pub fn is_part_of_store(document: &[u8]) -> bool {
     const MEMBER: &str = "zarr_vectors";

@@ -239,10 +239,10 @@ async fn absent_denied_and_failed_are_three_things() {
         .unwrap();
     let level = store.level(0, &Need::nothing()).await.unwrap();
     assert!(level.object_index().is_none());
-    // One that a listing names is there: it is not taken for absent.
+    // A document that a listing names exists, so "denied" does not mean absent.
     let error = store.level(0, &Need::all()).await.unwrap_err();
     assert!(error.is_denied(), "{error}");
-    // Buckets that cannot be listed say "denied" of what does not exist.
+    // Buckets that cannot be listed answer "denied" for objects that do not exist.
     let mut tool = Tool::new(memory(&files).await);
     tool.can_list = false;
     tool.fault = Some(Box::new(|key| key.contains("object_index").then(denied)));
@@ -250,7 +250,7 @@ async fn absent_denied_and_failed_are_three_things() {
     let store = Store::open_with("memory:///", options).await.unwrap();
     let level = store.level(0, &Need::all()).await.unwrap();
     assert!(level.object_index().is_none());
-    // One that is needed may not, and a failure is never taken for absence.
+    // Access to a necessary document may not be denied, and a failure is never taken for absence.
     let store = Store::open_with(
         "memory:///",
         faulty(&files, "0/vertices/zarr", denied).await,
@@ -325,7 +325,7 @@ async fn a_backend_that_cannot_list() {
     let store = Store::open_with("memory:///", options).await.unwrap();
     let level = store.level(0, &Need::all()).await.unwrap();
     assert_eq!(level.vertex_attributes().len(), 2);
-    // A name that is asked for needs no list.
+    // A name that is requested explicitly needs no listing.
     let need = Need {
         vertex_attributes: Names::List(vec!["日本".to_owned()]),
         ..Need::default()
@@ -363,7 +363,7 @@ async fn links_on_a_backend_that_cannot_list() {
                 .map(|f| f.arrays().iter().map(|a| a.segment().to_owned()).collect())
                 .unwrap_or_default()
         };
-        // Neighbouring chunks are tried; what lies further off is told.
+        // Arrays of neighbouring chunks are tried; the lack of others is a warning.
         let (all, found) = (segments(&a), segments(&b));
         assert!(found.iter().all(|s| all.contains(s)), "{case}");
         let near = |s: &&String| s.split(['_', '.']).all(|c| matches!(c, "0" | "+1" | "-1"));

@@ -12,11 +12,11 @@ use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, Deltas, GridArray, Need, Store};
 use zvf_testkit::sample::{self, Sample};
 
-/// Longest blobs that are damaged of other generations than 0.9: their blobs are encoded as those of 0.9, of which every one
-/// is, and the work grows with the square of the length.
+/// Longest blobs of other generations than 0.9 that are damaged: they are encoded as blobs of 0.9, all of which are damaged, and the work grows with
+/// the square of the length.
 const OLDER: usize = 512;
 
-/// Up to so many bytes a damaged link cell is walked whole; of longer ones the records near the damage are.
+/// Damaged link cells of up to so many bytes are read whole; in longer ones, only the records near the damage.
 const WALK: usize = 2048;
 
 /// The blobs of all bundled stores.
@@ -88,7 +88,7 @@ fn collect() -> Blobs {
     blobs
 }
 
-/// Calls `read` on the blob, on truncations and on single-bit flips, of which a run takes a part, with the byte that was changed.
+/// Calls `read` on the blob, on truncations and on single-bit flips (a sample of them), with the byte that was changed.
 fn damage(blob: &[u8], mut read: impl FnMut(&[u8], usize)) -> u64 {
     let mut tried = 0;
     let sample = Sample::new("bytes of bundled blobs");
@@ -178,7 +178,7 @@ fn every_truncation_and_every_flip_of_every_bundled_blob_is_a_value_or_an_error(
             }
         });
     }
-    // Nothing was skipped: nine tries a byte.
+    // Nothing was skipped: nine tries per byte.
     let bytes: usize = blobs.fragments.iter().map(Vec::len).sum::<usize>()
         + blobs
             .manifests

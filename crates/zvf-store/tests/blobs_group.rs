@@ -44,7 +44,7 @@ pub(crate) fn add_blob(
     }
 }
 
-/// Adds a pack of blobs, one behind the other.
+/// Adds a pack of blobs, one after another.
 fn add_pack(files: &mut Files, path: &str, cells: &[(&str, &[u8])], zstd: bool) {
     let (mut bytes, mut index) = (Vec::new(), serde_json::Map::new());
     for (key, cell) in cells {
@@ -363,7 +363,7 @@ async fn requests_and_rounds_of_a_group_of_blobs() {
         .map(|r| (r.round, r.key.as_str()))
         .filter(|(_, key)| key.starts_with("0/vert") && !key.ends_with("attributes"))
         .collect();
-    // One listing tells the chunks of all arrays; the look at one chunk is the last round.
+    // One listing gives the chunks of all arrays; the probe of one chunk is the last round.
     assert_eq!(lists, [(2, "0/vertices")]);
     assert_eq!(loaded.iter().map(|r| r.round).max(), Some(3));
     let probe: Vec<&str> = loaded
@@ -383,7 +383,7 @@ async fn requests_and_rounds_of_a_group_of_blobs() {
     let read = trace.take();
     assert_eq!(found.iter().filter(|cell| cell.is_some()).count(), 5);
     assert!(read.iter().all(|r| r.round == 4 && r.method == Method::Get));
-    // A document and a chunk each, together: three of vertices, three tried of the attribute.
+    // A document and a chunk each, together: three of vertices, three of the attribute that may not exist.
     assert_eq!(read.len(), 12);
 }
 
@@ -406,7 +406,7 @@ async fn without_listings_every_chunk_that_bounds_span_is_tried() {
         "{:?}",
         store.warnings()
     );
-    // More chunks than a query may want are not tried.
+    // More chunks than the limit of a query are not tried.
     edit(&mut files, "zarr.json", |d| {
         d["attributes"]["zarr_vectors"]["bounds"] = json!([[0.0, 0.0], [1e15, 99.0]]);
     });

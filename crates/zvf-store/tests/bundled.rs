@@ -23,7 +23,7 @@ async fn disk_and_memory_give_the_same_cells() {
         assert!(!a.is_empty(), "{case}");
         assert_eq!(a.len(), b.len(), "{case}");
         for (key, cell) in &a {
-            // Only 0.9 lists what is there; before it, a chunk may have no links, or no rows that are not fill.
+            // Only 0.9 lists the existing cells; before it, a chunk may have no links, or only rows of fill.
             let listed = case.starts_with("0.9/");
             assert!(
                 cell.is_some() || !listed,

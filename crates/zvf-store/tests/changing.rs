@@ -1,4 +1,4 @@
-//! Stores that change while they are read: what is pinned, what is looked at again, what is noticed.
+//! Stores that change while they are read: which state is read, what is checked again, which changes are detected.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ async fn verify_looks_at_the_documents_above_what_was_read() {
     assert_eq!(
         asked,
         [
-            // Asked for together with the root.
+            // Requested together with the root.
             "4 HEAD 0/vertex_fragments/zarr.json",
             "4 HEAD 0/vertices/zarr.json",
             "4 HEAD 0/zarr.json",
@@ -57,7 +57,7 @@ async fn verify_looks_at_the_documents_above_what_was_read() {
             "4 LIST 0"
         ]
     );
-    // Nothing was read since: an answer came from caches, and is as old as they are.
+    // Nothing was read since: the results came from caches, and are as old as they are.
     store.verify(5).await.unwrap();
     let again: Vec<String> = trace.take().into_iter().map(|r| r.key).collect();
     assert_eq!(again, ["zarr.json"]);
@@ -65,7 +65,7 @@ async fn verify_looks_at_the_documents_above_what_was_read() {
     rewrite(&inner, &files, "1/vertices/zarr.json").await;
     store.fetch(6, all_cells(level.vertices())).await.unwrap();
     store.verify(7).await.unwrap();
-    // One that answers came from may not, also with the same content: the cells may be others.
+    // A document behind the results may not, even with the same content: the cells may have changed.
     rewrite(&inner, &files, "0/vertices/zarr.json").await;
     store.fetch(8, all_cells(level.vertices())).await.unwrap();
     let error = store.verify(9).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn verify_can_be_off() {
     rewrite(&inner, &files, "0/vertices/zarr.json").await;
     store.verify(4).await.unwrap();
     assert_eq!(backend.count("head", ""), 0);
-    // Two states of one object are two states nonetheless.
+    // Two states of one object are an error even if verify is off.
     let key = a_cell(&files);
     rewrite(&inner, &files, key).await;
     let error = store
@@ -202,7 +202,7 @@ async fn a_local_store_that_changes_is_noticed() {
         error.is_changed() && error.to_string().contains("0/vertices/zarr.json"),
         "{error}"
     );
-    // The whole folder swapped for another one: where it is held open, it is read to its end; elsewhere that is noticed.
+    // The whole folder is replaced by another one. If it is held open, it is read to the end; otherwise the change is detected.
     let store = Store::open_with(url, options.clone()).await.unwrap();
     let other = crate::support::on_disk(&files);
     std::fs::rename(folder.path(), folder.path().with_extension("old")).unwrap();
@@ -214,7 +214,7 @@ async fn a_local_store_that_changes_is_noticed() {
     }
     std::fs::rename(folder.path(), other.path()).unwrap();
     std::fs::rename(folder.path().with_extension("old"), folder.path()).unwrap();
-    // Removed where it lies.
+    // Removed in place.
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
         std::fs::rename(
@@ -232,7 +232,7 @@ async fn a_local_store_that_changes_is_noticed() {
         "{error}"
     );
     crate::support::write_files(folder.path(), &files);
-    // Off, nothing is asked.
+    // With verify off, no requests are sent.
     let store = Store::open_with(url, options.with_verify(false))
         .await
         .unwrap();

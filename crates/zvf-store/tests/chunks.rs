@@ -1,4 +1,4 @@
-//! The reader of chunks: what it settles about cells, and which ones it refuses.
+//! The reader of chunks: how it handles cells, and which ones it refuses.
 
 use serde_json::json;
 use zvf_format::fragments::FragmentIndexBuilder;

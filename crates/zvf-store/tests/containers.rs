@@ -1,4 +1,4 @@
-//! Every cell of every bundled store, against the files as `zarrs` and a few lines of this file read them.
+//! Every cell of every bundled store, compared with the files as read by `zarrs` and a few lines of this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -46,7 +46,7 @@ fn blob(root: &Path, files: &Files, path: &str) -> Vec<u8> {
     let node = document(files, path).unwrap();
     let codecs = node["codecs"].as_array().unwrap();
     let names: Vec<&str> = codecs.iter().map(|c| c["name"].as_str().unwrap()).collect();
-    // The two common forms without `zarrs`, which takes its time over ten thousand arrays.
+    // The two common forms are read without `zarrs`, which is slow for ten thousand arrays.
     match (files.get(&format!("{path}/c/0")), names.as_slice()) {
         (Some(stored), ["bytes"]) => stored.clone(),
         (Some(stored), ["bytes", "zstd"]) => zstd::decode_all(stored.as_slice()).unwrap(),
@@ -54,7 +54,7 @@ fn blob(root: &Path, files: &Files, path: &str) -> Vec<u8> {
     }
 }
 
-/// All blobs of a group: the children named by keys, and what packs hold beside them.
+/// All blobs of a group: the children named by keys, and the blobs in packs.
 fn blobs(root: &Path, files: &Files, path: &str) -> BTreeMap<String, Vec<u8>> {
     let prefix = format!("{path}/");
     let (mut plain, mut packed) = (BTreeMap::new(), BTreeMap::new());
@@ -139,7 +139,7 @@ fn expected(root: &Path, files: &Files, path: &str, rank: usize) -> BTreeMap<Str
                 .collect(),
         };
     }
-    // A padded array: so many rows as the fragment index of the chunk says, else up to the last that is not fill.
+    // A padded array: as many rows as the fragment index of the chunk states, else up to the last row that is not fill.
     let bytes = fixed(root, path);
     let cells: usize = shape[..rank].iter().product();
     let cell = bytes.len() / cells;

@@ -10,14 +10,14 @@ use zvf_testkit::sample::Sample;
 
 const LIMIT: u64 = 1 << 20;
 
-/// Reads everything of level 0 whose object key starts with `array`, the way an engine would.
+/// Reads everything of level 0 whose object key starts with `array`, as an engine would.
 async fn read(files: &Files, array: &str) -> Result<(), StoreError> {
     let options = OpenOptions::new().with_limits(
         Limits::default()
             .with_cell_bytes(LIMIT)
             .with_document_bytes(LIMIT),
     );
-    // Cells that these tests leave out are empty, not lost.
+    // The cells that these tests leave out count as empty, not as lost.
     let store = try_open(files, options.with_verify(false)).await?;
     let level = store.level(0, &Need::all()).await?;
     let mut first_error = None;

@@ -1,4 +1,4 @@
-//! Object indexes of integers (`dense_manifests_v1`) and of two blobs, and how they are told apart.
+//! Object indexes of integers (`dense_manifests_v1`) and of two blobs, and how the layout is detected.
 
 use serde_json::{Value, json};
 use zvf_store::format::manifest::Manifest;
@@ -223,7 +223,7 @@ async fn spans_outside_the_blocks_are_errors() {
 
 #[tokio::test]
 async fn huge_counts_are_limits_and_not_allocations() {
-    // Blocks without an object cost nothing to claim.
+    // Claiming blocks without an object costs nothing.
     let mut files = dense(1, &[0, 1 << 40], &BLOCKS, 4);
     add_table(
         &mut files,
@@ -308,7 +308,7 @@ async fn offsets_tables_have_n_byte_offsets() {
 
 #[tokio::test]
 async fn the_layout_decides_where_both_forms_are_there() {
-    // The two forms name other objects, so that it shows which one is read.
+    // The two forms name different objects, to show which one is read.
     let mut files = split(&expected(), false);
     let other = [(vec![1, 0], 9)];
     let cells = [

@@ -1,4 +1,4 @@
-//! Damage in documents: never an answer that lacks something in silence.
+//! Damage in documents: a result never lacks data silently.
 
 use serde_json::{Value, json};
 use zvf_store::{Class, Need, OpenOptions, Store};
@@ -21,7 +21,7 @@ async fn lenient(files: &Files) -> Store {
     Store::open_with("memory:///", options).await.unwrap()
 }
 
-/// What is left out for whatever reason is an error, or known to those who change a level.
+/// A part that is left out is an error, or known to programs that change a level.
 #[tokio::test]
 async fn a_damaged_attribute_is_an_error_or_known_to_be_left_out() {
     type Change = fn(&mut Value);
@@ -50,7 +50,7 @@ async fn a_damaged_attribute_is_an_error_or_known_to_be_left_out() {
                 assert!(error.to_string().contains(V), "{name}: {error}");
                 true
             }
-            // Another release may know the type.
+            // A later release may support the type.
             Ok(_) => {
                 assert_eq!(name, "another data_type");
                 assert_eq!(store.warnings().len(), 1, "{:?}", store.warnings());
@@ -85,7 +85,7 @@ async fn a_folder_without_its_document_is_an_error() {
     }
 }
 
-/// Adversarial A2: the links of a family without policy do not vanish.
+/// Adversarial A2: the links of a family without policy are not lost silently.
 #[tokio::test]
 async fn links_without_policy_are_an_error() {
     for case in ["graph", "mesh"] {
@@ -112,7 +112,7 @@ async fn links_without_policy_are_an_error() {
     }
 }
 
-/// Adversarial A3: the root's `attribute_specs` decide about a missing type; without them there is no answer.
+/// Adversarial A3: the root's `attribute_specs` give a missing type; without them there is no result.
 #[tokio::test]
 async fn an_attribute_without_a_type_is_what_the_root_says() {
     let specs = |files: &mut Files, dtype: &str| {
@@ -153,7 +153,7 @@ async fn an_attribute_without_a_type_is_what_the_root_says() {
     assert!(error.to_string().contains("attribute_specs"), "{error}");
 }
 
-/// What documents name and what is not there: a warning, and no change or copy.
+/// Nodes that documents name and that do not exist: a warning, and an error for changes and copies.
 #[tokio::test]
 async fn what_is_named_and_missing_is_left_out() {
     let without = |files: &Files, folder: &str| -> Files {
@@ -197,7 +197,7 @@ async fn what_is_named_and_missing_is_left_out() {
     }
 }
 
-/// The document of the links is asked for alone: that it is lost shows in the names of its folder.
+/// The document of the links is requested alone: its loss is detected from the names in its folder.
 #[tokio::test]
 async fn links_without_a_document_are_an_error_for_every_need() {
     let mut files = bundled("graph");

@@ -152,7 +152,7 @@ async fn lengths_that_disagree_with_the_shape_are_told() {
         table(&mut files, "bad", shape, data, mask);
         table(&mut files, "good", &[1], &floats(&[1.0]), None);
         let store = open_memory(&files).await;
-        // A table that is damaged is an error of those who want all of them.
+        // A damaged table is an error for callers that request all tables.
         let error = store.level(0, &Need::all()).await.unwrap_err();
         assert!(
             error.to_string().contains("object_attributes/bad"),
@@ -213,7 +213,7 @@ async fn worked_example_20_8_offsets_count_bytes_and_are_as_many_as_groups() {
         members(&files).await.unwrap(),
         [vec![0, 2], vec![], vec![1]]
     );
-    // A table may have the last end as well.
+    // A table may also have the end of the last group.
     let files = groups(&[0, 2, 1], &[0, 16, 16, 24], 3);
     assert_eq!(
         members(&files).await.unwrap(),

@@ -66,7 +66,7 @@ async fn a_compressed_bomb_is_over_the_limit() {
 
 #[tokio::test]
 async fn claims_of_a_frame_are_compared_with_its_length() {
-    // A frame header that promises 768 MiB, and nothing behind it.
+    // A frame header that promises 768 MiB, without data after it.
     let mut files = one_cell();
     with_codecs(
         &mut files,
@@ -161,7 +161,7 @@ async fn entries_of_a_shard_stay_inside_it() {
         assert_eq!(cell(&store).await.unwrap_err().class(), Class::Malformed);
     }
     let absent = sharded(&[NONE; 8]);
-    // The presence list names the cell: it is lost, unless nobody looks.
+    // The presence list names the cell: it is lost, unless verify is off.
     let error = cell(&open_memory(&absent).await).await.unwrap_err();
     assert_eq!(error.key(), Some("0/vertices at 1.2"), "{error}");
     let loosely = OpenOptions::new().with_verify(false);
@@ -206,7 +206,7 @@ async fn huge_shards_and_grids_are_refused_by_their_documents() {
         .await
         .unwrap_err();
     assert_eq!(error.class(), Class::Malformed, "{error}");
-    // A grid as large as numbers go is fine: it is never walked.
+    // A grid of the largest possible size is accepted: it is never enumerated.
     let mut files = one_cell();
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["shape"] = json!([u64::MAX, u64::MAX])

@@ -1,4 +1,4 @@
-//! Link attributes that documents do not describe in full: columns by division, values in one array beside cells.
+//! Link attributes that documents do not describe in full: columns by division, values in one array for all cells.
 
 use serde_json::{Value, json};
 use zvf_store::{Class, IoTrace, Names, Need, OpenOptions, Store};
@@ -45,7 +45,7 @@ async fn s7_9_2_columns_of_link_attributes_by_division() {
     for (cells, expected) in [
         (two, 2),
         ([&two[0][..2], &two[1][..1]], 1),
-        // The first chunk has no values, the second tells; no chunk has any; what is no whole number tells nothing.
+        // The first chunk has no values, the second shows the width; no chunk has any; a length that is not a whole number of rows shows nothing.
         ([&[], two[1]], 2),
         ([&[], &[]], 1),
         ([&two[0][..3], &[]], 1),
@@ -56,7 +56,7 @@ async fn s7_9_2_columns_of_link_attributes_by_division() {
             .with_trace(trace.clone());
         let store = Store::open_with("memory:///", options).await.unwrap();
         assert_eq!(width(&store, "w").await, expected, "{cells:?}");
-        // Looked at once.
+        // Probed only once.
         trace.take();
         assert_eq!(width(&store, "w").await, expected, "{cells:?}");
         let level = store.level(0, &Need::all()).await.unwrap();
@@ -68,7 +68,7 @@ async fn s7_9_2_columns_of_link_attributes_by_division() {
         weights(&store, 0, "w").await,
         [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     );
-    // A declared width needs no look, and stands.
+    // A declared width is used without a probe.
     let mut files = inside("w", two);
     edit(&mut files, "0/link_attributes/w/0/zarr.json", |group| {
         group["attributes"]["row_shape"] = json!([2]);
@@ -84,7 +84,7 @@ fn cell(rows: &[[i64; 3]]) -> Vec<u8> {
     i64s(&words)
 }
 
-/// Four links in three cells, of which `0.0.10.0` comes first as text; the values of the attribute lie in one array.
+/// Four links in three cells, of which `0.0.10.0` comes first as text; the values of the attribute are in one array.
 fn beside(family: Value, group: Value, values: &[f32]) -> Files {
     let mut files = store_07("graph", &["0.0", "2.0", "10.0"]);
     edit(&mut files, "zarr.json", |root| {
@@ -130,7 +130,7 @@ async fn s8_20_6_values_in_one_array_are_in_text_order_of_cells() {
     assert_eq!(records(&store, 0, 0).await, links);
     assert_eq!(weights(&store, 0, "w").await, [1.0, 2.0, 3.0, 4.0]);
     assert!(store.warnings().is_empty(), "{:?}", store.warnings());
-    // Each cell has its own: the one that comes second as a number has the first two.
+    // Each cell has its own values: the cell that is second by number has the first two.
     let level = store.level(0, &Need::all()).await.unwrap();
     let values = level.links(0).unwrap().attributes()[0].arrays[0].clone();
     let want = zvf_store::CellWant::new(&values.unwrap(), &[0, 0, 10, 0][..]);
@@ -184,13 +184,13 @@ async fn values_in_one_array_that_cannot_be_assigned_are_refused_by_name() {
             message.contains(part) && message.contains(VALUES),
             "{message}"
         );
-        // Who does not name it gets the links.
+        // A caller that does not name it gets the links.
         let store = open_memory(&files).await;
         assert!(!records(&store, 0, 0).await.is_empty());
         let warnings = store.warnings();
         assert!(warnings.iter().any(|w| w.contains(part)), "{warnings:?}");
     }
-    // The documents agree, and the cells hold fewer records.
+    // The documents agree, and the cells have fewer records.
     let mut files = beside(json!({}), json!({}), &four);
     files.retain(|key, _| !key.contains("2.0.10.0"));
     let store = open_memory(&files).await;

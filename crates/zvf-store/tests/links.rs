@@ -125,7 +125,7 @@ async fn s13_damaged_families_are_refused() {
             "{error}"
         );
     }
-    // Path and attribute disagree; the flag disagrees with the policy; another K; text that is no segment.
+    // Path and attribute disagree; the flag disagrees with the policy; another K; text that is not a segment.
     for (attributes, array) in [
         (json!({"offsets": [[0, 1]]}), "+1.0"),
         (json!({"has_perm": false}), "+1.0"),
@@ -152,14 +152,14 @@ async fn s13_damaged_families_are_refused() {
             Class::Malformed,
             "{attributes} {array}: {error}"
         );
-        // Who needs no links is not disturbed.
+        // Callers that need no links get no error.
         open_memory(&files)
             .await
             .level(0, &Need::default())
             .await
             .unwrap();
     }
-    // A family without a policy reads as empty, and is refused where it has arrays.
+    // A family without a policy reads as empty, and is refused if it has arrays.
     let mut files = plain();
     family(&mut files, "0", &json!({"level_delta": 0, "sid_ndim": 2}));
     let level = open_memory(&files).await.level(0, &links()).await.unwrap();

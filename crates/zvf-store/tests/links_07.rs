@@ -81,7 +81,7 @@ async fn worked_example_20_5_a_graph() {
     assert_eq!(between.array.container(), ContainerKind::Records);
     assert_eq!((inside.chunk_rank(), between.chunk_rank()), (3, 3));
     assert!(family.rows_trusted() && !family.parent_first(between));
-    // The reference loses the weights of the edges between chunks; here they are there.
+    // The reference loses the weights of the edges between chunks; this reader returns them.
     let weight = json!({"zv_array": "cross_chunk_link_attribute", "name": "w", "dtype": "float32", "level_delta": 0,
         "num_links": 2, "shape": [2]});
     add_group(&mut files, "0/cross_chunk_link_attributes/w/0", weight);
@@ -93,7 +93,7 @@ async fn worked_example_20_5_a_graph() {
     add_blob(&mut files, "0/link_attributes/w/0/1.0.0", &hex("cdcccc3e"));
     let store = open_memory(&files).await;
     assert_eq!(weights(&store, 0, "w").await, [0.1, 0.2, 0.4, 0.3, 0.5]);
-    // What was loaded once is there under another need, too.
+    // What was loaded once is also available under another need.
     let need = Need {
         link_deltas: zvf_store::Deltas::List(vec![0]),
         ..Need::default()
@@ -207,7 +207,7 @@ async fn worked_example_20_7_a_skeleton_has_the_child_first() {
     );
 }
 
-/// Section 20.9, with level 1 in chunks twice as large: the grids differ, the keys are compared as they stand.
+/// Section 20.9, with level 1 in chunks twice as large: the grids differ, and the keys are compared as text.
 #[tokio::test]
 async fn links_n_compares_key_strings_of_different_grids() {
     let mut files = store_07("streamline", &["2.0.0", "1.0.0"]);
@@ -231,7 +231,7 @@ async fn links_n_compares_key_strings_of_different_grids() {
         "only records inside a level have made-up rows"
     );
     assert!(!family.arrays()[0].is_intra());
-    // The target is chunk 2.0.0 of the coarse grid, not 1.0.0, in which the place of the source lies.
+    // The target is chunk 2.0.0 of the coarse grid, not 1.0.0, which contains the position of the source.
     assert_eq!(
         records(&store, 0, 1).await,
         [vec![at(&[2, 0, 0], 0), at(&[2, 0, 0], 0)]]
@@ -252,14 +252,14 @@ async fn placeholder_link_width_2_for_meshes() {
     assert_eq!(level.links(0).unwrap().width(), 3);
     assert!(level.refused().is_empty());
     assert_eq!(records(&store, 0, 0).await.len(), 1);
-    // Alone it is a family without records.
+    // Without links inside chunks, it is a family without records.
     let mut files = store_07("mesh", &["0.0.0"]);
     add_group(&mut files, "0/cross_chunk_links/0", placeholder);
     let store = open_memory(&files).await;
     let level = store.level(0, &Need::all()).await.unwrap();
     let family = level.links(0).unwrap();
     assert_eq!((family.width(), family.arrays().len()), (0, 0));
-    // With records of another width than inside chunks, those are not read.
+    // If records have another width than links inside chunks, the latter are not read.
     let mut files = store_07("mesh", &["0.0.0"]);
     links(&mut files, 0, "0", 3);
     add_blob(&mut files, "0/links/0/0.0.0", &i64s(&[0, 1, 2]));
@@ -321,7 +321,7 @@ async fn lengths_that_disagree_with_num_links_are_errors() {
         .await
         .unwrap_err();
     assert!(error.to_string().contains("link_width is 0"), "{error}");
-    // Values beside the records: not one for each.
+    // Another number of values than records.
     let mut files = graph();
     let weight = json!({"dtype": "float32", "shape": [2]});
     add_group(&mut files, "0/cross_chunk_link_attributes/w/0", weight);

@@ -108,7 +108,7 @@ async fn worked_example_19_1_every_policy() {
     assert_eq!(sorted(records(&store, 0, 0).await), edges);
     let level = store.level(0, &Need::all()).await.unwrap();
     let family = level.links(0).unwrap();
-    // Directed families of 0.8 go from child to parent, as all but the streamed ones of 0.9.
+    // Directed families of 0.8 point from child to parent, like all except the streamed ones of 0.9.
     assert!(family.directed() && !family.parent_first(&family.arrays()[0]));
 
     for directed in [false, true] {
@@ -129,7 +129,7 @@ async fn worked_example_19_1_every_policy() {
 
 #[tokio::test]
 async fn num_links_is_logical_and_duplicates_are_counted_once() {
-    // A record that was written twice on purpose stays two records.
+    // A record that was written twice deliberately stays two records.
     let files = store_08(
         "graph",
         2,
@@ -171,7 +171,7 @@ async fn worked_example_19_2_a_graph_with_values() {
     assert_eq!(weights(&store, 0, "w").await, [0.3, 0.5]);
 }
 
-/// Sections 17.5 and 19.3: a code read the other way round keeps the winding and starts at another corner.
+/// Sections 17.5 and 19.3: a code read in the wrong direction keeps the winding and starts at another corner.
 #[tokio::test]
 async fn perm_idx_is_stored_to_input_for_a_cyclic_triangle() {
     let (p, q, r) = (
@@ -244,7 +244,7 @@ async fn worked_example_19_4_a_mesh() {
         vec![at(&B, 0), at(&C, 0), at(&A, 1)],
     ];
     assert_eq!(found, expected);
-    // As duplicates there are copies at every corner's chunk, which say the same.
+    // As duplicates, there are copies at every corner's chunk, with the same content.
     let copies = [
         ("0.0.0.1.0.0.1.1.0", cell(&[&[0, 1, 0, 0]])),
         ("1.0.0.0.0.0.1.1.0", cell(&[&[2, 0, 1, 0]])),
@@ -283,7 +283,7 @@ async fn worked_example_19_5_one_endpoint_and_two_axes() {
     assert_eq!(found, [vec![at(&[0, -1], 0), at(&[-1, 2], 3)]]);
 }
 
-/// Section 19.5: fine (2,3,1):7 to coarse (1,1,0):3 stands in cell 1.1.0.2.3.1, sorted by numbers of two grids.
+/// Section 19.5: fine (2,3,1):7 to coarse (1,1,0):3 is stored in cell 1.1.0.2.3.1, sorted by numbers of two grids.
 #[tokio::test]
 async fn cross_level_records_are_sorted_by_different_grids() {
     let mut files = store_07("graph", &["2.3.1"]);
@@ -297,7 +297,7 @@ async fn cross_level_records_are_sorted_by_different_grids() {
         &cell(&[&[1, 3, 7]]),
     );
     let store = open_memory(&files).await;
-    // The first endpoint of the application is of this level, whatever stands first in the key.
+    // The first endpoint of the application is of this level, regardless of the first one in the key.
     assert_eq!(
         records(&store, 0, 1).await,
         [vec![at(&[2, 3, 1], 7), at(&[1, 1, 0], 3)]]
@@ -359,7 +359,7 @@ async fn damaged_cells_are_errors() {
     );
 }
 
-/// What is refused leaves the rest of the level readable, and says which path and why.
+/// A refused node leaves the rest of the level readable, and the warning names the path and the reason.
 async fn refused(files: &Files, path: &str, why: &str) {
     let store = open_memory(files).await;
     let level = store.level(0, &Need::all()).await.unwrap();

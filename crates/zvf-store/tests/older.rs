@@ -1,4 +1,4 @@
-//! Makes nodes as stores before 0.9 have them, and reads links back as lists of endpoints.
+//! Makes nodes in the form of stores before 0.9, and reads links back as lists of endpoints.
 
 use serde_json::{Value, json};
 use zvf_store::{Endpoint, Need, Store};
@@ -36,7 +36,7 @@ pub(crate) fn add_group(files: &mut Files, path: &str, attributes: Value) {
     files.insert(format!("{path}/zarr.json"), group(&attributes));
 }
 
-/// Adds one blob: an array of bytes in one chunk, which is left out where it is zeros.
+/// Adds one blob: an array of bytes in one chunk, which is left out if it is all zeros.
 pub(crate) fn add_blob(files: &mut Files, path: &str, bytes: &[u8]) {
     let document = json!({
         "shape": [bytes.len()], "data_type": "uint8",
@@ -54,8 +54,7 @@ pub(crate) fn add_blob(files: &mut Files, path: &str, bytes: &[u8]) {
     }
 }
 
-/// Adds a plain array of fixed-size elements in chunks of `chunk`; `bytes` are those of all rows. Chunks of zeros are
-/// left out.
+/// Adds a plain array of fixed-size elements in chunks of `chunk`; `bytes` are the bytes of all rows. Chunks of zeros are left out.
 pub(crate) fn add_table(
     files: &mut Files,
     path: &str,
@@ -167,7 +166,7 @@ pub(crate) async fn try_records(
     Ok(found)
 }
 
-/// The values of one attribute of a family, for the records that [`records`] gives.
+/// The values of one attribute of a family, in the order of [`records`].
 pub(crate) async fn weights(store: &Store, delta: i32, name: &str) -> Vec<f32> {
     let level = store.level(0, &Need::all()).await.unwrap();
     let family = level.links(delta).unwrap();

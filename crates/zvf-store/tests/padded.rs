@@ -1,4 +1,4 @@
-//! Padded arrays, made by hand: what tells the rows, rows of padding that are genuine, hostile shapes.
+//! Padded arrays, made by hand: how rows are counted, genuine rows of fill values, hostile shapes.
 
 use std::sync::Arc;
 

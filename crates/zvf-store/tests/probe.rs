@@ -1,5 +1,4 @@
-//! What is not known may not be guessed: the look at a chunk that decides the type of vertices, and documents that are
-//! there and denied.
+//! Unknown facts are not guessed: the probe of a chunk that determines the type of vertices, and documents that exist and are denied.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use zvf_testkit::faults::{Fault, Faulty, Rule};
 use crate::blobs_group::{add_blob, one_fragment, store_of};
 use crate::support::{Files, group, memory};
 
-/// Chunks of `float64` in a group that claims `float32`.
+/// Chunks of `float64` in a group that states `float32`.
 fn claims_too_little(chunks: &[&str]) -> Files {
     let mut files = store_of(&[]);
     files.insert("0/vertex_fragments/zarr.json".to_owned(), group(&json!({})));
@@ -60,7 +59,7 @@ async fn two_first_loads_at_once_agree() {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_that_fails_ends_the_load_and_is_made_again() {
-    // Silence, which takes as long as a request may take.
+    // A server that does not answer within the request timeout.
     let files = claims_too_little(&["3.4", "3.5", "3.6"]);
     let silent = Rule::new(Fault::Hang).at("0/vertices/3.").times(1);
     let retry = Retry::never();
@@ -96,7 +95,7 @@ async fn what_a_listing_names_and_is_denied_is_not_taken_for_absent() {
     files.insert("0/vertex_attributes/t/zarr.json".to_owned(), node);
     for (key, refused) in [
         ("0/vertex_fragments/zarr.json", true),
-        // Not there at all, as far as listings tell.
+        // Does not exist, according to listings.
         ("0/object_index/zarr.json", false),
         ("0/vertex_attributes/t/zarr.json", false),
     ] {
@@ -114,7 +113,7 @@ async fn what_a_listing_names_and_is_denied_is_not_taken_for_absent() {
         let told = store.warnings().iter().any(|w| w.contains(key));
         assert_eq!(told, key.contains("attributes"), "{:?}", store.warnings());
     }
-    // An attribute that was named is an error, one that is not wanted is nothing.
+    // An attribute that was named is an error; an attribute that is not wanted is ignored.
     let denied = Rule::new(Fault::Denied).at("0/vertex_attributes/t/");
     let backend = Faulty::new(memory(&files).await, 0).rule(denied);
     let (_, store) = open(backend, Retry::default()).await;

@@ -1,4 +1,4 @@
-//! Rows of chunks that are decoded in parts, against whole cells: every codec, in shards and alone, on disk and in memory.
+//! Rows of chunks that are decoded in parts, compared with whole cells: every codec, in shards and alone, on disk and in memory.
 
 use std::sync::Arc;
 
@@ -213,7 +213,7 @@ async fn any_rows_of_any_codec_are_those_of_the_whole_cell() {
             let made = made(&codecs, sharded, 600);
             let store = open_memory(&made.files).await;
             let parts = check(&made, &level(&store).await, &name, 280, &mut numbers).await;
-            // Plain bytes in memory are shared as they are.
+            // Plain bytes in memory are shared without a copy.
             assert_eq!(parts, in_parts && codecs != json!([]), "{name}");
             let folder = on_disk(&made.files);
             let local = Store::open(folder.path().to_str().unwrap()).await.unwrap();

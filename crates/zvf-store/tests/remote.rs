@@ -1,5 +1,5 @@
-//! Backends that fail now and then, answer wrongly, or take less than others: what is tried again, how long, and what
-//! is said in the end. Time is paused: pauses and timeouts pass at once and are exact.
+//! Backends that fail now and then, answer wrongly, or support less than others: what is retried, for how long, and the final error. Time is paused:
+//! pauses and timeouts pass at once and are exact.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,7 +25,7 @@ use zvf_store::{
 use crate::requests::big_shard;
 use crate::support::{Files, all_cells, bundled, dump, memory, open_memory};
 
-/// What a request asks for, and which one for the same key and kind it is, from 1.
+/// A request, and its number among the requests of the same kind and key, from 1.
 pub(crate) struct Call<'a> {
     pub(crate) key: &'a str,
     pub(crate) kind: &'static str,
@@ -37,16 +37,16 @@ pub(crate) enum Fate {
     Pass,
     Fail(Error),
     Hang,
-    /// The body stops after so many bytes; then an error, silence, or the end.
+    /// The body stops after so many bytes; then an error, silence, or the end follows.
     Cut(usize, After),
-    /// The body goes on after its end.
+    /// The body continues after its end.
     Long,
-    /// The answer is said to begin one byte later than asked for.
+    /// The answer states that it begins one byte later than requested.
     Shifted,
     Wait(Duration),
 }
 
-/// Makes a fate anew for each request.
+/// Makes a new fate for each request.
 type Make = fn() -> Fate;
 
 pub(crate) enum After {
@@ -86,7 +86,7 @@ impl Unsteady {
         (self.decide)(&Call { key, kind, nth })
     }
 
-    /// How often something of a kind was asked for.
+    /// The number of requests of a kind.
     pub(crate) fn count(&self, kind: &str, part: &str) -> u32 {
         let calls = self.calls.lock().unwrap();
         calls
@@ -116,7 +116,7 @@ pub(crate) fn failed(what: &str) -> Error {
     }
 }
 
-/// The error of an HTTP client for an answer that is no success.
+/// The error of an HTTP client for an unsuccessful answer.
 pub(crate) fn answered(status: &str) -> Error {
     failed(&format!(
         "Error performing GET in 2ms - Server returned non-2xx status code: {status}: no"
@@ -221,7 +221,7 @@ impl ObjectStore for Unsteady {
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.fate(prefix.map_or("", Path::as_ref), "list") {
             Fate::Fail(error) => futures::stream::once(async { Err(error) }).boxed(),
-            // A page, and then the line is cut.
+            // A page, and then the connection breaks.
             Fate::Cut(at, _) => self
                 .inner
                 .list(prefix)
@@ -273,7 +273,7 @@ pub(crate) async fn open(backend: &Arc<Unsteady>) -> std::result::Result<Store, 
     Store::open_with("memory:///", on(backend)).await
 }
 
-/// One object, read from a backend that treats it so.
+/// One object, read from a backend with this fate.
 pub(crate) async fn read_one(
     options: impl FnOnce(OpenOptions) -> OpenOptions,
     fate: impl Fn(u32) -> Fate + Send + Sync + 'static,
@@ -312,7 +312,7 @@ async fn what_passes_is_tried_again() {
         .await;
         assert_eq!(result.unwrap().unwrap(), vec![7; 5000], "{i}");
         assert_eq!(tries, 5, "{i}");
-        // The pauses are at most 0.1 + 0.2 + 0.4 + 0.8 s; a silent body is waited for 5 s.
+        // The pauses are at most 0.1 + 0.2 + 0.4 + 0.8 s; a silent body times out after 5 s.
         let silent = Duration::from_secs(if i == 6 { 20 } else { 0 });
         assert!(
             time >= silent && time <= silent + Duration::from_millis(1600),
@@ -415,7 +415,7 @@ async fn a_silent_backend_is_given_up_at_the_deadline() {
         assert!(time <= Duration::from_millis(7100), "{time:?}");
         assert!(error.is_transient(), "{error}");
     }
-    // A pause that would end behind the deadline is not taken.
+    // A pause that would end after the deadline is not started.
     let eager = |o: OpenOptions| {
         o.with_retry(
             Retry::default()
@@ -510,7 +510,7 @@ async fn a_listing_that_fails_is_an_error_and_one_that_is_refused_is_not() {
         let options = on(&refuses).with_prefetch(0, Need::nothing());
         let store = Store::open_with("memory:///", options).await.unwrap();
         assert_eq!(store.levels(), open_memory(&files).await.levels());
-        // Known by then: nothing more is asked to be listed.
+        // The names are known: nothing more is listed.
         let before = refuses.count("folders", "");
         assert!(before >= asked);
         let level = store.level(0, &Need::all()).await.unwrap();
@@ -541,7 +541,7 @@ async fn a_long_listing_goes_on_where_it_broke_off() {
     assert_eq!(backend.count("list", "x"), 34);
 }
 
-/// What a backend without suffix ranges is asked for, for a store with shards.
+/// The requests to a backend without suffix ranges, for a store with shards.
 async fn shard_requests(
     decide: impl Fn(&Call<'_>) -> Fate + Send + Sync + 'static,
     shards: usize,
@@ -579,7 +579,7 @@ async fn without_suffix_ranges_a_shard_costs_one_head_more() {
     assert_eq!(azure.count("head", "vertices/c/"), shards_u32);
     assert_eq!(azure.count("range", "vertices/c/"), shards_u32);
     assert_eq!(azure.count("whole", "vertices/c/"), 0);
-    // All shards were asked for at once, before the first refusal came; it is remembered for what follows.
+    // All shards were requested at once, before the first refusal arrived; later requests remember it.
     assert!(azure.count("suffix", "") <= shards_u32);
 }
 
@@ -614,7 +614,7 @@ async fn without_any_ranges_objects_come_whole() {
         let found = store.fetch(round, vec![want]).await.unwrap();
         assert_eq!(found[0].as_deref(), Some(bytes.as_slice()));
     }
-    // Suffix, HEAD and range, whole: the price is paid once, and the whole shard is kept with its index.
+    // Suffix, HEAD and range, whole: the cost occurs once, and the whole shard is cached with its index.
     let asked = ["suffix", "head", "range", "whole"].map(|k| backend.count(k, "vertices/c/"));
     assert_eq!(asked, [1, 1, 1, 1]);
 }
@@ -649,7 +649,7 @@ async fn two_numbers_say_when_ranges_are_merged() {
         let options = on(&backend).with_merge(merge);
         let store = Store::open_with("memory:///", options).await.unwrap();
         let level = store.level(0, &Need::nothing()).await.unwrap();
-        // A column of the shard: cells lie 7 cells of 64 KiB apart.
+        // A column of the shard: its cells are 7 cells of 64 KiB apart.
         let wants = (0..8)
             .map(|x| CellWant::new(level.vertices(), [x, 0]))
             .collect();
@@ -680,7 +680,7 @@ async fn identical_requests_in_flight_are_sent_once() {
     let first = all[0].as_ref().unwrap();
     assert!(all.iter().all(|cells| cells.as_ref().unwrap() == first));
     assert_eq!(backend.count("whole", "0/vertices/c/"), count);
-    // One that leaves while others wait takes nothing with it.
+    // One caller that is dropped while others wait does not disturb them.
     let spawn = || {
         let (store, wants) = (store.clone(), wants.clone());
         tokio::spawn(async move { store.fetch(4, wants).await.unwrap() })

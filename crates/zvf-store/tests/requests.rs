@@ -99,7 +99,7 @@ async fn a_cold_box_takes_three_rounds() {
             "{case}"
         );
         no_key_twice(&tool);
-        // Nothing is asked for again.
+        // Nothing is requested again.
         store.level(0, &box_need()).await.unwrap();
         assert!(trace.take().is_empty(), "{case}");
     }
@@ -145,8 +145,8 @@ async fn everything_of_a_level_takes_few_rounds() {
         for number in store.levels() {
             let start = tokio::time::Instant::now();
             let level = store.level(*number, &Need::all()).await.unwrap();
-            // Level 0 was prefetched; of another level nothing is known yet. Families between levels are one more
-            // listing where they span more than one level.
+            // Level 0 was prefetched; nothing is known yet of another level. Families between levels need one more listing if they span more than one
+            // level.
             assert!(
                 rounds_since(start) <= if *number == 0 { 1 } else { 2 },
                 "{case} {number}: {:?}",
@@ -176,12 +176,12 @@ async fn small_shards_are_one_request_each() {
     store.fetch(3, wants).await.unwrap();
     assert_eq!(tool.gets.load(Ordering::SeqCst) - before, shards as u64);
     assert_eq!(rounds_since(start), 1);
-    // The second time the shards are there already.
+    // The second time, the shards are cached.
     store.fetch(4, all_cells(level.vertices())).await.unwrap();
     assert_eq!(tool.gets.load(Ordering::SeqCst) - before, shards as u64);
 }
 
-/// A store with one shard of 8 x 8 cells of 64 KiB: far more than comes with the index.
+/// A store with one shard of 8 x 8 cells of 64 KiB: much more than comes with the index.
 pub(crate) fn big_shard() -> (Files, Cells) {
     let (files, cells, _) = big_shard_in((0..64).collect());
     (files, cells)
@@ -227,20 +227,20 @@ fn big_shard_in(order: Vec<usize>) -> (Files, Cells, Value) {
     (files, cells, document)
 }
 
-/// A shard whose lengths are listed: cells come in one round with the index, wherever they are, and as few bytes. A list that is wrong costs rounds
-/// and is not believed.
+/// A shard with listed lengths: its cells come in one round with the index, wherever they are, and with as few bytes. A wrong list costs rounds, but
+/// is not trusted.
 #[tokio::test(start_paused = true)]
 async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
     let (mut files, cells, mut document) = big_shard_in(stored_order(&[8, 8]).unwrap());
     let right = to_text([(64 << 10) + 8; 64]);
     let lists = [
         (right, 1),
-        // Another cell first: all places are others.
+        // Another length of the first cell: all positions differ.
         (
             to_text((0..64).map(|at| if at == 0 { 9 } else { (64 << 10) + 8 })),
             2,
         ),
-        // Beyond the end of the shard, which a range tells only when it is refused, and of any.
+        // Beyond the end of the shard, which is detected from a refused range.
         (to_text([1 << 30; 64]), 3),
         (to_text([1 << 58; 8]), 2),
         (to_text([1; 64]), 2),
@@ -290,7 +290,7 @@ async fn cells_of_large_shards_come_with_the_index_where_lengths_are_listed() {
             }
         }
     }
-    // Two batches at the same time: the second waits for the index that the first asked for, and not for its own cells.
+    // Two batches at the same time: the second waits for the index that the first requested, and not for its own cells.
     let tool = slow(&listed).await;
     let store = open(&tool, &IoTrace::off()).await;
     let level = store.level(0, &Need::default()).await.unwrap();
@@ -310,7 +310,7 @@ async fn large_shards_are_an_index_and_merged_ranges() {
     let level = store.level(0, &Need::default()).await.unwrap();
     trace.take();
     let start = tokio::time::Instant::now();
-    // A column of the shard: cells a row apart, so the gaps are larger than what is worth reading along.
+    // A column of the shard: its cells are a row apart, so the gaps are too large to be read along.
     let wants: Vec<CellWant> = (0..8)
         .map(|x| CellWant::new(level.vertices(), [x, 3]))
         .collect();
@@ -326,7 +326,7 @@ async fn large_shards_are_an_index_and_merged_ranges() {
         "{requests:?}"
     );
     assert!(requests.iter().filter(|r| r.round == 4).count() <= 8);
-    // The rest of the shard: one range, the index is known.
+    // The rest of the shard: one range, since the index is known.
     let wants: Vec<CellWant> = (0..4)
         .flat_map(|x| (0..8).map(move |y| [x, y]))
         .map(|c| CellWant::new(level.vertices(), c))
@@ -436,8 +436,8 @@ async fn a_local_batch_is_traced_file_by_file() {
     );
 }
 
-/// A shard that is replaced while a store is open: the file that is open stays the old one, and where it was closed
-/// meanwhile the change is an error and not a mixture.
+/// A shard that is replaced while a store is open: an open file stays the old one; if it was closed in the meantime, the change is an error and not a
+/// mixture.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replaced_shard_is_never_mixed_with_its_old_index() {
     let (files, cells) = big_shard();
@@ -466,7 +466,7 @@ async fn a_replaced_shard_is_never_mixed_with_its_old_index() {
     assert_eq!(found[0].as_deref(), Some(cells[27].1.as_slice()));
 }
 
-/// Readers whose owner does not poll them must not keep the slots that others wait for.
+/// Readers that are not polled must not keep permits that others wait for.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_nobody_polls_keep_no_slot() {
     for local in [true, false] {
@@ -501,7 +501,7 @@ async fn readers_that_nobody_polls_keep_no_slot() {
             futures::StreamExt::buffered(futures::stream::iter(reads), 6).boxed_local();
         let walk = async {
             while futures::StreamExt::next(&mut stream).await.is_some() {
-                // The owner of the stream waits for something else, and the stream is not polled meanwhile.
+                // The owner of the stream waits for something else, and does not poll the stream in the meantime.
                 store.fetch(4, cells.clone()).await.unwrap();
                 tables[0].read().await.unwrap();
             }
@@ -512,7 +512,7 @@ async fn readers_that_nobody_polls_keep_no_slot() {
     }
 }
 
-/// Cells that are kept, with clones of the store at work.
+/// Cells that are cached, with clones of the store at work.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_cells_are_not_asked_for_again() {
     let files = bundled("points_ids");
@@ -536,7 +536,7 @@ async fn kept_cells_are_not_asked_for_again() {
         assert_eq!(tool.gets.load(Ordering::SeqCst) > asked, again, "{limit}");
         assert_eq!(trace.take().is_empty(), !again, "{limit}");
     }
-    // On a disk too, and one batch may be kept in part.
+    // On a disk, too, and one batch may be cached in part.
     let folder = crate::support::on_disk(&files);
     let options = OpenOptions::new().with_cell_cache(bytes + 256 * cells);
     let store = Store::open_with(folder.path().to_str().unwrap(), options)

@@ -1,4 +1,4 @@
-//! What else lies in a store: parametric objects, composite geometry, headers, packing, unknown folders.
+//! Other content of a store: parametric objects, composite geometry, headers, packing, unknown folders.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn skeleton_of_a_store(more: Value) -> Vec<(String, Value)> {
     ]
 }
 
-/// What is found in a store of these documents, and in how many rounds after opening.
+/// The groups found in a store of these documents, and the number of rounds after opening.
 async fn side(files: Vec<(String, Value)>) -> (SideGroups, u32) {
     let backend = InMemory::new();
     for (key, value) in files {
@@ -68,7 +68,7 @@ async fn side(files: Vec<(String, Value)>) -> (SideGroups, u32) {
     let before = trace.take().iter().map(|r| r.round).max().unwrap_or(0);
     let side = store.side_groups().await.unwrap();
     let after = trace.take().iter().map(|r| r.round).max().unwrap_or(before);
-    // A second look costs nothing.
+    // A second call sends no requests.
     assert_eq!(store.side_groups().await.unwrap(), side);
     assert!(trace.take().is_empty());
     (side, after - before)

@@ -229,7 +229,7 @@ pub(crate) fn add_grid(
     }
 }
 
-/// A store of one axis pair with cells of different sizes, the contents of `vertices` being `cell_of(chunk)`.
+/// Contents of the cell of `vertices` at a chunk, of different sizes, in a store of one axis pair.
 pub(crate) fn cell_of(chunk: &[i64]) -> Vec<u8> {
     let seed = chunk
         .iter()

@@ -1,4 +1,4 @@
-//! What real stores get wrong or leave open, each named after the specification's trap or section.
+//! Errors and ambiguities of real stores, each named after the specification's trap or section.
 
 use serde_json::{Value, json};
 use zvf_store::format::vlen::VlenBuilder;
@@ -110,7 +110,7 @@ async fn t4_the_version_gate_is_executed() {
         assert_eq!(error.class(), Class::Malformed);
         assert!(error.to_string().contains(version), "{error}");
     }
-    // An old root lacks members that 0.9 requires: it is refused for its version all the same.
+    // An old root lacks members that 0.9 requires: it is still refused because of its version.
     let mut files = plain();
     edit(&mut files, "zarr.json", |d| {
         d["attributes"]["zarr_vectors"]["zv_version"] = json!("0.5.0");
@@ -155,7 +155,7 @@ async fn t6_every_array_has_its_own_origin() {
             );
         }
     }
-    // What is inside one grid may be outside another.
+    // A chunk inside one grid may be outside another.
     let outside = store
         .fetch(2, vec![CellWant::new(level.vertices(), [9, 9])])
         .await
@@ -188,7 +188,7 @@ async fn t17_ids_are_looked_up_in_the_table() {
         [Some(1), Some(0), Some(2), None]
     );
 
-    // Version 1 of the layout: the row is the id, whatever stands in a stale table.
+    // Version 1 of the layout: the row is the id, regardless of a stale table.
     let mut files = plain();
     add_objects(
         &mut files,
@@ -204,7 +204,7 @@ async fn t17_ids_are_looked_up_in_the_table() {
     let ids = level.object_index().unwrap().ids().await.unwrap();
     assert_eq!([ids.slot(7), ids.slot(2)], [None, Some(2)]);
 
-    // A table of another length than the manifests: rows are ids again.
+    // A table of another length than the manifests: rows are ids here, too.
     let mut files = plain();
     add_objects(
         &mut files,
@@ -218,7 +218,7 @@ async fn t17_ids_are_looked_up_in_the_table() {
     assert_eq!([ids.slot(7), ids.slot(2)], [None, Some(2)]);
     assert_eq!(store.warnings().len(), 1);
 
-    // An id that comes twice: the first row counts, and the store says so.
+    // An id that occurs twice: the first row counts, and there is a warning.
     let mut files = plain();
     add_objects(
         &mut files,
@@ -377,7 +377,7 @@ async fn t20_a_missing_presence_list_is_replaced_by_a_listing() {
         let found = store.fetch(2, all_cells(level.vertices())).await.unwrap();
         assert_eq!(found[1].as_deref(), Some(cell_of(&[-1, 3]).as_slice()));
     }
-    // While writers run the lists follow later: no damage to warn of.
+    // While writers run, the lists are not written yet: no damage to warn of.
     let mut deferred = files.clone();
     edit(&mut deferred, "0/zarr.json", |d| {
         d["attributes"]["zarr_vectors_presence"] = json!("deferred");
@@ -386,7 +386,7 @@ async fn t20_a_missing_presence_list_is_replaced_by_a_listing() {
     let level = store.level(0, &Need::default()).await.unwrap();
     assert_eq!(level.vertices().presence().len(), 3);
     assert!(store.warnings().is_empty(), "{:?}", store.warnings());
-    // Shards hide which of their cells have content: every cell of a shard is a candidate.
+    // A shard does not show which of its cells have content: every cell of a shard is a candidate.
     edit(&mut files, "0/vertices/zarr.json", |d| {
         d["chunk_grid"]["configuration"]["chunk_shape"] = json!([3, 4])
     });
@@ -416,7 +416,7 @@ async fn s7_4_bad_presence_lists_are_noticed() {
         (error.class(), error.key()),
         (Class::Malformed, Some("0/vertices/zarr.json"))
     );
-    // A listed cell whose object is missing is lost. Who reads what is left of a store takes it for empty.
+    // A listed cell whose object is missing is lost. A reader without verify takes it for empty.
     files.remove("0/vertices/c/3/1");
     let folder = crate::support::on_disk(&files);
     let path = folder.path().to_str().unwrap();
@@ -430,7 +430,7 @@ async fn s7_4_bad_presence_lists_are_noticed() {
             let level = store.level(0, &Need::default()).await.unwrap();
             let fetch =
                 |chunk: [i64; 2]| store.fetch(2, vec![CellWant::new(level.vertices(), chunk)]);
-            // One that is not listed is empty either way.
+            // A cell that is not listed is empty either way.
             assert_eq!(fetch([0, 0]).await.unwrap(), [None]);
             match fetch([1, 1]).await {
                 Ok(cells) => assert!(!verify && cells == [None]),

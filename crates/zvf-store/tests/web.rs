@@ -8,7 +8,7 @@ use zvf_store::{Need, OpenOptions, Store};
 
 use crate::support::{Files, bundled, dump, open_memory};
 
-/// Serves files for as long as the test runs. Answers ranges only when told to.
+/// Serves files for as long as the test runs. Answers ranges only if `ranges` is set.
 fn serve(files: Files, ranges: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,6 +1,6 @@
 //! Measures how many random damages the validator finds: `detect COUNT SEED [FOLDER]`; `cargo xtask badstores --detect` runs it.
 //!
-//! With a folder it keeps there what was done to stores of 0.9, for the validator of the Python package.
+//! If a folder is given, the damages to stores of 0.9 are recorded there, for the validator of the Python package.
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
 #[path = "../tests/detection.rs"]
@@ -18,7 +18,7 @@ use zvf_badstores::{Objects, Verdict};
 
 use detection::{Bases, Target, Trial};
 
-/// Found, missed, nothing readable changed (and found), no rule is about it (and found).
+/// Counts: found; missed; nothing readable changed (and found); no rule applies (and found).
 #[derive(Debug, Default, Clone, Copy)]
 struct Row {
     found: usize,
@@ -132,7 +132,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Keeps the good store, once, and what is changed of it.
+/// Keeps the good store, once, and the changed objects.
 fn keep(
     folder: &Path,
     number: usize,

@@ -1,7 +1,7 @@
-//! Lines that go on in another chunk: each step is a link, too (0.9 §14.2).
+//! Lines that continue in another chunk: each step between chunks is also stored as a link (0.9 §14.2).
 //!
-//! Steps and links are compared as multisets: as sums of hashes of their ends. That finds any difference but names no place;
-//! the counts say which side has more.
+//! Steps and links are compared as multisets: as sums of hashes of their ends. That detects any difference without locating it; the counts show which
+//! side has more.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,15 +13,15 @@ use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use crate::options::ValidateOptions;
 
-/// Hash of a value, of the same process.
+/// Hash of a value; only comparable within one process.
 pub(crate) fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Whether the links of a kind name the rows that its fragments have. The released writer of lines numbers rows before it
-/// sorts them, in 0.9.2 as in 0.7 (0.7 §12.3): there only the chunks are compared.
+/// Whether the links of a kind refer to the same row numbers as its fragments. The released writer of lines numbers rows before sorting them, in
+/// 0.9.2 as in 0.7 (0.7 §12.3); for lines only the chunks are compared.
 pub(crate) fn has_rows(kind: Kind) -> bool {
     kind != Kind::Line
 }
@@ -57,12 +57,12 @@ impl Chains {
     pub(crate) fn new(options: &ValidateOptions, state: &LevelState) -> Option<Self> {
         let store = state.level.store();
         let chain = store.kind().is_chain() && store.root().zarr_vectors.geometry_types.len() == 1;
-        // Readers derive these links, so they are compared only if the store declares that it has them.
+        // Readers derive these links, so they are compared only if the store declares that they are stored.
         let stated = store.root().zarr_vectors.cross_chunk_strategy.as_deref();
         let stated = matches!(stated, Some("explicit_links" | "both"));
-        // Before 0.9 rows of such links were not kept right (0.7 §12.3).
+        // Before 0.9 the rows of such links were not reliable (0.7 §12.3).
         let grid = state.level.vertices().grid_doc().is_some();
-        // Without listings, some link arrays are not found.
+        // If an array could not be listed, some links are not found.
         let found = state.level.refused().iter().all(|one| one.delta.is_none());
         (chain
             && grid
@@ -99,7 +99,7 @@ impl Chains {
         self.last = Some((slot, last));
     }
 
-    /// Compares the steps with the links of the level: so many, with that sum of [`step`].
+    /// Compares the steps with the links of the level, whose number and sum of [`step`] are `found`.
     pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: StepMultiset) {
         if found != self.steps {
             let what = format!(

@@ -43,7 +43,7 @@ impl Depth {
         }
     }
 
-    /// The level of a number; `None` outside of 1 to 5.
+    /// The level with this number; `None` outside of 1 to 5.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.number() == number)
@@ -91,7 +91,7 @@ pub struct CheckInfo {
     pub title: &'static str,
     /// The rule in one sentence.
     pub rule: &'static str,
-    /// Format page and section.
+    /// Format specification and section.
     pub source: &'static str,
     /// Versions of the format that it applies to.
     pub versions: &'static str,
@@ -210,7 +210,7 @@ impl Check {
     }
 }
 
-/// A check that does not exist; a test shows that it is never returned.
+/// Returned for a check without description; a test shows that this never happens.
 const LOST: CheckInfo = CheckInfo {
     check: Check::StoreOpens,
     code: Code {

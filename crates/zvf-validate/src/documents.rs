@@ -1,7 +1,7 @@
 //! Levels 1 and 2: the tree of a store, and the rules about its documents.
 //!
-//! The tree is walked by listings of folders, never into the cells of an array: as many requests as a store has documents and
-//! families, regardless of its number of chunks.
+//! The tree is read by listing folders, but not the folders of cells: the number of requests depends on the number of documents and families, not on
+//! the number of chunks.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::check::{Check, Depth};
 use crate::finding::{Findings, Place};
 use crate::ordered::in_turn;
 
-/// Requests under way at one time.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
 
 /// The documents and folders of a store.
@@ -25,13 +25,13 @@ const AT_ONCE: usize = 16;
 pub(crate) struct StoreDocuments {
     /// Documents by key.
     pub(crate) documents: BTreeMap<String, Bytes>,
-    /// Folders of the root.
+    /// Names of the folders in the root.
     pub(crate) folders: Vec<String>,
-    /// Whether the backend lists. Without, only the root is known here.
+    /// Whether the backend can list. If not, only the root is read here.
     pub(crate) listed: bool,
 }
 
-/// How deep the folders of a level are, below the one of that name.
+/// Number of folder levels to read below a folder with this name in a level.
 fn depth_of(folder: &str) -> usize {
     match folder {
         "vertex_attributes"
@@ -45,7 +45,7 @@ fn depth_of(folder: &str) -> usize {
     }
 }
 
-/// The same before 0.9, where every chunk of an array has a folder: those are not entered.
+/// The same before 0.9. There, every chunk of an array has a folder; these folders are not read.
 fn depth_before(folder: &str) -> Option<usize> {
     match folder {
         "object_index" | "groups" | "links" | "cross_chunk_links" => Some(1),
@@ -54,7 +54,7 @@ fn depth_before(folder: &str) -> Option<usize> {
     }
 }
 
-/// Whether a folder inside of a level is one of the format that has a document. Before 0.9 folders of families have none.
+/// Whether a folder inside a level is a folder of the format that must have a document. Before 0.9 the folders of families have none.
 fn is_known(path: &str, ruled: bool) -> bool {
     let mut parts = path.split('/').skip(1);
     let first = parts.next().unwrap_or_default();
@@ -64,8 +64,8 @@ fn is_known(path: &str, ruled: bool) -> bool {
     depth_of(first) > 0 || depth_before(first).is_some()
 }
 
-/// Whether a folder is of a level that the root does not name, or of links to such a level. A change that is not finished leaves such folders, which
-/// readers ignore.
+/// Whether a folder belongs to a level that the root does not name, or to links to such a level. An unfinished change leaves such folders, and
+/// readers ignore them.
 fn is_left(path: &str, root: &RootDoc) -> bool {
     let mut parts = path.split('/');
     let level = parts.next().and_then(|level| level.parse::<i64>().ok());
@@ -128,7 +128,7 @@ impl StoreDocuments {
             open = Vec::new();
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
-                    // The objects of an array.
+                    // This folder has the chunks of an array.
                     if !ruled && name == "c" {
                         continue;
                     }
@@ -225,7 +225,7 @@ impl StoreDocuments {
             };
             findings.add(check, Place::at(key), error, "a document of this format");
         }
-        // The rules are silent about older levels; that they are nodes at all holds of every version.
+        // The rules do not cover levels of older versions, but in any version a level must be a valid node.
         if readable && version_of(root).is_some_and(|text| !is_ruled(&text)) {
             for (key, bytes) in self.documents.iter().filter(|(key, _)| *key != "zarr.json") {
                 self.older_tables(key, bytes, findings);
@@ -247,7 +247,7 @@ impl StoreDocuments {
         }
         for problem in checked.problems {
             let check = Check::Document(problem.rule);
-            // Without a listing no level is known.
+            // Without a listing, the levels are unknown.
             let of_levels = matches!(
                 problem.rule,
                 Rule::LevelsConsecutive | Rule::DatasetStale | Rule::OmeLevels
@@ -268,7 +268,7 @@ impl StoreDocuments {
         readable
     }
 
-    /// Tables of objects and groups before 0.9 that lack a half, or their number of rows (0.7 §10).
+    /// Tables of objects and groups before 0.9 without one of their two halves, or without the number of rows (0.7 §10).
     fn older_tables(&self, key: &str, bytes: &Bytes, findings: &mut Findings) {
         let Some(path) = key.strip_suffix("/zarr.json") else {
             return;
@@ -302,7 +302,7 @@ impl StoreDocuments {
         }
     }
 
-    /// Groups of links without a family (0.9 §19).
+    /// Folders of links without a family, or with an invalid delta (0.9 §19).
     fn families(&self, findings: &mut Findings) {
         for key in self.documents.keys() {
             let Some(path) = key.strip_suffix("/zarr.json") else {
@@ -340,7 +340,7 @@ impl StoreDocuments {
     }
 }
 
-/// Before 0.9, as since, the number in a level's document equals the name of its folder (0.9 §6).
+/// Before 0.9 too, the number in a level's document must equal the name of its folder (0.9 §6).
 fn older_level(key: &str, bytes: &Bytes, findings: &mut Findings) {
     let folder = key
         .strip_suffix("/zarr.json")
@@ -381,7 +381,7 @@ async fn read(
     }
 }
 
-/// The version that the root states, if there is one.
+/// The version that the root states; `None` if it states none.
 pub(crate) fn version_of(root: &[u8]) -> Option<String> {
     let root: serde_json::Value = serde_json::from_slice(root).ok()?;
     let text = root.pointer("/attributes/zarr_vectors/zv_version")?;

@@ -1,4 +1,4 @@
-//! Why a store could not be looked at: everything that is no finding.
+//! Errors: reasons why a store could not be validated. A finding is not an error.
 
 use zvf_store::{Class, StoreError};
 
@@ -6,19 +6,19 @@ use zvf_store::{Class, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidateError {
-    /// Bytes could not be had, the address is none, or the store changed meanwhile.
+    /// A read failed, the address is invalid, or the store changed in the meantime.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An option names what is not there.
+    /// An option names something that does not exist.
     #[error("{what}")]
     Misuse {
-        /// The option or address that is wrong, and the expected value.
+        /// The invalid option or address, and the expected value.
         what: String,
     },
 }
 
 impl ValidateError {
-    /// The class that a caller acts on.
+    /// The class by which a caller can handle the error.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

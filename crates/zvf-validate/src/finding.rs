@@ -9,7 +9,7 @@ use zvf_store::ChunkCoord;
 
 use crate::check::Check;
 
-/// Where a finding is. What does not apply is `None`.
+/// The place of a finding. Members that do not apply are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
@@ -122,7 +122,7 @@ impl fmt::Display for Place {
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// Where.
+    /// The place.
     pub place: Place,
     /// What was found.
     pub found: String,
@@ -131,7 +131,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// How much it matters: as the check says.
+    /// The severity of the check.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.check.severity()
@@ -155,7 +155,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Longest text of a finding, in bytes: a document may hold any.
+/// Maximum length of the text of a finding, in bytes: a document may contain texts of any length.
 const LONGEST: usize = 400;
 
 fn cut(mut text: String) -> String {
@@ -166,7 +166,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Findings in the order in which they came, at most so many of a check, and how many there were of each.
+/// Findings in the order of reporting, at most `most` per check, and the number of findings of each check.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(into = "KeptFindings", try_from = "KeptFindings")]
 pub(crate) struct Findings {
@@ -183,7 +183,7 @@ impl Findings {
         }
     }
 
-    /// An empty list with the same bound.
+    /// An empty list with the same limit.
     pub(crate) fn like(&self) -> Self {
         Self::new(self.most)
     }
@@ -283,7 +283,7 @@ impl From<Findings> for KeptFindings {
     }
 }
 
-/// A code that no check has.
+/// The check with this code; an error if there is none.
 fn check_of(code: &str) -> Result<Check, String> {
     Check::from_code(code).ok_or_else(|| format!("no check {code}"))
 }

@@ -1,8 +1,8 @@
-//! The journal of a validation: a local file with the results so far, from which another run of the same validation resumes.
+//! The journal of a validation: a local file with the results so far, from which a repeated run of the same validation continues.
 //!
-//! The file has one JSON value per line: a head with the store and the options, then one line for each batch of cells. If a crash cut off a
-//! line, its cells are read again. Only results of chunks and links are recorded, which are nearly all that a validation reads; every run reads
-//! documents, listings, manifests and tables.
+//! The file has one JSON value per line: a head with the store and the options, then one line for each batch of cells. If an interruption left an
+//! incomplete line, its cells are read again. Only results of chunks and links are recorded, which are nearly all that a validation reads; every run
+//! reads documents, listings, manifests and tables.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,15 +20,15 @@ use crate::documents::StoreDocuments;
 use crate::error::ValidateError;
 use crate::options::ValidateOptions;
 
-/// First words of the file.
+/// The first words of the file.
 const NAME: &str = "zvf validate";
-/// Longest head that is read: of a file that is none, not more.
+/// Maximum length of the head: not more is read from a file that is not a journal.
 const LONGEST_HEAD: u64 = 4096;
 
 #[derive(Serialize, Deserialize)]
 struct JournalHead {
     journal: String,
-    /// Of program, question and documents of the store.
+    /// Identifies the program, the options and the documents of the store.
     of: String,
 }
 
@@ -38,13 +38,13 @@ struct JournalLine<T> {
     done: T,
 }
 
-/// The key alone.
+/// Only the key of a line.
 #[derive(Deserialize)]
 struct JournalKey {
     key: String,
 }
 
-/// The file, and where in it each batch is.
+/// The file, and the positions of the batches in it.
 #[derive(Clone)]
 pub(crate) struct ValidationJournal {
     path: Arc<PathBuf>,
@@ -53,15 +53,15 @@ pub(crate) struct ValidationJournal {
 
 struct JournalState {
     file: File,
-    /// Start and length of the line of each batch that an earlier run did.
+    /// Start and length of the line of each batch from an earlier run.
     kept: HashMap<String, (u64, usize)>,
-    /// Why nothing more is written.
+    /// The error after which nothing more is written.
     failed: Option<String>,
 }
 
 impl ValidationJournal {
-    /// Opens the journal of this store and these options. A file that belongs to another store, to other options or to other documents of the store is
-    /// started again.
+    /// Opens the journal of this store and these options. A file that belongs to another store, to other options or to other documents of the store
+    /// is started again.
     ///
     /// # Errors
     /// The file cannot be opened or created, or is not a journal.
@@ -105,7 +105,7 @@ impl ValidationJournal {
         })
     }
 
-    /// What an earlier run made of a batch.
+    /// The recorded result of a batch from an earlier run.
     pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (start, length) = state.kept.remove(key)?;
@@ -114,7 +114,7 @@ impl ValidationJournal {
             .file
             .seek(SeekFrom::Start(start))
             .and_then(|_| state.file.read_exact(&mut text));
-        // What comes next is appended again.
+        // Later lines are appended to the end again.
         let back = state.file.seek(SeekFrom::End(0));
         read.and(back.map(|_| ())).ok()?;
         let line: JournalLine<T> = serde_json::from_slice(&text).ok()?;
@@ -150,15 +150,15 @@ impl fmt::Debug for ValidationJournal {
     }
 }
 
-/// The name of a batch: the array that it reads first, and its number there.
+/// The name of a batch: the first array that it reads, and the number of the batch in this array.
 pub(crate) fn batch_key(path: &str, number: usize) -> String {
     format!("{path} {number}")
 }
 
-/// Does a batch, or takes what an earlier run made of it.
+/// Processes a batch, or returns its recorded result.
 ///
 /// # Errors
-/// As the batch.
+/// Those of the batch.
 pub(crate) async fn once<T, E>(
     journal: Option<ValidationJournal>,
     key: String,
@@ -178,7 +178,7 @@ where
     Ok(done)
 }
 
-/// Identifies the program, the question and the documents: the result of a batch depends on these and on the cells.
+/// Identifies the program, the options and the documents: the result of a batch depends on these and on the cells.
 fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
     let ValidateOptions {
         depth,
@@ -203,7 +203,7 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
         "coverage": coverage,
     });
     let mut digest = Sha256::new();
-    // Each part follows its length, so that no two lists of parts have the same bytes.
+    // Each part follows its length, so that different lists of parts have different bytes.
     let mut add = |part: &[u8]| {
         digest.update(length(part).to_le_bytes());
         digest.update(part);
@@ -224,9 +224,9 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
 
 /// The content of a file that may be a journal.
 enum FileContent {
-    /// Something else.
+    /// Not a journal.
     Other,
-    /// Empty, or a journal of something else.
+    /// Empty, or the journal of another validation.
     New,
     /// The complete lines, and the position after the last one.
     Lines {
@@ -256,7 +256,7 @@ fn read(file: &File, of: &str) -> std::io::Result<FileContent> {
     loop {
         line.clear();
         reader.read_until(b'\n', &mut line)?;
-        // A line without its end was being written when the run was cut off.
+        // A line without its end was being written when the run was interrupted.
         if line.last() != Some(&b'\n') {
             return Ok(FileContent::Lines { kept, end });
         }
@@ -271,7 +271,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// Writes a line with one call, so that only its end can be missing.
+/// Writes a line with one call, so that an interruption can only cut off its end.
 fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
     text.push(b'\n');
@@ -299,7 +299,7 @@ mod tests {
             documents: documents.into(),
             ..StoreDocuments::default()
         };
-        // By hashlib.sha256 of Python, each part after its length as 64 bits: the question as JSON, then key and bytes of each document.
+        // Computed with hashlib.sha256 of Python, each part after its length as 64 bits: the options as JSON, then key and bytes of each document.
         let digest = "1c2e19a908e132ac2ae5eb59c6b52d4a2b24ed22ea5b90a4f7c658b440d698e3";
         let version = env!("CARGO_PKG_VERSION");
         let found = fingerprint(&options, &tree);

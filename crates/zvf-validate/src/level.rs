@@ -5,26 +5,25 @@ use zvf_store::{ChunkCoord, Level};
 
 use zvf_format::int::index;
 
-/// Stands for a count that could not be taken, because the cell is damaged or was not read.
+/// The value for an unknown count, because the cell is damaged or was not read.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// First and last row of a fragment without rows.
+/// The value of `LevelState::ends` for a fragment without rows.
 pub(crate) const NO_ROWS: (u32, u32) = (UNKNOWN, UNKNOWN);
 
 /// A level after its chunks were read.
 #[derive(Debug)]
 pub(crate) struct LevelState {
     pub(crate) level: Level,
-    /// The chunks with vertices, in lex order.
+    /// The chunks with vertices, in lexicographic order.
     pub(crate) chunks: Vec<ChunkCoord>,
     /// Rows of each chunk.
     pub(crate) rows: Vec<u32>,
     /// Fragments of each chunk.
     pub(crate) fragments: Vec<u32>,
-    /// First and last row of each fragment, chunk by chunk, where chains need them; of an empty one
-    /// [`NO_ROWS`].
+    /// First and last row of each fragment, chunk by chunk, if they are needed for chains; [`NO_ROWS`] for an empty fragment.
     pub(crate) ends: Option<Vec<Vec<(u32, u32)>>>,
-    /// Whether a fragment lists its rows one by one.
+    /// Whether a fragment has an explicit list of rows.
     pub(crate) lists: bool,
     /// Whether every chunk was read.
     pub(crate) whole: bool,
@@ -53,12 +52,12 @@ impl LevelState {
         self.level.number()
     }
 
-    /// Path of something in the level.
+    /// The path of a node in the level.
     pub(crate) fn path(&self, below: &str) -> String {
         format!("{}/{below}", self.number())
     }
 
-    /// The place of a chunk in [`chunks`](Self::chunks).
+    /// The index of a chunk in [`chunks`](Self::chunks).
     pub(crate) fn slot(&self, chunk: &[i64]) -> Option<usize> {
         self.chunks
             .binary_search_by(|one| one.as_slice().cmp(chunk))
@@ -94,13 +93,13 @@ impl LevelState {
         ends.filter(|&ends| ends != NO_ROWS)
     }
 
-    /// Vertices of all chunks that are known.
+    /// Number of vertices in all chunks with a known number of rows.
     pub(crate) fn vertices(&self) -> u64 {
         let known = self.rows.iter().filter(|&&rows| rows != UNKNOWN);
         known.fold(0, |sum, &rows| sum.saturating_add(u64::from(rows)))
     }
 
-    /// Whether every chunk was read and understood.
+    /// Whether every chunk was read and its number of rows is known.
     pub(crate) fn is_known(&self) -> bool {
         self.whole && self.rows.iter().all(|&rows| rows != UNKNOWN)
     }

@@ -1,8 +1,8 @@
 //! Validates Zarr Vectors stores.
 //!
-//! [`validate`] checks a store of any version that is read (0.6 to 0.9), local or remote, and returns a [`Report`]:
-//! every violation of a rule of the format, with a stable code, severity, place, the found and the expected value,
-//! and advice. A defect of a store is never an error of this crate, and no input makes it panic.
+//! [`validate`] checks a store of any supported version (0.6 to 0.9), local or remote, and returns a [`Report`]: every violation of a rule of the
+//! format, with a stable code, severity, place, the found and the expected value, and advice. A defect of a store is never an error of this crate,
+//! and no input causes a panic.
 //!
 //! ```
 //! use zvf_validate::{Depth, ValidateOptions, validate};
@@ -27,26 +27,24 @@
 //! | L4 conformance | placement of vertices; the rules of each kind of geometry: trees, faces, lines | the same |
 //! | L5 multiscale | relations between levels | the same |
 //!
-//! The number of requests of levels 1 and 2 does not grow with the number of chunks. [`Check::all`] is the table of all checks; the
-//! list in `docs/checks.md` is generated from it. Rules about documents are defined in [`zvf_meta::rules`]; readers apply the same ones.
+//! The number of requests of levels 1 and 2 does not depend on the number of chunks. [`Check::all`] is the table of all checks; the list in
+//! `docs/checks.md` is generated from it. Rules about documents are defined in [`zvf_meta::rules`]; readers apply the same rules.
 //!
-//! [`Profile::Viewer`] also checks, from the documents alone, whether viewers can show the store; the names of its checks begin
-//! with `viewer-`.
+//! [`Profile::Viewer`] also checks, from the documents alone, whether viewers can show the store; the names of these checks begin with `viewer-`.
 //!
-//! # Trust
+//! # Damaged stores
 //!
-//! No part of a store is trusted. A cell that cannot be read is a finding, and checks that depend on it are skipped: one damaged cell
-//! gives one finding, not hundreds. Where the released package warns about every store of points, or reads over a damaged chunk, the rule
-//! of the format decides (0.9 §19, trap T16).
+//! A cell that cannot be read is a finding, and checks that depend on it are skipped: one damaged cell causes one finding, not hundreds. The rules of
+//! the format apply even where the released package warns about every store of points, or ignores a damaged chunk (0.9 §19, trap T16).
 //!
-//! # Order and bounds
+//! # Order and limits
 //!
-//! Cells are read in batches on all workers, and findings are kept in the order of levels, arrays and chunks: the same store and
-//! options give the same report. Of one check [`ValidateOptions::most`] findings are kept; all are counted. Memory is bounded by the
-//! limits of the store and by what [`validate`] states.
+//! Cells are read in batches on all workers, and findings are in the order of levels, arrays and chunks: the same store and options give the same
+//! report. The report has at most [`ValidateOptions::most`] findings of one check; all are counted. Memory is bounded by the limits of the store and
+//! the cost of [`validate`].
 //!
-//! A long validation can record its progress in a file ([`ValidateOptions::journal`]); when it is started again after an interruption,
-//! it resumes from there and gives the same report.
+//! A long validation can record its progress in a file ([`ValidateOptions::journal`]); when it is started again after an interruption, it continues
+//! from there and gives the same report.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod chains;

@@ -1,4 +1,4 @@
-//! Numbers that documents repeat, counted from the cells; repairs of documents use them.
+//! Numbers that documents repeat, counted from the cells. Repairs of documents use them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::numbers::CoordinateExtent;
 
 /// The documents that a validation read and the numbers that it counted, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
 ///
-/// No number is taken from a document. A number is absent if some of its cells could not be read.
+/// The documents are not used as a source of numbers. A number is absent if some of its cells could not be read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Measured {
@@ -35,7 +35,7 @@ pub struct MeasuredLevel {
     pub present: Option<u64>,
     /// Families of links, by delta.
     pub families: BTreeMap<i32, MeasuredFamily>,
-    /// The number of values in a row of vertex and fragment attributes, by path, where all cells agree.
+    /// The number of values in a row of vertex and fragment attributes, by path, if all cells agree.
     pub widths: BTreeMap<String, u64>,
 }
 
@@ -43,7 +43,7 @@ pub struct MeasuredLevel {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MeasuredFamily {
-    /// Links as the application gave them, copies not counted.
+    /// Links as given by the application, without copies.
     pub links: u64,
     /// Stored records.
     pub records: u64,

@@ -11,7 +11,7 @@ use crate::run::Session;
 use zvf_format::int::wide;
 use zvf_meta::STALE;
 
-/// The check that a difference between a level and the finer one belongs to: an edit of level 0 since is no damage.
+/// The check for a difference between a level and the finer one: a later edit of level 0 is not damage.
 fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
     match finer == 0 && store.root().extra.contains_key(STALE) {
         true => Check::LevelStale,
@@ -19,7 +19,7 @@ fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
     }
 }
 
-/// Coarse levels that were not rebuilt after an edit.
+/// Reports coarse levels that were not rebuilt after an edit.
 pub(crate) fn stale(run: &mut Session<'_>, store: &Store) {
     let Some(stale) = store.root().extra.get(STALE) else {
         return;
@@ -36,7 +36,7 @@ pub(crate) fn stale(run: &mut Session<'_>, store: &Store) {
 /// Compares levels.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(
     run: &mut Session<'_>,
     store: &Store,
@@ -65,7 +65,7 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// Ids that a level keeps, and how many objects it says its parent has.
+/// Checks the ids that a level keeps, and the number of objects that it states for its parent.
 async fn objects(
     run: &mut Session<'_>,
     store: &Store,
@@ -77,7 +77,7 @@ async fn objects(
         .parent_level
         .and_then(|one| states.iter().find(|level| level.number() == one));
     let Some(parent) = parent else { return Ok(()) };
-    // Rows of deleted objects may have been left out when the level was made.
+    // Rows of deleted objects may have been omitted when the level was made.
     let (rows, deleted) = parent
         .level
         .object_index()
@@ -142,7 +142,7 @@ async fn objects(
     Ok(())
 }
 
-/// Families there and back.
+/// Checks that families in both directions have the same links.
 fn mirrors(run: &mut Session<'_>) {
     let between = std::mem::take(&mut run.between);
     for (&(level, delta), there) in between.range(..).filter(|((_, delta), _)| *delta > 0) {
@@ -166,7 +166,7 @@ fn mirrors(run: &mut Session<'_>) {
 
 /// Checks the members of the root that describe levels.
 fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
-    // Writers before 0.9 stamp hardly any (0.8 §14).
+    // Writers before 0.9 write hardly any capabilities (0.8 §14).
     if !is_ruled(&store.root().zarr_vectors.zv_version) {
         return;
     }
@@ -194,7 +194,7 @@ fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
             expected,
         );
     }
-    // A level without vertices shares no vertices, whatever its document states.
+    // A level without vertices has no shared fragments, whatever its document states.
     let shared = states.iter().find(|state| {
         let doc = state.level.doc();
         doc.shared_fragments && doc.vertex_count > 0

@@ -1,10 +1,10 @@
-//! Positions, as decoded (little-endian), as numbers, regardless of their type.
+//! Decoded positions (little-endian) as numbers, for any type.
 
 use half::f16;
 use serde::{Deserialize, Serialize};
 use zvf_format::dtype::{DType, DTypeKind};
 
-/// Smallest and largest coordinate along each axis, and whether all are finite.
+/// The smallest and largest coordinate along each axis, and whether all coordinates are finite.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CoordinateExtent {
     #[serde(with = "bits")]
@@ -23,7 +23,7 @@ impl CoordinateExtent {
         }
     }
 
-    /// Takes in what another part has.
+    /// Extends this by another extent.
     pub(crate) fn join(&mut self, other: &Self) {
         for (mine, one) in self.low.iter_mut().zip(&other.low) {
             *mine = mine.min(*one);
@@ -35,7 +35,7 @@ impl CoordinateExtent {
     }
 }
 
-/// Numbers in a journal, by their bits: JSON has no infinity.
+/// Numbers in a journal, stored as their bits, because JSON has no infinity.
 mod bits {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -50,7 +50,7 @@ mod bits {
     }
 }
 
-/// Calls `each` with every coordinate in order. `false` for a type that is no real number.
+/// Calls `each` with every coordinate in order. `false` for a type that is not a real number.
 fn each(dtype: DType, bytes: &[u8], mut each: impl FnMut(f64)) -> bool {
     macro_rules! all {
         ($type:ty, $to:expr) => {{
@@ -81,7 +81,7 @@ fn each(dtype: DType, bytes: &[u8], mut each: impl FnMut(f64)) -> bool {
     }
 }
 
-/// Whether positions can be of this type.
+/// Whether positions can have this type.
 pub(crate) fn is_number(dtype: DType) -> bool {
     each(dtype, &[], |_| {})
 }
@@ -107,14 +107,14 @@ pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> CoordinateExten
     extent
 }
 
-/// All rows as numbers: for what is looked at closely, which is little.
+/// All rows as numbers, for the few cells that need a detailed check.
 pub(crate) fn rows(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     let mut all = Vec::new();
     each(dtype, bytes, |value| all.push(value));
     all
 }
 
-/// The distance to the next number of the type, by which rounding may have moved the value.
+/// The distance to the next number of the type: rounding may have moved a value by this much.
 pub(crate) fn step(dtype: DType, near: f64) -> f64 {
     let epsilon = match dtype.kind {
         DTypeKind::F16 => 2_f64.powi(-10),

@@ -1,4 +1,4 @@
-//! The object index: ids, manifests, and what they name.
+//! The object index: ids, manifests, and the fragments that they name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -211,7 +211,7 @@ fn one(
             continue;
         }
         for fragment in block.fragments.iter() {
-            // The check has shown that it fits.
+            // The check has shown that it is in range.
             let fragment = u32::try_from(fragment).unwrap_or(u32::MAX);
             named.add(slot, fragment, id);
             if let Some(chains) = chains.as_mut() {

@@ -1,4 +1,4 @@
-//! What is looked at, and how far.
+//! The options of a validation.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use zvf_store::OpenOptions;
 
 use crate::check::Depth;
 
-/// How [`validate`](crate::validate) looks at a store.
+/// The options of [`validate`](crate::validate).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ValidateOptions {
@@ -18,18 +18,18 @@ pub struct ValidateOptions {
     pub levels: Option<Vec<u32>>,
     /// The arrays whose cells are read, by their path below the level or a prefix of it (`vertices`, `links/0`). Default all.
     pub arrays: Option<Vec<String>>,
-    /// Reads a sample of the cells. Default all.
+    /// Reads only a sample of the cells. Default all cells.
     pub sample: Option<Sample>,
-    /// The number of findings that the report has of one check; all are counted. Default 20.
+    /// The maximum number of findings of one check in the report; all are counted. Default 20.
     pub most: usize,
-    /// Whether [`ParentThere`](crate::Check::ParentThere) is checked. Default no.
+    /// Whether [`ParentThere`](crate::Check::ParentThere) is checked. Default false.
     pub coverage: bool,
-    /// Further checks for one use of a store. Default none.
+    /// Additional checks for a particular use of the store. Default none.
     pub profile: Option<Profile>,
-    /// Whether the report has [`Measured`](crate::Measured), which includes every document. Default no.
+    /// Whether the report has [`Measured`](crate::Measured), which includes every document. Default false.
     pub measure: bool,
     /// A local file that records progress, so that the same validation, started again after an interruption, reads only the remaining cells. It is
-    /// removed at the end, and started again if the options or a document of the store changed. A cell that was rewritten in between is not read
+    /// removed at the end, and started again if the options or a document of the store changed. A cell that was rewritten in the meantime is not read
     /// again. Default none.
     pub journal: Option<PathBuf>,
     /// Receives progress.
@@ -57,7 +57,7 @@ impl Default for ValidateOptions {
 }
 
 impl ValidateOptions {
-    /// Everything, at one depth.
+    /// All levels and arrays, up to the given depth.
     #[must_use]
     pub fn new(depth: Depth) -> Self {
         Self {
@@ -156,25 +156,25 @@ impl ValidateOptions {
     }
 }
 
-/// A use of a store that asks more than the format does.
+/// A use of a store that has more requirements than the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Profile {
-    /// Also the checks whether viewers can show the store, whose names begin with `viewer-`.
+    /// Additionally checks whether viewers can show the store. The names of these checks begin with `viewer-`.
     Viewer,
 }
 
-/// How many cells of an array are read, and which.
+/// The number and choice of the cells of an array that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Chunks of a level, and cells of each array of links.
+    /// Number of chunks of a level, and of cells of each array of links.
     pub cells: usize,
-    /// The same seed chooses the same ones.
+    /// The same seed chooses the same cells.
     pub seed: u64,
 }
 
 impl Sample {
-    /// The places of the cells that are read, ascending, of `count`: one out of each of as many equal parts.
+    /// The indexes of the cells that are read, ascending, out of `count`: one from each of equal parts.
     pub(crate) fn choose(self, count: usize, salt: u64) -> Vec<usize> {
         if count <= self.cells {
             return (0..count).collect();
@@ -207,25 +207,25 @@ impl Sample {
 pub struct ValidationStep {
     /// The part of the work, such as `level 0: chunks`.
     pub what: String,
-    /// Cells or rows that are done.
+    /// Number of processed cells or rows.
     pub done: u64,
-    /// Of these, those that are done since the last call about this part.
+    /// Number processed since the previous call for this part.
     pub added: u64,
-    /// Cells or rows in all.
+    /// Total number of cells or rows.
     pub all: u64,
 }
 
-/// Where progress is reported.
+/// Receives progress.
 #[derive(Clone, Default)]
 pub struct Progress(Option<(Arc<ProgressFn>, Arc<Mutex<LastReport>>)>);
 
 type ProgressFn = dyn Fn(&ValidationStep) + Send + Sync;
 
-/// The part of the work of the last call, and what was done of it.
+/// The part of the last call, and the number processed.
 type LastReport = (String, u64);
 
 impl Progress {
-    /// Tells `told`.
+    /// Reports progress to `told`.
     #[must_use]
     pub fn to(told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
         Self(Some((Arc::new(told), Arc::default())))

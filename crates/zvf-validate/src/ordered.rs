@@ -1,11 +1,11 @@
-//! Work of several batches at a time, with results in order.
+//! Processes several batches at a time and returns results in order.
 
 use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt};
 
 /// Runs the futures, at most `at_once` at a time, and returns their results in order.
 ///
-/// The futures are boxed in a list, because the compiler cannot prove that a stream of unboxed ones is `Send`.
+/// The futures are boxed in a list, because the compiler cannot prove that a stream of unboxed futures is `Send`.
 pub(crate) fn in_turn<T>(
     work: Vec<BoxFuture<'_, T>>,
     at_once: usize,

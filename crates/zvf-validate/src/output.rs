@@ -1,4 +1,4 @@
-//! A report as a document for programs, and the table of checks as a page.
+//! A report as a document for programs, and the table of checks as a Markdown page.
 
 use std::fmt::Write;
 
@@ -181,7 +181,7 @@ pub fn junit(report: &Report) -> String {
     xml
 }
 
-/// Text inside XML; what XML has no place for is a question mark.
+/// Escapes text for XML; characters that XML does not allow become question marks.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -200,7 +200,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The table of checks as a page: `docs/checks.md` without its beginning and end.
+/// The table of checks as Markdown: `docs/checks.md` without its beginning and end.
 #[must_use]
 pub fn markdown() -> String {
     let mut page = String::new();

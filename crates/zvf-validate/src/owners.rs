@@ -1,4 +1,4 @@
-//! Which object each fragment belongs to: by the manifests, and by the owner column (0.9 §11.7).
+//! The object that each fragment belongs to: according to the manifests, and to the owner column (0.9 §11.7).
 
 use futures::{FutureExt, TryStreamExt};
 use zvf_store::owners::{NOBODY, OWNER_COLUMN, OwnerColumn, SEVERAL};
@@ -53,8 +53,8 @@ impl Named {
             .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Fragments with rows that no manifest names, a finding a chunk. Rows are known where ends are, else a chunk is only
-    /// looked at that has rows at all.
+    /// Reports fragments with rows that are in no manifest, one finding per chunk. If the ends of fragments are unknown, all fragments of a chunk
+    /// with rows are taken to have rows.
     pub(crate) fn orphans(&self, run: &mut Session<'_>, state: &LevelState) {
         for (slot, chunk) in state.chunks.iter().enumerate() {
             let Some(count) = state.fragments_of(slot) else {
@@ -123,7 +123,7 @@ pub(crate) async fn check_column(
         .boxed()
     });
     let mut work = in_turn(work.collect(), run.batches());
-    // Plain ids of another writer have a row for each fragment, which is checked with all other attributes of fragments.
+    // If another writer stored plain ids, there must be one for each fragment, which is checked with all other attributes of fragments.
     let lacks = |findings: &mut Findings, slot: usize, rows: usize| {
         let base = named.bases.get(slot).copied().unwrap_or(0);
         let end = named.bases.get(slot.saturating_add(1)).copied();
@@ -159,7 +159,7 @@ pub(crate) async fn check_column(
                 ) else {
                     continue;
                 };
-                // An unsigned column has no numbers for nobody and several.
+                // An unsigned column cannot represent the values for no owner and several owners.
                 if value == owner || (least == 0 && owner < 0) {
                     continue;
                 }

@@ -1,6 +1,6 @@
-//! Whether presence lists are exact: the objects of an array against the cells that it lists.
+//! Checks that presence lists are exact: compares the objects of an array with its listed cells.
 //!
-//! Finds objects that no list names. Listed cells that do not exist are found by the code that reads them.
+//! Finds objects that are not listed. Listed cells that do not exist are found by the code that reads them.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use zvf_format::int::wide;
 /// The number of cells of shards that are requested together.
 const BATCH: usize = 1024;
 
-/// The number of unlisted cells that are searched for in the shards of one array.
+/// The maximum number of unlisted cells that are searched for in the shards of one array.
 const MOST: u64 = 1 << 22;
 
-/// Lists the objects of every array of cells.
+/// Compares the objects of every array of cells with its presence list.
 ///
 /// # Cost
 /// One listing for each array; for sharded arrays also the index of each shard, and the unlisted cells in it.
@@ -80,7 +80,7 @@ async fn one(
         return Ok(());
     };
     keys.sort_unstable();
-    // The number of cells in one object along each axis: 1, or more in a shard.
+    // The number of cells in one object along each axis: more than 1 in a shard.
     let side: Vec<u64> = doc.chunk_shape.clone();
     let mut unlisted: Vec<Vec<i64>> = Vec::new();
     let mut asked = 0_u64;
@@ -127,7 +127,7 @@ async fn one(
     report(run, state, array, unlisted).await
 }
 
-/// Asks for cells that are not listed, and reports those with content.
+/// Requests unlisted cells, and reports those with content.
 async fn report(
     run: &mut Session<'_>,
     state: &LevelState,
@@ -169,14 +169,14 @@ async fn report(
     Ok(())
 }
 
-/// Temporary names that a writer renames at the end.
+/// Whether a key is a temporary name that a writer renames at the end.
 fn is_temporary(key: &str) -> bool {
     key.rsplit('/')
         .next()
         .is_some_and(|name| name.starts_with(".zvf-"))
 }
 
-/// The numbers of an object's key: as many as the array has axes, plain decimal.
+/// The numbers in the key of an object: one per axis of the array, as plain decimals.
 fn parse(key: &str, rank: usize) -> Option<Vec<u64>> {
     let plain = |part: &str| {
         let digits = part.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Which findings `zvf repair` settles, and why it leaves the others alone.
+//! The findings that `zvf repair` can resolve, and the reasons for the others.
 
 use std::fmt;
 
@@ -11,9 +11,9 @@ use crate::check::Check;
 pub enum Repairable {
     /// Always, if the cells from which the value is derived can be read.
     Always,
-    /// Under a condition, in words that follow "where".
+    /// Under a condition, as words that follow "where".
     Where(&'static str),
-    /// Never, and why.
+    /// Never, with the reason.
     Never(&'static str),
 }
 
@@ -27,27 +27,27 @@ impl fmt::Display for Repairable {
     }
 }
 
-/// The cell, the table or the object itself would have to be another one.
+/// The cell, table or object itself would have to change.
 const PAYLOAD: Repairable = Repairable::Never("the data itself would have to change");
 /// The member is not repeated anywhere.
 const MEANING: Repairable = Repairable::Never("nothing else in the store says what belongs there");
-/// Two things that contradict each other.
+/// Two members contradict each other.
 const EITHER: Repairable = Repairable::Never("either side may be the wrong one");
-/// Whole objects would come or go.
+/// Whole objects would have to be added or removed.
 const OBJECTS: Repairable = Repairable::Never("objects would have to be removed or restored");
-/// A document says how bytes are stored.
+/// The document states how bytes are stored.
 const STORED: Repairable = Repairable::Never("the document says how the bytes are to be read");
-/// Levels that were derived from the level have to be built again.
+/// Coarse levels that were made from the level have to be built again.
 const LEVELS: Repairable = Repairable::Never("coarse levels have to be made again");
-/// The store is right as it is.
+/// The store is valid.
 const VIEWED: Repairable = Repairable::Never(
     "the store breaks no rule of the format; a copy or new levels suit viewers better",
 );
-/// Known to be so, or nothing to do.
+/// The difference is known, or needs no repair.
 const FINE: Repairable = Repairable::Never("readers do not mind");
 
 impl Check {
-    /// Whether `zvf repair` settles it.
+    /// Whether `zvf repair` can resolve findings of the check.
     #[must_use]
     pub fn repairable(self) -> Repairable {
         match self {
@@ -221,7 +221,7 @@ fn of_rule(rule: Rule) -> Repairable {
     }
 }
 
-/// Rules that are left alone.
+/// Rules that are not repaired.
 fn of_other(rule: Rule) -> Repairable {
     match rule {
         Rule::Version | Rule::VersionNewer | Rule::RequiredCapabilities | Rule::Capabilities => {

@@ -16,23 +16,23 @@ pub struct Report {
     pub store: String,
     /// The version that the root states, as text; `None` if it cannot be read.
     pub version: Option<String>,
-    /// The kind of geometry that decides how the store is read.
+    /// The kind of geometry that determines how the store is read.
     pub kind: Option<String>,
     /// The deepest level of checks that ran.
     pub depth: Depth,
-    /// Findings by code; those of one check in the order of levels, arrays and chunks. The same store and options give the same list.
+    /// Findings by code; for one check in the order of levels, arrays and chunks. The same store and options give the same list.
     pub findings: Vec<Finding>,
-    /// The number of violations of each check, including those that are not in the list.
+    /// The number of violations of each check, including those not in the list.
     pub counts: BTreeMap<Check, u64>,
-    /// The parts of the store that were skipped, and why.
+    /// The parts of the store that were skipped, with the reason.
     pub skipped: Vec<String>,
-    /// The amount that was read.
+    /// What was read.
     pub seen: Seen,
     /// Counted numbers, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
     pub measured: Option<Measured>,
 }
 
-/// The amount that a validation read.
+/// The amounts that a validation read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Seen {
@@ -42,7 +42,7 @@ pub struct Seen {
     pub levels: u64,
     /// Cells.
     pub cells: u64,
-    /// Their decoded bytes.
+    /// Bytes of the decoded cells.
     pub bytes: u64,
     /// Vertices.
     pub vertices: u64,
@@ -53,7 +53,7 @@ pub struct Seen {
 }
 
 impl Report {
-    /// How often checks of a severity failed.
+    /// Number of violations of a severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> u64 {
         self.counts
@@ -62,13 +62,13 @@ impl Report {
             .fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Whether no error was found.
+    /// Whether there are no errors.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         self.count(Severity::Error) == 0
     }
 
-    /// Whether nothing as bad as `severity` was found.
+    /// Whether there are no findings of this severity or worse.
     #[must_use]
     pub fn is_clean(&self, severity: Severity) -> bool {
         self.counts
@@ -76,13 +76,13 @@ impl Report {
             .all(|(check, count)| check.severity() < severity || *count == 0)
     }
 
-    /// How often a check failed.
+    /// Number of violations of a check.
     #[must_use]
     pub fn count_of(&self, check: Check) -> u64 {
         self.counts.get(&check).copied().unwrap_or(0)
     }
 
-    /// Checks with more violations than the list has, with the number of missing ones.
+    /// Checks with more violations than the list contains, with the number of omitted ones.
     #[must_use]
     pub fn dropped(&self) -> Vec<(Check, u64)> {
         let kept = |check: Check| {

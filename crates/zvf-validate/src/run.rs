@@ -12,32 +12,32 @@ use crate::measured::{Measured, MeasuredLevel};
 use crate::options::ValidateOptions;
 use crate::report::Seen;
 
-/// One validation under way.
+/// A running validation.
 pub(crate) struct Session<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
     pub(crate) skipped: Vec<String>,
     pub(crate) measured: Measured,
-    /// Links between levels as multisets, by level and delta, of families that were read whole.
+    /// Links between levels as multisets, by level and delta, of completely read families.
     pub(crate) between: BTreeMap<(u32, i32), StepMultiset>,
-    /// What earlier runs have done, and this one does.
+    /// The results of earlier runs and of this one.
     pub(crate) journal: Option<ValidationJournal>,
 }
 
 impl Session<'_> {
-    /// Batches of chunks under way at one time.
+    /// Maximum number of concurrent batches.
     pub(crate) fn batches(&self) -> usize {
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
         (workers * 2).clamp(2, 32)
     }
 
-    /// Sums over the cells of a level.
+    /// The measured numbers of a level.
     pub(crate) fn measured(&mut self, level: u32) -> &mut MeasuredLevel {
         self.measured.levels.entry(level).or_default()
     }
 
-    /// Keeps an error that says something about the store, and hands on any other.
+    /// Turns a defect of the store into a finding, and returns any other error.
     pub(crate) fn keep<T>(
         &mut self,
         check: Check,

@@ -1,4 +1,4 @@
-//! Whether the chunks of tables and blobs exist. A missing chunk reads as the fill value, which readers cannot distinguish from a loss.
+//! Checks that the chunks of tables and blobs exist. A missing chunk reads as the fill value, which readers cannot distinguish from a loss.
 //!
 //! Writers of this workspace store every chunk and record that (`zvf_stored_chunks`), so that reading a lost chunk fails.
 
@@ -20,7 +20,7 @@ const TABLES: [&str; 4] = [
     "groups",
 ];
 
-/// Most chunks of one array that are looked for.
+/// The maximum number of chunks of one array that are checked.
 const MOST: u64 = 1 << 20;
 
 /// Compares the expected chunks of the tables and blobs of a level with the existing ones.
@@ -29,7 +29,7 @@ const MOST: u64 = 1 << 20;
 /// One listing for each folder of tables, and for each array of blobs; the documents of tables, and of blobs without a chunk.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let mut folders: BTreeSet<String> = BTreeSet::new();
     if run.options.sample.is_none() {
@@ -49,7 +49,7 @@ pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(
     Ok(())
 }
 
-/// Looks at the arrays below a folder.
+/// Checks the arrays below a folder.
 async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<(), StoreError> {
     let raw = state.level.store().raw();
     let keys = match raw.keys(folder).await {
@@ -68,7 +68,7 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
     let mut nodes: Vec<&str> = keys
         .iter()
         .filter_map(|key| key.strip_suffix("zarr.json"))
-        // Blobs are below their folder; the document of one is read only where its chunk is missing.
+        // Blobs are in the folder itself; the document of a blob is only read if its chunk is missing.
         .filter(|node| {
             is_table || !(node.is_empty() || there.contains(format!("{node}c/0").as_str()))
         })
@@ -79,7 +79,7 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
         let Ok(Some(bytes)) = raw.read(&format!("{path}zarr.json")).await else {
             continue;
         };
-        // Documents that are none have findings of their own.
+        // Invalid documents have separate findings.
         let Ok(doc) = ArrayDoc::parse(&bytes) else {
             continue;
         };
@@ -97,8 +97,8 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
     Ok(())
 }
 
-/// Whether the chunks of an array are looked at elsewhere, or may well be nothing but the fill value: the id 0 of the only object, groups
-/// without stored members.
+/// Whether the chunks of an array are checked elsewhere, or may contain only the fill value: the id 0 of the only object, or groups without stored
+/// members.
 fn may_lack(folder: &str, node: &str, doc: &ArrayDoc) -> bool {
     let manifests = folder.ends_with("/object_index") && node == "manifests/";
     let one_id = folder.ends_with("/object_index") && doc.shape.first() == Some(&1);
@@ -108,7 +108,7 @@ fn may_lack(folder: &str, node: &str, doc: &ArrayDoc) -> bool {
     manifests || one_id || groups
 }
 
-/// The keys of the chunks of an array that are neither there nor recorded as stored; reading one that is recorded fails.
+/// The keys of the chunks of an array that neither exist nor are recorded as stored; reading a missing chunk that is recorded fails.
 fn missing(doc: &ArrayDoc, there: impl Fn(&str) -> bool) -> Vec<String> {
     let counts: Option<Vec<u64>> = doc
         .shape

@@ -11,7 +11,7 @@ use crate::level::LevelState;
 use crate::run::Session;
 use crate::values;
 
-/// Rows that are read together.
+/// Number of rows that are read together.
 const ROWS: u64 = 1 << 16;
 
 /// Reads every table of a level.
@@ -20,7 +20,7 @@ const ROWS: u64 = 1 << 16;
 /// Reads every chunk of every table once, and the ids of objects if there are groups.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let objects = state.level.object_index().map(|index| index.len());
     let groups = state.level.groups().map(zvf_store::Groups::len);

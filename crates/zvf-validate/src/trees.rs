@@ -1,4 +1,4 @@
-//! Skeletons are trees: one parent a vertex, and no loop.
+//! Skeletons are trees: one parent per vertex, and no loops.
 
 use zvf_meta::LinksConvention;
 
@@ -7,12 +7,12 @@ use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 use zvf_format::int::index;
 
-/// The largest level that is checked for trees, in vertices.
+/// The maximum number of vertices of a level that is checked for trees.
 const MOST: u64 = 1 << 29;
 
 /// The stored edges of a level.
 pub(crate) struct LevelEdges {
-    /// Child and parent, by their places among all rows of the level.
+    /// Child and parent, by their numbers among all rows of the level.
     edges: Vec<(u32, u32)>,
     /// Vertices with a stored edge to a parent: one bit each.
     children: Vec<u64>,
@@ -33,7 +33,7 @@ impl LevelEdges {
             edges: Vec::new(),
             children: vec![0; usize::try_from(vertices.div_ceil(64)).ok()?],
             twice: Vec::new(),
-            // As in queries: only `explicit` turns implied edges off, also for stores with no convention or an unknown one.
+            // As in queries: only `explicit` disables implied edges, even in stores with no convention or an unknown one.
             implied: !root
                 .links_convention()
                 .is_ok_and(|one| one == LinksConvention::Explicit),
@@ -59,8 +59,8 @@ impl LevelEdges {
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// Joins all edges; reports second parents and loops. If edges are implied, a stored edge replaces the implied one of its child (0.9 §14.3). Otherwise
-    /// edges have no direction, and a vertex may be the child of several.
+    /// Joins all edges; reports second parents and loops. If edges are implied, a stored edge replaces the implied one of its child (0.9 §14.3).
+    /// Otherwise edges have no direction, and a vertex may be the child of several vertices.
     pub(crate) fn finish(
         mut self,
         findings: &mut Findings,
@@ -96,7 +96,7 @@ impl LevelEdges {
                         let at = base.saturating_add(u64::from(row));
                         let child = u32::try_from(at).unwrap_or(u32::MAX);
                         if !self.is_child(child) {
-                            // A row comes once, so that no loop can come of these.
+                            // Each row occurs once, so these edges cannot form a loop.
                             parts.join(child, child.saturating_sub(1));
                         }
                     }
@@ -123,7 +123,7 @@ impl ConnectedParts {
         Self((0..u32::try_from(vertices).unwrap_or(0)).collect())
     }
 
-    /// The top of a vertex's part; the way there is halved.
+    /// The root of a vertex's set; shortens the path to it by half.
     fn top(&mut self, vertex: u32) -> u32 {
         let mut at = vertex;
         while let Some(next) = self.0.get(index(at)).copied()
@@ -138,13 +138,13 @@ impl ConnectedParts {
         at
     }
 
-    /// Connects two vertices; `false` if they are connected already.
+    /// Connects two vertices; `false` if they are already connected.
     fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.top(a), self.top(b));
         if a == b {
             return false;
         }
-        // The smaller number is the top, so that chains, which come in order, stay flat.
+        // The smaller number becomes the root, so that the paths of chains, whose rows are in order, stay short.
         let (low, high) = (a.min(b), a.max(b));
         if let Some(place) = self.0.get_mut(index(high)) {
             *place = low;

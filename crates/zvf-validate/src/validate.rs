@@ -1,4 +1,4 @@
-//! The order of the work: tree, documents, then level by level chunks, presence, objects, links, and levels among each other.
+//! The order of a validation: tree, documents, then for each level chunks, presence, objects and links, and finally relations between levels.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer
 /// The document that every change of a store replaces.
 const ROOT: &str = "zarr.json";
 
-/// Fails if the root changed since it was read, because findings in a store that changes meanwhile may be caused by the change.
+/// Fails if the root changed since it was read, because findings may be caused by a simultaneous change of the store.
 async fn unchanged(
     url: &str,
     options: &ValidateOptions,
@@ -33,7 +33,7 @@ async fn unchanged(
     let mut io = options.open.io.clone();
     io.verify = false;
     let now = RawStore::open(url, &io)?.read(ROOT).await;
-    // A root that cannot be read has its own finding.
+    // A root that cannot be read has a separate finding.
     let (Some(first), Ok(Some(now))) = (first, now) else {
         return Ok(());
     };
@@ -93,7 +93,7 @@ pub fn validate<'a>(
             && let Err(error) = Store::open_with(url, open.clone()).await
             && error.is_not_found()
         {
-            // There is nothing that could be damaged.
+            // Nothing is at the address.
             return Err(error.into());
         }
         run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
@@ -188,7 +188,7 @@ impl Session<'_> {
             let place = || Place::at(format!("{number}/zarr.json"));
             let level = match self.keep(Check::LevelOpens, place, level)? {
                 Some(level) => level,
-                // Something of it may still be read.
+                // The rest of the level may still be readable.
                 None => match store.level(number, &Need::nothing()).await {
                     Ok(level) => level,
                     Err(error) if error.is_defect() => continue,
@@ -253,7 +253,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Hands on what opening found strange, from the warning with this number on.
+    /// Reports the warnings from opening the store, beginning with warning number `from`.
     fn warnings(&mut self, store: &Store, from: usize) -> usize {
         let warnings = store.warnings();
         for warning in warnings.iter().skip(from) {

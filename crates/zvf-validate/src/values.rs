@@ -1,4 +1,4 @@
-//! The values of cells and tables: moments in the range of their unit, texts of code points.
+//! The values of cells and tables: times in the range of their unit, texts of valid code points.
 
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::int::wide;

@@ -1,8 +1,7 @@
 //! The profile *viewer*: properties of a store that viewers cannot show, or show badly.
 //!
-//! The rules are what upstream's viewer and its instructions ask of a store, and what Neuroglancer's own formats can hold, to which
-//! `zvf serve` converts. They are about documents alone: nothing is read for them. Missing presence lists, which viewers need, too, are
-//! found by the rule `presence-there`.
+//! The rules are the requirements of upstream's viewer and its instructions, and the limits of Neuroglancer's native formats, to which `zvf serve`
+//! converts. They only use documents and read nothing else. Missing presence lists, which viewers also need, are found by the rule `presence-there`.
 
 use zvf_format::dtype::DTypeKind;
 use zvf_meta::{ArrayDoc, Kind, units};
@@ -13,7 +12,7 @@ use crate::documents::StoreDocuments;
 use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 
-/// Codecs that the viewers decode; the first three say how cells are laid out, not how they are compressed.
+/// Codecs that the viewers can decode; the first three define the layout of cells, not their compression.
 const CODECS: [&str; 9] = [
     "bytes",
     "vlen-bytes",
@@ -29,10 +28,10 @@ const CODECS: [&str; 9] = [
 /// Versions that upstream's viewer reads without a warning.
 const VERSIONS: [&str; 5] = ["0.9.0", "0.9.1", "0.9.2", "0.9.3", "0.9.4"];
 
-/// The number of vertices of level 0 above which a viewer needs coarse levels, because zoomed out it loads a level completely.
+/// The number of vertices of level 0 above which a viewer needs coarse levels, because it loads a whole level when zoomed out.
 const WHOLE: u64 = 5_000_000;
 
-/// Asks all rules of the profile.
+/// Checks all rules of the profile.
 pub(crate) fn check(
     findings: &mut Findings,
     tree: &StoreDocuments,
@@ -84,7 +83,7 @@ fn root(findings: &mut Findings, store: &Store) {
 /// Checks the codecs of all arrays, taken from the documents, because arrays with unsupported codecs cannot be opened.
 fn codecs(findings: &mut Findings, tree: &StoreDocuments) {
     for (key, bytes) in &tree.documents {
-        // A document that should describe an array and does not has its own finding.
+        // An invalid document of an array has a separate finding.
         let Ok(doc) = ArrayDoc::parse(bytes) else {
             continue;
         };
@@ -126,7 +125,7 @@ fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
     }
 }
 
-/// Levels of detail of a mesh: each chunk is cut into two along every axis by the next finer level.
+/// Levels of detail of a mesh: the next finer level must divide each chunk in two along every axis.
 fn mesh_chunks(findings: &mut Findings, states: &[LevelState]) {
     for pair in states.windows(2) {
         let [fine, coarse] = pair else { continue };

@@ -1,4 +1,4 @@
-//! Stores that are broken in one way each, and the check that has to say so.
+//! Stores that are broken in one way each, and the check that must report it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -12,7 +12,7 @@ use zvf_testkit::sample::Sample;
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// The report of a broken store. Coverage is only looked at where it is asked for.
+/// The report of a broken store. Coverage is only checked if the break is about it.
 async fn report(one: &Break) -> Outcome<Report> {
     let files = one.files()?.objects;
     if one.check == Check::ParentThere.info().title {
@@ -24,7 +24,7 @@ async fn report(one: &Break) -> Outcome<Report> {
     }
 }
 
-/// What the break did not touch, and the report calls unreadable all the same.
+/// Objects that the break did not change, but that the report calls unreadable.
 fn contradictions(one: &Break, report: &Report) -> Outcome<Vec<String>> {
     let (before, after) = (zvf_testkit::files(one.case)?, one.files()?.objects);
     let same: BTreeSet<&str> = after
@@ -70,7 +70,7 @@ async fn every_break_is_found() -> Outcome {
     Ok(())
 }
 
-/// A bundled store as viewers like it: with units.
+/// A bundled store without findings of the viewer profile: with units.
 fn with_units(case: &str) -> Outcome<Files> {
     let mut files = Files::of(case)?;
     for axis in 0..3 {
@@ -102,7 +102,7 @@ async fn the_viewer_profile_finds_only_what_was_broken() -> Outcome {
         one.apply(&mut files)?;
         let after = viewed(&files.objects).await?;
         assert!(viewer(&after).contains(one.check), "{}", one.name);
-        // Without the profile there is none of them.
+        // Without the profile there are no such findings.
         assert!(viewer(&checked(&files.objects, Limits::default()).await?).is_empty());
         seen += 1;
     }
@@ -127,7 +127,7 @@ fn every_break_has_a_name_of_its_own() {
     }
 }
 
-/// Every version, kind and way to store a level is broken in some way.
+/// There are breaks for every version, every kind and every way to store a level.
 #[test]
 fn breaks_are_of_every_version_and_kind() -> Outcome {
     let mut seen = BTreeSet::new();

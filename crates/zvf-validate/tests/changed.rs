@@ -1,4 +1,4 @@
-//! A store that another writer changes while it is validated is not called damaged.
+//! A store that another writer changes during its validation must not be reported as damaged.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use zvf_validate::{Depth, Severity, ValidateOptions, validate};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_not_damage() -> Result<(), Box<dyn Error>> {
     let before = zvf_testkit::files("streamlines")?;
-    // The next state has cells of its own and another root. Here they do not fit, so that whoever reads both states finds damage.
+    // The next state has other cells and another root. They do not match, so that a reader of a mix of both states finds damage.
     let mut after = before.clone();
     after.retain(|key, _| !key.contains("vertices/c/"));
     let root = after.get_mut("zarr.json").ok_or("no root")?;

@@ -1,4 +1,4 @@
-//! Good stores: no check fires on any of them.
+//! Good stores: no check reports anything.
 
 use std::error::Error;
 
@@ -9,26 +9,26 @@ use crate::support::checked;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// What the bundled stores break on purpose, or because no writer of their version makes what the rule asks for.
+/// Expected findings in the bundled stores: intended defects, or requirements that no writer of the version fulfils.
 const ODD: &[(&str, &str)] = &[
-    // Of versions that no package writes, made by hand without a node for other tools.
+    // Made by hand, in versions that no package writes, without a node for other tools.
     ("0.9.4/", "ome-present"),
-    // Presence lists and tables that a reader has to do without.
+    // Presence lists and tables that a reader cannot use.
     ("padded/skeleton", "node-read"),
     ("padded/zeros", "node-read"),
-    // Links by global numbers, whose encoding is not published.
+    // Links by global numbers, with an unpublished encoding.
     ("padded/graph", "node-read"),
     ("0.9.4/newer", "version-newer"),
     ("0.9.4/newer", "node-read"),
-    // An index that says less than it should, and one of more rows than it says.
+    // An index that states less than required, and one with more rows than it states.
     ("0.9.4/dense_rows", "index-layout"),
     ("0.9.4/dense_points", "node-read"),
-    // Lines whose links between chunks nobody wrote: readers take the manifests.
+    // Lines whose links between chunks were never written: readers use the manifests.
     ("0.9.4/additive_streamlines", "chain-link"),
     ("0.9.4/dense_rows", "chain-link"),
-    // Positions of another type than the document says.
+    // Positions of another type than the document states.
     ("0.8/float64_as_float32", "node-read"),
-    // Values that are all zero, or absent: Zarr does not store their chunks, and nothing tells them from lost ones.
+    // Values that are all zero, or absent: Zarr does not store their chunks, so they cannot be distinguished from lost chunks.
     ("0.7/masks", "chunk-stored"),
     ("0.7/zeros", "chunk-stored"),
     ("0.8/graph_080", "chunk-stored"),

@@ -1,4 +1,4 @@
-//! Random damage: there is a report, whatever is done to a store, and it says what is wrong.
+//! Random damage: validation always gives a report, which names the damage.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -20,7 +20,7 @@ async fn damage_is_found() -> Result<(), Box<dyn Error>> {
     };
     Bases::default().run(200, 5, told).await?;
     assert!(broken > 100, "{broken} of 200 break a rule");
-    // Nine kinds, of which two are of documents alone, on three targets.
+    // Nine kinds, two of which apply only to documents, on three targets.
     assert!(targets.len() > 15, "{targets:?}");
     assert!(missed.is_empty(), "{}", missed.join("\n"));
     Ok(())

@@ -1,4 +1,4 @@
-//! Random damages, what the validator says of each, and what the oracle says. Shared by the tests and the example `detect`.
+//! Random damages, the validator's findings, and the oracle's verdicts. Used by the tests and the example `detect`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -12,32 +12,32 @@ use zvf_validate::Report;
 
 use crate::support::checked;
 
-/// The most time for one store.
+/// The maximum time for one store.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where damage hits.
+/// The target of a damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
-    /// Data of an array that is not compressed.
+    /// Data of an uncompressed array.
     Plain,
-    /// Data of one that is.
+    /// Data of a compressed array.
     Packed,
     /// A document of a store without compressed data.
     Metadata,
-    /// A document of a store with some.
+    /// A document of a store with some compressed data.
     PackedMetadata,
-    /// Data and documents of further kinds of geometry, and of parametric objects, before 0.9: they are listed, never read.
+    /// Data and documents of additional geometries and of parametric objects before 0.9: these are listed, but never read.
     Side,
 }
 
-/// One damage and what came of it.
+/// A damage and its result.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) case: String,
     pub(crate) target: Target,
     pub(crate) damage: Damage,
     pub(crate) verdict: Verdict,
-    /// The members of documents that differ.
+    /// The members of documents that changed.
     pub(crate) members: Vec<String>,
     /// The first finding that the good store does not have.
     pub(crate) found: Option<String>,
@@ -48,7 +48,7 @@ impl Trial {
         self.damage.kind
     }
 
-    /// Whether a rule is broken and nobody said so.
+    /// Whether a rule is violated without a finding.
     pub(crate) fn is_missed(&self) -> bool {
         self.found.is_none() && matches!(self.verdict, Verdict::Broken(_))
     }
@@ -76,13 +76,13 @@ pub(crate) fn versions() -> Result<Vec<Vec<String>>, Box<dyn Error>> {
     Ok(versions.into_values().collect())
 }
 
-/// Good stores, with what is found on each.
+/// Good stores with their findings.
 #[derive(Default)]
 pub(crate) struct Bases(BTreeMap<String, Base>);
 
 type Known = BTreeSet<String>;
 
-/// A store, what is found on it, and whether all of it is read.
+/// A store, its findings, and whether all of it is read.
 type Base = (Objects, Known, bool);
 
 fn lines(report: &Report) -> Known {
@@ -98,7 +98,7 @@ fn lines(report: &Report) -> Known {
         .collect()
 }
 
-/// Whether an object belongs to what is not read.
+/// Whether an object belongs to content that is never read.
 fn is_side(case: &str, key: &str) -> bool {
     let older = ["0.6/", "0.7/", "0.8/"]
         .iter()
@@ -119,11 +119,10 @@ fn is_compressed(objects: &Objects) -> bool {
         .any(|(_, document)| !is_plain(&document))
 }
 
-/// What part of a good store is not read at all: damage to it cannot be told from what it was. A store of which that is so
-/// is no base.
+/// Findings that a part of a good store was not read: there, damage cannot be recognized. Stores with such findings are not used.
 const REFUSED: &[&str] = &["node-read", "index-layout", "version-newer"];
 
-/// Limits that a damaged count of bytes runs into soon.
+/// Limits that a damaged byte count exceeds soon.
 fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.cell_bytes = 1 << 26;
@@ -132,7 +131,7 @@ fn limits() -> Limits {
 }
 
 impl Bases {
-    /// Does so many damages, of every version equally many; hands on each with the store it was done to.
+    /// Makes `count` damages, with equal probability for every version; passes each with the good store to `told`.
     pub(crate) async fn run(
         &mut self,
         count: usize,
@@ -190,7 +189,7 @@ impl Bases {
         Ok(())
     }
 
-    /// Whether nothing of the good store is refused.
+    /// Whether every part of a good store is read.
     async fn is_read(&mut self, case: &str) -> Result<bool, Box<dyn Error>> {
         Ok(self.of(case).await?.2)
     }

@@ -1,4 +1,4 @@
-//! The page of checks is made from the table.
+//! The page of checks is generated from the table.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! A validation that was cut off goes on where it was, and comes to the same report.
+//! An interrupted validation continues from its journal, with the same report.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -24,7 +24,7 @@ const CASES: &[&str] = &[
     "0.7/streamlines",
 ];
 
-/// A store, and the same with some of its cells damaged: findings have to come through a journal, too.
+/// Each store, and a copy with some damaged cells: findings must survive in a journal, too.
 fn stores() -> Outcome<Vec<(String, Files)>> {
     let mut stores = Vec::new();
     for case in zvf_testkit::all_cases()? {
@@ -52,7 +52,7 @@ async fn question(files: &Files) -> Outcome<ValidateOptions> {
         .with_open(opened(files).await?))
 }
 
-/// Validates until progress was told so many times; whether the end was reached before.
+/// Validates until progress was reported `steps` times; returns whether the end was reached before.
 async fn cut_off(options: &ValidateOptions, steps: usize) -> Outcome<bool> {
     let (told, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let options = options.clone().with_progress({
@@ -63,7 +63,7 @@ async fn cut_off(options: &ValidateOptions, steps: usize) -> Outcome<bool> {
             }
         }
     });
-    // On one thread, and asked first: the validation is dropped as soon as it waits again.
+    // On one thread, and polled first: the validation is dropped as soon as it waits again.
     tokio::select! {
         biased;
         () = stop.notified() => Ok(false),
@@ -75,7 +75,7 @@ fn text(report: &Report) -> String {
     format!("{report:#?}")
 }
 
-/// The path of a journal in a folder of its own.
+/// The path of a journal in a folder.
 fn journal(folder: &Path) -> std::path::PathBuf {
     folder.join("journal")
 }
@@ -96,7 +96,7 @@ async fn a_validation_that_was_cut_off_anywhere_goes_on_to_the_same_report() -> 
             }
             assert!(path.exists(), "{case}: no journal");
             resumed += 1;
-            // Cut off a second time, later; and as if the last line had been half written.
+            // Interrupted a second time, later; then the last line is truncated as if it was half written.
             let _ = cut_off(&options, steps + 2).await?;
             if path.exists() {
                 let mut lines = std::fs::read(&path)?;
@@ -130,7 +130,7 @@ async fn cells_of_finished_batches_are_not_read_again() -> Outcome {
     };
     let whole = requests(&options).await?;
     let options = options.with_journal(&path);
-    // The end of a run removes the journal: keep what it has just before.
+    // The end of a run removes the journal: keep its content from just before.
     let kept = Arc::new(std::sync::Mutex::new(Vec::new()));
     let (from, to) = (path.clone(), Arc::clone(&kept));
     let watched = options.clone().with_progress(move |_| {
@@ -154,14 +154,14 @@ async fn a_journal_of_something_else_begins_anew() -> Outcome {
     assert!(!cut_off(&options, 1).await?);
     let before = std::fs::read_to_string(&path)?;
 
-    // Another question.
+    // Other options.
     let mut other = options.clone();
     other.depth = Depth::Consistency;
     assert!(!cut_off(&other, 1).await?);
     let head = |text: &str| text.lines().next().map(str::to_owned);
     assert_ne!(head(&before), head(&std::fs::read_to_string(&path)?));
 
-    // Another store: a document with one space more.
+    // Another store: a document with an additional space.
     let document = files.get_mut("zarr.json").ok_or("no root")?;
     document.push(b' ');
     let changed = question(&files).await?.with_journal(&path);

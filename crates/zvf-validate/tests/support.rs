@@ -1,4 +1,4 @@
-//! Stores in memory, looked at to the last level.
+//! Stores in memory, validated at all levels.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,19 +17,19 @@ pub(crate) async fn checked(
     run(files, limits, everything()).await
 }
 
-/// Validates it and asks, too, whether every vertex has a parent.
+/// Also checks that every vertex has a parent.
 pub(crate) async fn covered(files: &BTreeMap<String, Vec<u8>>) -> Result<Report, Box<dyn Error>> {
     run(files, Limits::default(), everything().with_coverage(true)).await
 }
 
-/// Validates it and asks, too, whether viewers can show it.
+/// Also checks whether viewers can show the store.
 pub(crate) async fn viewed(files: &BTreeMap<String, Vec<u8>>) -> Result<Report, Box<dyn Error>> {
     let options = everything().with_profile(Profile::Viewer);
     run(files, Limits::default(), options).await
 }
 
 fn everything() -> ValidateOptions {
-    // So that a finding more is seen among many.
+    // So that an additional finding is visible among many.
     ValidateOptions::new(Depth::Multiscale).with_most(1 << 16)
 }
 

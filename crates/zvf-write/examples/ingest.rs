@@ -1,4 +1,4 @@
-//! Streams random points into a store: `ingest ADDRESS POINTS [MEMORY_MB]`. Prints what it took.
+//! Streams random points into a store: `ingest ADDRESS POINTS [MEMORY_MB]`. Prints the time and memory used.
 #![allow(clippy::print_stdout, reason = "a program")]
 
 use std::error::Error;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let points: u64 = points.parse()?;
     let budget: usize = rest.first().map_or(Ok(256), |text| text.parse())?;
-    // About a thousand points a chunk.
+    // About a thousand points per chunk.
     let side = (points as f64 / 1000.0).cbrt().max(1.0).round();
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3])
         .with_bin_shape([5.0; 3])
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// The most memory this process ever had, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

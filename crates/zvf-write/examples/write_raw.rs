@@ -1,7 +1,6 @@
-//! Writes stores from raw columns: `write_raw JOB.json …`, each with its files beside it.
+//! Writes stores from raw columns: `write_raw JOB.json …`, each with its files in the same folder.
 //!
-//! `xtask/python/written.py` makes random input, has it written by this program, and reads it with the released Python
-//! package.
+//! `xtask/python/written.py` makes random input, runs this program to write it, and reads the stores with the released Python package.
 #![allow(clippy::print_stderr, reason = "a program")]
 
 use std::error::Error;
@@ -26,7 +25,7 @@ fn main() -> Outcome {
     Ok(())
 }
 
-/// A column of a job: its declaration and all of its values.
+/// A column of a job: its declaration and all its values.
 struct Column {
     spec: AttributeSpec,
     bytes: Vec<u8>,
@@ -117,7 +116,7 @@ fn columns(folder: &Path, job: &Value, category: bool) -> Outcome<Vec<Column>> {
         .collect()
 }
 
-/// Adds what the store holds beside its level.
+/// Adds the content outside the level.
 fn beside(mut spec: StoreSpec, job: &Value) -> Outcome<StoreSpec> {
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
     for (format, header) in members(&job["headers"]) {
@@ -201,7 +200,7 @@ async fn write(path: &Path) -> Outcome {
 
     spec = beside(spec, &job)?;
 
-    // These stores are read at once and thrown away.
+    // These stores are read immediately and then discarded.
     let mut options = WriteOptions::new().with_durable(false);
     if let Some(budget) = job["budget"].as_u64() {
         options = options.with_memory_budget(usize::try_from(budget)?);

@@ -70,7 +70,7 @@ pub(crate) fn write_above(
     Ok(root.to_json())
 }
 
-/// The declared bounds: the given ones, extended to data that may be outside or is rounded beyond them.
+/// The declared bounds: the given ones, extended to data that may be outside or is rounded to a value outside them.
 fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
     match (spec.bounds.clone(), extent) {
         (Some(one), None) | (None, Some(one)) => Ok(one),

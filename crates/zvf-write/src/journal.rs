@@ -1,5 +1,5 @@
-//! Pushed batches in a file of [records](zvf_encode::transaction::record_log), so that an interrupted writer continues after its last
-//! batch. One record a call, appended before the call returns.
+//! Records pushed batches in a file of [records](zvf_encode::transaction::record_log), so that an interrupted writer can continue after its last
+//! batch. Each call has one record, appended before the call returns.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,15 +14,15 @@ const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
 const GROUPS: u8 = 4;
 
-/// A journal that is written.
+/// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: RecordLog,
-    /// Calls that were replayed and did not come again yet, in order.
+    /// Replayed calls that the caller has not repeated yet, in order.
     kept: VecDeque<Mark>,
 }
 
-/// Identifies a call: two calls with equal marks count as the same.
+/// Identifies a call: calls with equal marks are taken to be the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     kind: u8,
@@ -40,7 +40,7 @@ impl Mark {
     }
 }
 
-/// A call, as it is made or was kept.
+/// A call, as made by the caller or as recorded.
 #[derive(Debug)]
 pub(crate) enum Call<'c> {
     Batch(Cow<'c, Batch>),
@@ -105,16 +105,16 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Keeps a call that was taken.
+    /// Records an accepted call.
     pub(crate) fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
         let (kind, payload) = call.encode()?;
         self.file.append(kind, &payload)
     }
 
-    /// Passes over a call that the journal has; `false`: it has none any more.
+    /// Skips a call that the journal has; `false` if it has no more calls.
     ///
     /// # Errors
-    /// Misuse: another call than the one in its place.
+    /// Misuse: the journal has a different call at this place.
     pub(crate) fn skip(&mut self, call: &Call<'_>) -> Result<bool, WriteError> {
         let Some(mark) = self.kept.pop_front() else {
             return Ok(false);
@@ -128,18 +128,18 @@ impl Journal {
         Err(misused(self.file.path(), found, expected))
     }
 
-    /// Whether every call that was replayed came again.
+    /// Whether the caller has repeated every replayed call.
     pub(crate) fn is_passed(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// Removes the file: the store exists.
+    /// Removes the file, since the store exists.
     pub(crate) fn done(self) -> Result<(), WriteError> {
         self.file.done()
     }
 }
 
-/// The identity of a journal: the description of the specification, equal for equal specifications only.
+/// The identity of a journal: the description of the specification. Only equal specifications have equal descriptions.
 fn describe(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
     to_bytes(&(env!("CARGO_PKG_VERSION"), spec))
 }

@@ -42,7 +42,7 @@
 //! # From batch to store
 //!
 //! ```text
-//! batch ── check ── route ──▶ bucket a chunk ── spill past the budget          prepare, block, route, bucket, spill
+//! batch ── check ── route ──▶ a bucket per chunk ── spill over the budget      prepare, block, route, bucket, spill
 //!                    └─────▶ queue of links
 //! finish:
 //!   1  each bucket: sort by (bin or object, order) ─▶ fragments, cells         cell, shard   several threads
@@ -55,25 +55,24 @@
 //! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the decisions that the format
 //! leaves open.
 //!
-//! # What a crash leaves
+//! # After a crash
 //!
-//! No store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable
-//! before it. A marker, `zvf-unfinished.json`, exists from the first write to the last. It distinguishes an address
-//! with stale files of an interrupted writer from one with other files; only the former can be taken over
-//! ([`StaleFiles::Remove`]).
+//! There is no store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable before it. A
+//! marker, `zvf-unfinished.json`, exists from the first write to the last. It distinguishes an address with stale files of an interrupted writer from
+//! one with other files; only the former can be taken over ([`StaleFiles::Remove`]).
 //!
-//! [`WriteOptions::journal`] records pushed batches, so that a writer resumes after its last one.
+//! [`WriteOptions::journal`] records pushed batches, so that a writer can continue after its last one.
 //!
 //! Each protocol, here and in [`zvf_encode::transaction`], has one guarantee:
 //!
 //! | file | guarantee |
 //! |---|---|
-//! | `new_store.rs` | a new store appears as a whole, at an empty address |
-//! | `parts/` | no two programs write one object of a new store, and one of them is each part; a commit has every part that ended with success |
-//! | `lease.rs` | of several writers of an existing store one holds the marker; that of a dead writer expires |
-//! | `change.rs` | the root of an existing store is replaced only if it is the one that was read; new coarse levels need no more, since no reader requests them before |
-//! | `redo.rs`, `target/stage.rs` | objects that readers use change with the root; `settle` finishes or rolls back any interrupted change |
-//! | `record_log.rs` | an appended record is complete or cut off: journals of imports and of copies |
+//! | `new_store.rs` | a new store appears as a whole, and only at an empty address |
+//! | `parts/` | no two programs write the same object of a new store, and each part has one writer; a commit includes every finished part |
+//! | `lease.rs` | of several writers of an existing store, only one has the marker; the marker of a dead writer expires |
+//! | `change.rs` | the root of an existing store is replaced only if it was not changed; new coarse levels need only this |
+//! | `redo.rs`, `target/stage.rs` | objects that readers use change together with the root; `settle` finishes or rolls back any interrupted change |
+//! | `record_log.rs` | an appended record is complete or discarded: journals of imports and of copies |
 //!
 //! # Several programs
 //!
@@ -81,24 +80,24 @@
 //!
 //! # Existing stores
 //!
-//! `zvf-edit` changes them, `zvf-migrate` copies them to other versions and chunks, `zvf-pyramid` adds coarse levels. They
-//! share the encode side of this crate.
+//! `zvf-edit` changes them, `zvf-migrate` copies them to other versions and chunks, `zvf-pyramid` adds coarse levels. Like this crate, they use
+//! `zvf-encode`.
 //!
 //! # Memory
 //!
-//! [`WriteOptions::memory_budget`] bounds buffered data; the rest is written to temporary files that are removed with the writer. In
-//! addition there are: for every thread the records and cells of one chunk, or of one shard; a few dozen bytes for each chunk
-//! and 8 for each object; the tables of objects as they were pushed; the ids of skeletons.
+//! [`WriteOptions::memory_budget`] bounds buffered data; the rest is written to temporary files that are removed with the writer. Additional memory:
+//! for every thread the records and cells of one chunk, or of one shard; a few dozen bytes for each chunk and 8 for each object; the pushed tables of
+//! objects; the ids of skeletons.
 //!
 //! # Errors
 //!
-//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, errors of a batch
-//! its column and row; a refused batch has no effect. Nothing panics on input.
+//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, errors of a batch its column and row; a
+//! refused batch has no effect. No input causes a panic.
 //!
 //! # Features
 //!
-//! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. `http` or `cloud` of
-//! `zvf-store` decide which backends an address can name; writing needs no features of its own for them.
+//! `zarrs`: [`Compression::Pipeline`], any bytes-to-bytes codec of the `zarrs` crate. The features `http` and `cloud` of `zvf-store` decide which
+//! backends an address can name; writing needs no other features for them.
 
 mod finish;
 mod journal;
@@ -109,7 +108,7 @@ pub use parts::part::PartOptions;
 pub use parts::status::{Attempt, PartStatus, PartsStage, PartsStatus};
 pub use parts::{ABSENT_PARTS, Committed, PartStart, PartedStore};
 pub use writer::StoreWriter;
-// Types in the interface of this crate.
+// Types in the public interface of this crate.
 pub use zvf_encode::transaction::partition::FinishedPart;
 pub use zvf_encode::{
     AttributeSpec, AttributeType, Axis, Batch, ChunkBy, Class, Compression, Groups, Holder,

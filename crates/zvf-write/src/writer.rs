@@ -21,8 +21,8 @@ use zvf_encode::{
 
 /// Writes one new store of one level.
 ///
-/// The address stays empty before [`finish`](Self::finish), and no store exists before its last step: see the crate's page.
-/// A writer that is dropped leaves nothing.
+/// The address stays empty until [`finish`](Self::finish), and no store exists before its last step: see the documentation of the crate. A dropped
+/// writer leaves nothing behind.
 #[derive(Debug)]
 pub struct StoreWriter {
     target: Arc<Target>,
@@ -32,10 +32,10 @@ pub struct StoreWriter {
     router: Router,
     tables: PushedObjectTables,
     groups: Groups,
-    /// Tables of objects that were taken.
+    /// Number of tables of objects pushed so far.
     taken: u64,
     journal: Option<Journal>,
-    /// The part that is written, of a store of several.
+    /// The part to write, if this is a distributed write.
     part: Option<PartIdentity>,
     broken: Option<String>,
 }
@@ -94,7 +94,7 @@ impl StoreWriter {
         }
     }
 
-    /// A writer of one part of a store.
+    /// A writer of one part of a distributed write.
     pub(crate) fn of_part(
         target: Arc<Target>,
         address: String,
@@ -128,7 +128,7 @@ impl StoreWriter {
         done
     }
 
-    /// Keeps a call that was taken.
+    /// Records an accepted call in the journal.
     fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
         let journal = self.journal.as_mut();
         let done = journal.map_or(Ok(()), |journal| journal.keep(call));
@@ -140,19 +140,19 @@ impl StoreWriter {
         journal.map_or(Ok(false), |journal| journal.skip(call))
     }
 
-    /// Passes over a batch that the [journal](WriteOptions::journal) has: for a caller that starts over and pushes everything
-    /// again, in the same order. `false`: it is new, and has to be pushed.
+    /// Skips a batch that the [journal](WriteOptions::journal) has: for a caller that restarts and pushes everything again, in the same order.
+    /// `false`: the batch is new, and has to be pushed.
     ///
     /// # Cost
-    /// One copy of the batch.
+    /// Copies the batch once.
     ///
     /// # Errors
-    /// Misuse: the journal holds another batch in this place, by its checksum. The writer is unusable afterwards.
+    /// Misuse: the checksum of the batch differs from that of the batch recorded at this place. The writer is unusable afterwards.
     pub fn skip_batch(&mut self, batch: &Batch) -> Result<bool, WriteError> {
         self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
 
-    /// As [`skip_batch`](Self::skip_batch), of a table of objects.
+    /// Like [`skip_batch`](Self::skip_batch), for a table of objects.
     ///
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
@@ -160,7 +160,7 @@ impl StoreWriter {
         self.skip(&Call::Objects(Cow::Borrowed(table)))
     }
 
-    /// As [`skip_batch`](Self::skip_batch), of groups.
+    /// Like [`skip_batch`](Self::skip_batch), for groups.
     ///
     /// # Errors
     /// As [`skip_batch`](Self::skip_batch).
@@ -168,14 +168,14 @@ impl StoreWriter {
         self.skip(&Call::Groups(Cow::Borrowed(groups)))
     }
 
-    /// Whether every record of the journal was pushed again: a caller that restarts its input checks this at the end,
-    /// because remaining records did not come from the same input.
+    /// Whether the caller has repeated every record of the journal. A caller that restarts its input checks this at the end, because remaining
+    /// records did not come from the same input.
     #[must_use]
     pub fn is_caught_up(&self) -> bool {
         self.journal.as_ref().is_none_or(Journal::is_passed)
     }
 
-    /// Takes a table of vertices as queries return it, and their links of another one, in the axes and units of the store; see
+    /// Pushes a table of vertices and a table of their links, as queries return them, in the axes and units of the store; see
     /// [`StoreSpec::batch_of_records`].
     ///
     /// # Cost
@@ -220,7 +220,7 @@ impl StoreWriter {
         self.push(&self.spec.batch_of_records(vertices, links)?)
     }
 
-    /// Takes a table of objects as queries return it.
+    /// Pushes a table of objects as queries return it.
     ///
     /// # Errors
     /// As [`StoreSpec::objects_of_records`] and [`push_objects`](Self::push_objects).
@@ -228,15 +228,14 @@ impl StoreWriter {
         self.push_objects(&self.spec.objects_of_records(objects)?)
     }
 
-    /// Takes a batch of vertices, with values that are in the axes and units of the store.
+    /// Pushes a batch of vertices. Its values are in the axes and units of the store.
     ///
     /// # Cost
-    /// O(vertices), and writes to temporary files beyond the memory budget: a caller that must not wait for a disk
-    /// calls it elsewhere.
+    /// O(vertices), and writes to temporary files above the memory budget. A caller that must not wait for a disk should call it on another thread.
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the specification, by column and row; nothing of it was taken, and the writer
-    /// remains usable. I/O on temporary files: the writer is unusable afterwards.
+    /// Misuse: a batch that does not fit the specification; the error names the column and row, the batch has no effect, and the writer remains
+    /// usable. I/O on temporary files: the writer is unusable afterwards.
     pub fn push(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
@@ -244,10 +243,10 @@ impl StoreWriter {
         self.keep(&Call::Batch(Cow::Borrowed(batch)))
     }
 
-    /// Takes a table of objects. Objects without any vertex are kept.
+    /// Pushes a table of objects. Objects without vertices are kept.
     ///
     /// # Errors
-    /// Misuse: a table that does not fit, or an object that has a row already; nothing of it was taken.
+    /// Misuse: a table that does not fit, or an object that already has a row; the table has no effect.
     pub fn push_objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
@@ -258,7 +257,7 @@ impl StoreWriter {
     /// Sets the groups. A second call replaces them.
     ///
     /// # Errors
-    /// Misuse: names or attributes that do not fit the number of groups. Whether members exist is seen at the end.
+    /// Misuse: names or attributes that do not fit the number of groups. Whether the members exist is checked at the end.
     pub fn set_groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.usable()?;
         if self.part.is_some() {
@@ -269,20 +268,19 @@ impl StoreWriter {
         self.keep(&Call::Groups(Cow::Borrowed(groups)))
     }
 
-    /// Vertices that were taken so far: the number of the next one, for
-    /// [links between batches](Batch::with_links_between_batches).
+    /// Number of vertices pushed so far: the number of the next one, for [links between batches](Batch::with_links_between_batches).
     #[must_use]
     pub fn vertices(&self) -> u64 {
         self.router.vertices
     }
 
-    /// Batches taken so far, including those of a [journal](WriteOptions::journal): the number of the next one.
+    /// Number of batches pushed so far, including those of a [journal](WriteOptions::journal): the number of the next one.
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.router.batches
     }
 
-    /// Tables of objects taken so far, including those of a [journal](WriteOptions::journal).
+    /// Number of tables of objects pushed so far, including those of a [journal](WriteOptions::journal).
     #[must_use]
     pub fn tables(&self) -> u64 {
         self.taken
@@ -295,7 +293,7 @@ impl StoreWriter {
         }
     }
 
-    /// Gives the writer up. One of a part removes the note that the part was begun; any other one left nothing.
+    /// Abandons the writer. The writer of a part removes the note that the part was begun; any other writer has left nothing behind.
     pub fn abandon(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             if let Some(part) = self.part {
@@ -304,7 +302,7 @@ impl StoreWriter {
                     part.abandon(&target);
                     Ok(())
                 };
-                // The commit removes the rest.
+                // The commit removes anything left.
                 let _ = blocking(abandon).await;
             }
         })
@@ -313,7 +311,7 @@ impl StoreWriter {
     /// Writes the store.
     ///
     /// # Cost
-    /// Every cell is encoded and written once, on several threads; memory as [`WriteOptions::memory_budget`] says.
+    /// Every cell is encoded and written once, on several threads. Memory: see [`WriteOptions::memory_budget`].
     ///
     /// # Errors
     /// Misuse: no vertices and no bounds; chains whose vertices are not contiguous; groups with members that do not exist; an
@@ -341,7 +339,7 @@ impl StoreWriter {
                     Some(part) => part.write(input, &target, &address)?,
                     None => finish::write(input, &target, &address, (stale_files, history))?,
                 };
-                // The store is complete, so the journal is not needed any more.
+                // The store is complete, so the journal is no longer needed.
                 journal.map_or(Ok(()), Journal::done)?;
                 Ok(summary)
             })

@@ -1,4 +1,4 @@
-//! The answer of one store is the input of another.
+//! The query result of one store is the input of another store.
 
 use arrow_array::{ArrayRef, Float32Array, Float64Array, Int32Array, RecordBatch, UInt64Array};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use zvf_write::{
 
 use crate::support::{ADDRESS, Got, Memory, ask, block_on, column, sorted};
 
-/// All of a store: objects one after another where it has some.
+/// A query for all of a store; if it has objects, one object after another.
 fn all(store: &Store, level: &zvf_store::Level) -> Query {
     let objects = level.object_index().is_some_and(|index| !index.is_empty());
     Query {
@@ -28,7 +28,7 @@ fn all(store: &Store, level: &zvf_store::Level) -> Query {
 async fn asked(store: &Store) -> Got {
     let level = store.level(0, &Need::all()).await.unwrap();
     let mut query = all(store, &level);
-    // With columns that say where a row lies.
+    // With columns that state the location of a row.
     query.columns = vec![
         Column::Position,
         Column::Chunk,
@@ -41,7 +41,7 @@ async fn asked(store: &Store) -> Got {
     ask(store, query).await
 }
 
-/// Rows of a table as text, but for columns that say where they lie in it.
+/// Rows of a table as text, without the columns that state their location in it.
 fn rows(table: &RecordBatch, without: &[&str]) -> Vec<String> {
     let schema = table.schema();
     let names = schema.fields().iter().map(|field| field.name().as_str());
@@ -60,10 +60,10 @@ fn rows(table: &RecordBatch, without: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Columns that say where a row lies, in whichever table.
+/// Columns that state the location of a row in any table.
 const PLACES: [&str; 6] = ["chunk", "row", "start", "vertices", "chunks", "fragments"];
 
-/// Links by what their ends are.
+/// Links in the form of the vertices at their ends.
 fn links(got: &Got) -> Vec<String> {
     let Some(links) = &got.links else {
         return Vec::new();
@@ -111,7 +111,7 @@ async fn copied(case: &str) {
         None => None,
     };
     let kind = from.kind();
-    // Lines and objects of rows in order state no links, and neither do skeletons whose rows imply theirs.
+    // Lines and objects with ordered rows state no links, nor do skeletons if their rows imply all links.
     let explicit = matches!(kind, Kind::Graph | Kind::Mesh | Kind::Skeleton);
     let linked = got.links.as_ref().filter(|_| explicit);
 
@@ -132,7 +132,7 @@ async fn copied(case: &str) {
         .await
         .unwrap();
     match linked {
-        // As in one program that reads, and another that writes: batch by batch.
+        // Batch by batch, as if one program reads and another writes.
         None => {
             for start in (0..got.vertices.num_rows()).step_by(100) {
                 let count = 100.min(got.vertices.num_rows() - start);
@@ -223,7 +223,7 @@ async fn graph(number: NumberType, shift: f64, values: [f64; 3], words: [&str; 3
     memory
 }
 
-/// The answer of a query without selections, with its objects.
+/// The result of a query without selections, with its objects.
 async fn answer(memory: &Memory) -> Got {
     let store = memory.open().await;
     let columns = vec![
@@ -249,7 +249,7 @@ async fn answer(memory: &Memory) -> Got {
     got
 }
 
-/// Another store of longer floats takes the rows of an answer: all of them, or those that it addresses.
+/// Another store with longer floats accepts the rows of a query result: all rows at once, or single rows addressed by object and position.
 #[test]
 fn what_a_query_returns_changes_another_store() {
     block_on(async {
@@ -279,7 +279,7 @@ fn what_a_query_returns_changes_another_store() {
         );
         edit.abandon().await.unwrap();
         let mut edit = Edit::open(ADDRESS, all.options()).await.unwrap();
-        // The positions are those of the other store: they contradict the rows that the columns name.
+        // The positions come from the other store: they contradict the rows that the columns name.
         let values = without(&wanted.vertices, "position");
         edit.set_vertex_records(&values, &how).await.unwrap();
         edit.set_link_records(&links, &how).await.unwrap();
@@ -288,7 +288,7 @@ fn what_a_query_returns_changes_another_store() {
         edit.commit().await.unwrap();
         same(&all).await;
 
-        // The same by place in the object, in another order.
+        // The same, addressed by position in the object, in another order.
         let some = other().await;
         let mut edit = Edit::open(ADDRESS, some.options()).await.unwrap();
         let places: ArrayRef = Arc::new(UInt64Array::from(vec![0, 0, 1]));
@@ -321,7 +321,7 @@ fn with(table: &RecordBatch, name: &str, column: &ArrayRef) -> RecordBatch {
     let schema = table.schema();
     let names = schema.fields().iter().map(|field| field.name().as_str());
     let columns = names.zip(table.columns().iter().cloned());
-    // The columns that say where a row lies are no attributes, which their fields say no more.
+    // The columns that state the location of a row are not attributes; without the metadata of their fields they would be taken for attributes.
     let columns = columns.filter(|(name, _)| !PLACES.contains(name));
     RecordBatch::try_from_iter(columns.chain([(name, column.clone())])).unwrap()
 }
@@ -387,7 +387,7 @@ fn tables_that_do_not_fit_are_refused() {
         .to_string();
     assert!(error.contains("column vertices"), "{error}");
 
-    // Ids of any integer type are taken; a float is none.
+    // Ids of any integer type are accepted, but not floats.
     let ids = one("object_id", Arc::new(Int32Array::from(vec![1])));
     assert_eq!(ObjectTable::from_records(&ids).unwrap().ids(), [1]);
     let ids = one("object_id", Arc::new(Float64Array::from(vec![1.0])));

@@ -5,7 +5,7 @@ use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, 
 use crate::model::Model;
 use crate::support::{ADDRESS, Memory};
 
-/// A walk that leaves chunks and comes back.
+/// A walk that leaves chunks and returns.
 fn walk(count: usize, seed: usize) -> Vec<Vec<f64>> {
     (0..count)
         .map(|n| {

@@ -1,4 +1,4 @@
-//! Codecs that follow the data: the same for any number of threads, no larger than zstd, kept by appends.
+//! Codecs chosen from the data: the same for any number of threads, no larger than zstd, kept by appends.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The last codec of each array of a level that has cells: its name, and the size of its items.
+/// The last codec of each array of a level that has cells: its name, and the size of its elements.
 fn codecs(files: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, (String, Value)> {
     let mut found = BTreeMap::new();
     for (key, bytes) in files.iter().filter(|(key, _)| key.ends_with("zarr.json")) {
@@ -52,7 +52,7 @@ fn bytes(files: &BTreeMap<String, Vec<u8>>) -> usize {
     files.values().map(Vec::len).sum()
 }
 
-/// Smooth lines of 50 points with an attribute of few values, in several chunks of some ten thousand points.
+/// Smooth lines of 50 points with an attribute of few values, in several chunks of about ten thousand points.
 fn lines(count: u16) -> (Vec<f32>, Vec<i32>, Vec<(i64, usize)>) {
     let (mut positions, mut labels, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for line in 0..count {
@@ -101,7 +101,7 @@ async fn chosen_codecs_do_not_depend_on_threads_and_are_smaller_than_zstd() {
     write(&path("zstd"), zstd, options()).await;
     let names = ["one", "four", "again", "zstd"];
     let [one, four, again, zstd] = names.map(|name| files(&path(name)));
-    // The name of a store is in its document.
+    // The document of the root contains the name of the store.
     let cells = |files: &BTreeMap<String, Vec<u8>>| {
         let below = files.iter().filter(|(key, _)| key.starts_with("0/"));
         let below = below.map(|(key, bytes)| (key.clone(), bytes.clone()));
@@ -158,7 +158,7 @@ async fn appends_keep_the_codec_of_each_array_and_old_versions_have_zstd() {
     assert!(found.values().all(|(name, _)| name == "zstd"), "{found:?}");
 }
 
-/// Copies of all bundled stores: chosen codecs take as many files as zstd, and no more bytes.
+/// Copies of all bundled stores: with chosen codecs they have as many files as with zstd, and no more bytes.
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_of_bundled_stores_are_no_larger_than_with_zstd() {
     let cases = zvf_testkit::all_cases().unwrap();
@@ -177,7 +177,7 @@ async fn copies_of_bundled_stores_are_no_larger_than_with_zstd() {
         }
         let [auto, zstd] = [&sizes[0], &sizes[1]];
         assert_eq!(auto.len(), zstd.len(), "{case}");
-        // The name of the store is in its document, and has as many letters.
+        // The names of both stores have the same length, since the document of the root contains the name.
         assert!(
             bytes(auto) <= bytes(zstd),
             "{case}: {} and {}",

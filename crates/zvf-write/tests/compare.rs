@@ -1,4 +1,4 @@
-//! What the verification of a copy finds: one store against variants of it, each with one difference.
+//! What the verification of a copy finds: compares one store with variants that each have one difference.
 
 use zvf_migrate::compare;
 use zvf_store::Class;
@@ -9,7 +9,7 @@ use zvf_write::{
 
 use crate::support::{ADDRESS, Memory};
 
-/// Two streamlines and a graph's worth of links, as they are written.
+/// Two streamlines, and the links of a graph, in the order of input.
 #[derive(Clone)]
 struct Input {
     kind: Kind,
@@ -89,7 +89,7 @@ async fn differs(one: &Input, other: &Input, wanted: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_difference_is_found_and_named() {
-    // In chunks of the same shape, and in chunks of another one.
+    // In chunks of the same shape, and of another shape.
     for chunk in [10.0, 16.0] {
         for kind in [Kind::Streamline, Kind::Graph] {
             let one = Input::new(kind, 10.0);
@@ -133,7 +133,7 @@ async fn every_difference_is_found_and_named() {
                 other.weights.truncate(2);
                 differs(&one, &other, "2 links, expected 3").await;
             } else {
-                // The same vertices, the other way round.
+                // The same vertices in reverse order.
                 let mut other = same.clone();
                 other.positions = vec![25., 3., 12., 2., 9., 2., 1., 1., -3., 0., -4., 0.];
                 other.mass = vec![4., 3., 2., 1., 5., 6.];
@@ -144,14 +144,14 @@ async fn every_difference_is_found_and_named() {
     }
 }
 
-/// A copy that was damaged without becoming malformed: rows, links or members are gone, values are those of other rows.
+/// A copy that was damaged without becoming malformed: rows, links or members are missing, or values are swapped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_links_and_members_that_are_lost_or_swapped_are_found() {
     for chunk in [10.0, 16.0] {
         for kind in [Kind::Streamline, Kind::Graph] {
             let one = Input::new(kind, 10.0);
             let same = Input::new(kind, chunk);
-            // A row is gone, with what names it.
+            // A row is missing, together with everything that names it.
             let mut other = same.clone();
             other.positions.truncate(10);
             other.mass.truncate(5);
@@ -161,24 +161,24 @@ async fn rows_links_and_members_that_are_lost_or_swapped_are_found() {
                 other.weights.truncate(2);
             }
             differs(&one, &other, "level 0").await;
-            // Two rows of a chunk, or of two chunks, have each other's values.
+            // Two rows of one chunk, or of two chunks, have swapped values.
             for (a, b) in [(0, 1), (0, 3)] {
                 let mut other = same.clone();
                 other.mass.swap(a, b);
                 differs(&one, &other, "\"mass\"").await;
             }
-            // Two objects have each other's attributes.
+            // Two objects have swapped attributes.
             let mut other = same.clone();
             other.names.swap(0, 1);
             differs(&one, &other, "object_attributes/name").await;
-            // A group has lost a member, or all of them.
+            // One member of a group, or all members, are missing.
             for members in [vec![9], Vec::new()] {
                 let mut other = same.clone();
                 other.members = members;
                 differs(&one, &other, "group 0").await;
             }
             if kind == Kind::Graph {
-                // Two links have each other's values, and one goes the other way.
+                // Two links have swapped values, and one has the opposite direction.
                 let mut other = same.clone();
                 other.weights.swap(0, 1);
                 differs(&one, &other, "links/0").await;

@@ -1,4 +1,4 @@
-//! A writer that dies at any of its writes: there is no store, or all of it.
+//! A writer that dies at any of its writes: there is no store, or a complete one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ async fn crash_at_every_single_write(target: (TargetVersion, u64)) {
                 .is_ok();
             match &done {
                 Ok(_) => assert!(there),
-                // A writer that died while the last document was on its way cannot know.
+                // A writer that died during the write of the last document cannot know.
                 Err(error) if error.is_committed() => assert!(there),
                 Err(_) => {}
             }
@@ -93,7 +93,7 @@ async fn crash_at_every_single_write(target: (TargetVersion, u64)) {
                     .unwrap();
                 is_whole(&memory).await;
             } else {
-                // Whoever comes next is told, and may take the place over.
+                // The next writer gets an error, and may take over the address.
                 let told = write(target, memory.0.clone(), StaleFiles::Refuse)
                     .await
                     .unwrap_err();
@@ -113,7 +113,7 @@ async fn crash_at_every_single_write(target: (TargetVersion, u64)) {
     assert!(committed >= 3);
 }
 
-/// A backend whose answer to the last write is lost once: the writer sends it again and must know its own.
+/// A backend that loses the response to the last write once: the writer sends it again and must recognize its own root.
 #[tokio::test]
 async fn a_lost_answer_to_the_last_write_is_no_other_store() {
     #[derive(Debug)]

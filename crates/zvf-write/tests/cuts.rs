@@ -1,4 +1,4 @@
-//! Chunks that are divided by an attribute, and fragments that are cut by values: what lies where, and what is refused.
+//! Chunks that are split by an attribute, and fragments that are split by values: where content is stored, and what is refused.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ async fn written(spec: StoreSpec, batches: &[Batch]) -> Memory {
     memory
 }
 
-/// Four points of a plane: the worked example of 0.9 §10.3 has the same document.
+/// Four points of a plane: their document is that of the worked example in 0.9 §10.3.
 #[tokio::test]
 async fn keys_have_the_rank_of_the_value_in_front() {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
@@ -63,7 +63,7 @@ async fn keys_have_the_rank_of_the_value_in_front() {
             "{path}"
         );
     }
-    // The attribute lies in the keys and in no array.
+    // The attribute is stored in the keys and in no array.
     assert!(!files.contains_key("0/vertex_attributes/gene/zarr.json"));
     let declared = &document(&files, "")["attributes"]["zarr_vectors"]["attribute_specs"];
     assert_eq!(
@@ -72,7 +72,7 @@ async fn keys_have_the_rank_of_the_value_in_front() {
     );
 }
 
-/// Links go to other values as they go to other places: offsets have a component for it.
+/// Links connect vertices with different values, as they connect vertices in different places: offsets have a component for the value.
 #[tokio::test]
 async fn links_go_from_value_to_value() {
     let spec = StoreSpec::new(Kind::Graph, [10.0; 2])
@@ -120,7 +120,7 @@ async fn numbers_are_ranked_by_size_over_their_whole_range() {
         json!([0, 7, 1_u64 << 63, u64::MAX])
     );
     let found = crate::support::ask(&memory.open().await, zvf_query::Query::default()).await;
-    // Ranks ascend, so positions come in the order of the numbers.
+    // Ranks ascend, so positions are in the order of the numbers.
     assert_eq!(
         crate::support::column(&found.vertices, "position"),
         ["2.0", "4.0", "3.0", "1.0"]
@@ -156,7 +156,7 @@ async fn values_that_are_said_before_are_the_only_ones() {
     assert_eq!(level["chunk_attribute_values"], json!(["a", "m", "z"]));
     assert_eq!(keys(&files, "0/vertices"), json!(["1.0.0"]));
 
-    // With them a store may have no vertices at all.
+    // With declared values, a store may have no vertices at all.
     let memory = written(spec(), &[]).await;
     let files = memory.files().await;
     check_documents(&files);
@@ -199,7 +199,7 @@ async fn what_cannot_be_a_key_is_refused() {
     let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
         .await
         .unwrap();
-    // A text of a batch that is refused is no value of the store.
+    // A text of a refused batch does not become a value of the store.
     let texts = Values::texts(["stray", "stray"]);
     assert!(writer.push(&one().with_attribute("k", texts)).is_err());
     let missing = Values::optional_texts::<&str>([None]);
@@ -260,7 +260,7 @@ async fn what_cannot_be_a_key_is_refused() {
     }
 }
 
-/// Parts of a store whose chunks are divided by an attribute: by value here, so that no two have a chunk together.
+/// Parts of a store whose chunks are split by an attribute: each part has its own value here, so no two parts share a chunk.
 #[tokio::test]
 async fn parts_need_the_values_and_make_the_same_store() {
     let base = || {
@@ -319,7 +319,7 @@ async fn parts_need_the_values_and_make_the_same_store() {
     assert_eq!(files, one.files().await);
 }
 
-/// A journal keeps what chunks and fragments are cut by.
+/// A journal keeps the attributes that split chunks and fragments.
 #[tokio::test]
 async fn a_journal_keeps_both() {
     let folder = tempfile::tempdir().unwrap();
@@ -369,7 +369,7 @@ async fn a_journal_keeps_both() {
     assert_eq!(memory.files().await, one.files().await);
 }
 
-/// The fragments of a chunk by their values.
+/// The fragments of a chunk in the form of their values.
 async fn values(memory: &Memory, name: &str, chunk: &[i64]) -> Vec<u8> {
     let store = memory.open().await;
     let level = store.level(0, &Need::all()).await.unwrap();
@@ -386,7 +386,7 @@ async fn values(memory: &Memory, name: &str, chunk: &[i64]) -> Vec<u8> {
 #[tokio::test]
 async fn a_fragment_ends_where_its_values_change() {
     let run = || AttributeSpec::number("run", NumberType::U8).with_unit("second");
-    // Where objects have no order, all vertices of a value come together.
+    // If objects have no order, all vertices with the same value are in one fragment.
     let spec = StoreSpec::new(Kind::PointCloud, [10.0])
         .with_objects()
         .with_fragment_attribute(run());
@@ -415,7 +415,7 @@ async fn a_fragment_ends_where_its_values_change() {
         "{present}"
     );
 
-    // Chains keep their order: a value that comes again is another fragment.
+    // Chains keep their order: a value that occurs again begins another fragment.
     let spec = StoreSpec::new(Kind::Streamline, [10.0])
         .with_fragment_attribute(run())
         .with_fragment_owners();
@@ -509,7 +509,7 @@ async fn what_fragments_cannot_have_is_refused() {
     }
 }
 
-/// What does not know such keys says so, and touches nothing.
+/// Methods that do not support such keys fail, and write nothing.
 #[tokio::test]
 async fn linked_levels_are_refused_where_chunks_are_cut_by_an_attribute() {
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])

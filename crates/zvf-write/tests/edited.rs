@@ -1,4 +1,4 @@
-//! A plain model of a store that is edited, and the check that a store says the same.
+//! A plain model of an edited store, and the check that the store has the same content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,11 @@ pub(crate) struct Vertex {
     vector: [f32; 2],
     word: Option<String>,
     object: i64,
-    /// Which of the values it has that chunks are cut by, where they are.
+    /// Number of the value that splits chunks, if the store has such an attribute.
     key: usize,
 }
 
-/// What a store shall say.
+/// The expected content of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) spec: StoreSpec,
@@ -32,7 +32,7 @@ pub(crate) struct Model {
     deleted: BTreeSet<i64>,
     sizes: BTreeMap<i64, Option<f32>>,
     pub(crate) links: Vec<(Vec<i64>, String)>,
-    /// Values of the attribute that comes later.
+    /// Values of the attribute that an edit adds.
     extra: Option<BTreeMap<i64, u16>>,
     /// Names and members, in the order of their numbers.
     groups: Vec<(String, Vec<i64>)>,
@@ -46,7 +46,7 @@ struct Made {
     links: Vec<(Vec<usize>, u32)>,
 }
 
-/// Vertices of everything and of each object, in the order of answers, and the ends of links in that of lists.
+/// Vertices in the order of query results, of everything and of each object; and the ends of links in the order of their list.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) all: Vec<i64>,
@@ -54,7 +54,7 @@ pub(crate) struct Order {
     pub(crate) spots: Vec<(Vec<i64>, u64)>,
     pub(crate) objects: BTreeMap<i64, Vec<i64>>,
     pub(crate) links: Vec<Vec<i64>>,
-    /// Whether the edit has done nothing yet.
+    /// Whether the edit has not done anything yet.
     pub(crate) is_present: bool,
 }
 
@@ -84,7 +84,7 @@ impl Model {
         WORDS[..words].get(at).map(|word| (*word).to_owned())
     }
 
-    /// Makes one object, or more vertices of one that is there.
+    /// Makes an object, or adds vertices to an existing one.
     fn make(&mut self, id: i64, draw: &mut Draw, reach: i64, made: &mut Made) {
         let count = if self.spec.kind == Kind::Line {
             2
@@ -125,7 +125,7 @@ impl Model {
             }
             Kind::Skeleton => {
                 for child in 1..count {
-                    // Now and then another tree begins.
+                    // Sometimes another tree begins.
                     if draw.below(5) > 0 {
                         made.links.push((
                             vec![first + child, first + draw.below(child)],
@@ -138,7 +138,7 @@ impl Model {
         }
     }
 
-    /// The batch of what was made; notes the links.
+    /// The batch of the new vertices; notes the links.
     fn batch(&mut self, made: &Made) -> Batch {
         let all: Vec<&Vertex> = made.numbers.iter().map(|n| &self.vertices[n]).collect();
         let flat: Vec<f64> = all.iter().flat_map(|v| v.at.clone()).collect();
@@ -193,7 +193,7 @@ impl Model {
         batch
     }
 
-    /// The batches of several objects: one each, since a skeleton is whole in its batch anyway.
+    /// The batches of several objects, one each, because a batch must have a whole skeleton anyway.
     fn grow(&mut self, ids: &[i64], draw: &mut Draw, reach: i64) -> Batch {
         let mut made = Made::default();
         for id in ids {
@@ -212,7 +212,7 @@ impl Model {
             .take(1 + draw.below(4))
             .collect();
         let batch = self.grow(&ids, draw, 12);
-        // A text that is missing has a code only where one is missing from the beginning.
+        // Missing texts have a code only if a text is missing from the beginning.
         let n = self.next;
         self.next += 1;
         let first = self.vertices[&0].clone();
@@ -254,7 +254,7 @@ impl Model {
         writer.finish().await.unwrap();
     }
 
-    /// The order of vertices as the store has it now: of everything, and of each object.
+    /// The order of vertices in the store at this moment: of everything, and of each object.
     pub(crate) async fn order(&self, memory: &Memory) -> Order {
         let store = memory.open().await;
         let all = ask(&store, Query::default()).await;
@@ -306,8 +306,8 @@ impl Model {
         }
     }
 
-    /// One random operation on model and edit. `order` is that of the store before the edit; addresses that are counted as the edit has
-    /// it are only used while it is the same.
+    /// One random operation on model and edit. `order` is the order of the store before the edit. Addresses that refer to the state during the edit
+    /// are only used while both states are the same.
     pub(crate) async fn step(
         &mut self,
         edit: &mut Edit,
@@ -352,7 +352,7 @@ impl Model {
                     }
                     self.sizes.insert(*id, None);
                     self.deleted.insert(*id);
-                    // Also where an object gets this id again.
+                    // Even if another object gets this id later.
                     for (_, members) in &mut self.groups {
                         members.retain(|member| member != id);
                     }
@@ -424,7 +424,7 @@ impl Model {
                 Some(order) if order.is_present => self.step_links(edit, draw, order).await,
                 _ => Ok(()),
             },
-            // Another value of what chunks are cut by: vertices go to other chunks.
+            // Another value of the attribute that splits chunks: vertices move to other chunks.
             10 => match order {
                 Some(order) => self.step_points(edit, draw, order).await,
                 None => Ok(()),
@@ -467,7 +467,7 @@ impl Model {
         }
     }
 
-    /// Reads the store in every way and compares.
+    /// Reads the store in all ways and compares.
     pub(crate) async fn check(&self, memory: &Memory) {
         let files = memory.files().await;
         check_documents(&files);
@@ -576,7 +576,7 @@ impl Model {
         self.check_rows(store).await;
         self.check_groups(store).await;
         self.check_deleted(store).await;
-        // Objects without vertices are in no answer.
+        // Query results do not contain objects without vertices.
         let full = self
             .objects
             .iter()
@@ -620,7 +620,7 @@ impl Model {
         assert_eq!(column(table, "size"), sizes);
     }
 
-    /// The index and the table of sizes, as they are stored.
+    /// Checks the index and the table of sizes as stored.
     async fn check_rows(&self, store: &zvf_store::Store) {
         let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
         let index = level.object_index().unwrap();
@@ -652,7 +652,7 @@ impl Model {
         assert_eq!(level.doc().vertex_count, self.vertices.len() as u64);
     }
 
-    /// Members that join or leave a group, another name of one, or one less.
+    /// Members join or leave a group, or a group is renamed or removed.
     async fn step_groups(
         &mut self,
         edit: &mut Edit,
@@ -696,7 +696,7 @@ impl Model {
         }
     }
 
-    /// Deleted objects are members of no group, whatever the stored lists say, and objects that are there of no other one.
+    /// Deleted objects are members of no group, even if the stored lists have them; other objects are only in their own groups.
     async fn check_groups(&self, store: &zvf_store::Store) {
         let level = store.level(0, &zvf_store::Need::all()).await.unwrap();
         let mut found = Vec::new();
@@ -710,7 +710,7 @@ impl Model {
         assert_eq!(found, self.groups);
     }
 
-    /// Deleted objects are in no list, and nobody can ask for them.
+    /// Deleted objects are in no list, and a query for them fails.
     async fn check_deleted(&self, store: &zvf_store::Store) {
         let alive = self.objects.keys().filter(|id| !self.deleted.contains(id));
         let alive: Vec<String> = alive.map(i64::to_string).collect();
@@ -743,7 +743,7 @@ impl Model {
         assert!(!column(&all, "object_id").contains(&id.to_string()));
     }
 
-    /// Drops the rows of deleted objects; returns how many.
+    /// Removes the rows of deleted objects; returns how many.
     pub(crate) fn vacuumed(&mut self) -> usize {
         let deleted = std::mem::take(&mut self.deleted);
         for id in &deleted {

@@ -1,8 +1,8 @@
-//! Numbers out of a seed, and specifications of stores that are drawn by them.
+//! Random numbers from a seed, and specifications of stores drawn with them.
 
 use zvf_write::{AttributeSpec, Compression, Kind, LinkStore, NumberType, StoreSpec};
 
-/// Numbers out of one seed (splitmix64).
+/// Random numbers from one seed (splitmix64).
 #[derive(Debug, Clone)]
 pub(crate) struct Draw(pub(crate) u64);
 
@@ -19,7 +19,7 @@ impl Draw {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// A quarter in a box around zero.
+    /// A multiple of 1/4 in a box around zero.
     pub(crate) fn coordinate(&mut self, reach: i64) -> f64 {
         (self.next() % (8 * reach as u64 + 1)) as f64 / 4.0 - reach as f64
     }
@@ -27,7 +27,7 @@ impl Draw {
 
 pub(crate) const KINDS: usize = 9;
 
-/// Kinds whose chunks are cut by position alone, by a text, and by a number.
+/// The kinds, each with chunks split by position alone, also by a text, and also by a number.
 pub(crate) const STORES: usize = 3 * KINDS;
 
 /// A specification of each kind.
@@ -75,13 +75,13 @@ pub(crate) fn spec(which: usize, draw: &mut Draw) -> StoreSpec {
         _ => spec.with_attribute_chunks(AttributeSpec::number("gene", NumberType::I16)),
     };
     if spec.chunk_by.is_some() {
-        // Points that are cut by an attribute lie in no bins.
+        // Points in chunks that are split by an attribute have no bins.
         spec.bin_shape = None;
     }
     match draw.below(4) {
         0 => spec.shard_shape = vec![2; spec.key_rank()].into(),
         1 => spec = spec.with_compression(Compression::None),
-        // Codecs that this crate has only by way of another one.
+        // Codecs that this crate supports only through another crate.
         2 if cfg!(feature = "zarrs") => {
             let codecs = serde_json::json!([
                 {"name": "zstd", "configuration": {"level": 1, "checksum": true}},

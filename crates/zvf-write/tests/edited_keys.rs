@@ -1,4 +1,4 @@
-//! What chunks of the model of edits are cut by, beside position.
+//! The attributes that split the chunks of the model of edits, besides position.
 
 use zvf_query::{Filter, Query};
 use zvf_write::{AttributeType, Values};
@@ -7,12 +7,12 @@ use crate::edited::Model;
 use crate::edited_draw::Draw;
 use crate::support::{ask, sorted};
 
-/// Values that chunks are cut by. A new store has the first three of them; what an edit brings may lie before or behind.
+/// Values that split chunks. A new store has the first three; an edit may add values that sort before or after them.
 const GENES: [&str; 5] = ["m", "", "zoë", "a", "z"];
 const PARTS: [i16; 5] = [5, -3, 300, -700, 12];
 
 impl Model {
-    /// Which value a new vertex has that chunks are cut by.
+    /// The number of the value that splits chunks for a new vertex.
     pub(crate) fn some_key(&self, draw: &mut Draw, keys: usize) -> usize {
         match self.spec.chunk_by {
             Some(_) => draw.below(keys),
@@ -20,7 +20,7 @@ impl Model {
         }
     }
 
-    /// The values of some keys; `None` where chunks are cut by position alone.
+    /// The values of some keys; `None` if chunks are split by position alone.
     pub(crate) fn keys(&self, keys: impl Iterator<Item = usize>) -> Option<Values> {
         let one = &self.spec.chunk_by.as_ref()?.attribute;
         Some(match one.values {
@@ -29,7 +29,7 @@ impl Model {
         })
     }
 
-    /// A value as a reader shows it, and as a filter names it.
+    /// A value as a reader displays it, and as a filter names it.
     pub(crate) fn shown(&self, key: usize) -> (String, String) {
         match self.spec.chunk_by.as_ref().unwrap().attribute.values {
             AttributeType::Category => (GENES[key].to_owned(), format!("'{}'", GENES[key])),
@@ -37,7 +37,7 @@ impl Model {
         }
     }
 
-    /// What has one value is found by it.
+    /// A filter by one value finds exactly the vertices with that value.
     pub(crate) async fn check_value(
         &self,
         store: &zvf_store::Store,

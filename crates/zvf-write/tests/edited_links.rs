@@ -1,4 +1,4 @@
-//! Links of the model of edits: values that are set, and an attribute that is added.
+//! Links of the model of edits: setting values, and adding an attribute.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ fn numbers(text: &str) -> Vec<i64> {
 }
 
 impl Model {
-    /// The ends of all stored links, in the order of lists; none where links are implied.
+    /// The ends of all stored links, in the order of their lists; none if links are implied.
     pub(crate) async fn listed(&self, store: &Store) -> Vec<Vec<i64>> {
         let level = store.level(0, &Need::all()).await.unwrap();
         if !self.spec.links.explicit || level.links(0).is_none_or(|links| links.width() == 0) {
@@ -52,7 +52,7 @@ impl Model {
         .collect()
     }
 
-    /// What makes a link the same: its ends, in any order where links have no direction.
+    /// The identity of a link: its ends, in any order if links have no direction.
     fn key(&self, ends: &[i64]) -> Vec<i64> {
         let mut key = ends.to_vec();
         if !self.spec.links.directed {
@@ -61,7 +61,7 @@ impl Model {
         key
     }
 
-    /// Gives links new values: the n-th time the same ends come, the n-th link between them is meant.
+    /// Gives links new values: the n-th occurrence of the same ends means the n-th link between them.
     fn set(&mut self, ends: &[Vec<i64>], values: &[u32]) {
         let mut places: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
         for (at, (ends, _)) in self.links.iter().enumerate().rev() {
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Sets values of links, or gives them their first ones.
+    /// Sets values of links, or adds the first ones.
     pub(crate) async fn step_links(
         &mut self,
         edit: &mut Edit,
@@ -106,7 +106,7 @@ impl Model {
             let values = Values::from(values);
             return edit.set_link_attribute("w", At::All, &values).await;
         }
-        // Some of the links between the ends of one, and perhaps another link.
+        // Some of the links between the ends of one link, and perhaps those of another.
         let mut ends = Vec::new();
         let mut taken: Vec<Vec<i64>> = Vec::new();
         for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Points of the model of edits that are deleted.
+//! Deletion of points in the model of edits.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::edited::{Model, Order};
 use crate::edited_draw::Draw;
 
 impl Model {
-    /// Deletes points by their chunk and row; where vertices belong to objects, nothing is done.
+    /// Deletes points by chunk and row; does nothing if vertices belong to objects.
     pub(crate) async fn step_points(
         &mut self,
         edit: &mut Edit,

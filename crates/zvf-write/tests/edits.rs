@@ -1,4 +1,4 @@
-//! Random edits: what a model says is what is read, after every commit.
+//! Random edits: after every commit, the store is read and compared with a model.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::edited::Model;
 use crate::edited_draw::{Draw, STORES, spec};
 use crate::support::{ADDRESS, Memory, block_on};
 
-/// How many sequences are tried; `ZVF_EDIT_CASES` asks for another number.
+/// Number of sequences to try; `ZVF_EDIT_CASES` sets another number.
 fn cases() -> u32 {
     let asked = std::env::var("ZVF_EDIT_CASES").ok();
     let asked = asked.and_then(|count| count.parse().ok());
@@ -40,7 +40,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
             order.is_present = false;
         }
         if model.links.is_empty() && model.spec.links.attributes.len() > attributes {
-            // There is nothing left that could have the attribute: the store stays as it was.
+            // Nothing is left that could have the attribute: the store does not change.
             let mut before = memory.files().await;
             before.retain(|key, _| !key.starts_with("zvf-"));
             let error = edit.commit().await.unwrap_err();
@@ -59,7 +59,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
                 let gone: Vec<_> = before.difference(&after).collect();
                 panic!("left over: {gone:?}");
             }
-            // An edit removes what it leaves behind itself.
+            // An edit removes its own leftover files.
             assert_eq!(done.rows, model.vacuumed() as u64);
             model.check(&memory).await;
             memory.check_clean().await;
@@ -68,7 +68,7 @@ async fn run(which: usize, seed: u64, edits: &[Vec<u8>]) {
     keep(&memory, &format!("{which}-{seed:x}.zarrvectors")).await;
 }
 
-/// Keeps the edited store in a folder of `ZVF_EDIT_KEEP`, where that is set: for readers of other makers.
+/// Keeps the edited store in the folder `ZVF_EDIT_KEEP`, if that is set, so that other readers can read it.
 async fn keep(memory: &Memory, name: &str) {
     let Ok(folder) = std::env::var("ZVF_EDIT_KEEP") else {
         return;
@@ -93,7 +93,7 @@ proptest! {
     }
 }
 
-/// Sequences that once went wrong.
+/// Sequences that once failed.
 #[test]
 fn sequences_that_went_wrong_do_not_again() {
     block_on(run(

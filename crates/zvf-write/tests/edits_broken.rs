@@ -1,4 +1,4 @@
-//! Edits that are interrupted, that meet another writer, or that a store cannot take.
+//! Edits that are interrupted, that meet another writer, or that a store does not support.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ async fn edit(
 ) -> Result<EditSummary, WriteError> {
     let order = model.order(memory).await;
     let mut edit = Edit::open(ADDRESS, options).await?;
-    // All of them are made on the model, whatever becomes of the edit.
+    // All operations are made on the model, even if the edit fails.
     let mut failed = None;
     for (at, what) in [3, 0, 2, 6, 11, 11].into_iter().enumerate() {
         let done = model
@@ -56,12 +56,12 @@ async fn vertices(memory: &Memory) -> usize {
         .num_rows()
 }
 
-/// A store with a seed by which the edit changes the number of vertices.
+/// A store with a seed for which the edit changes the number of vertices.
 pub(crate) async fn store(which: usize) -> (Memory, Model, Draw) {
     sharded_store(which, 0).await
 }
 
-/// The same in shards of so many chunks along each component of keys; 0: as the seed has it.
+/// Like `store`, with shards of `shards` chunks along each component of keys; 0: as drawn from the seed.
 async fn sharded_store(which: usize, shards: u64) -> (Memory, Model, Draw) {
     let mut seed = 0;
     loop {
@@ -123,7 +123,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
                     Err(error) if error.is_committed() => assert!(there, "{error}"),
                     Err(_) => {}
                 }
-                // What an edit that failed early left undone in the model is made up for.
+                // The model contains the operations that an edit skipped after an early failure.
                 let wanted = if there { &new } else { &model };
                 wanted.check_answers(&memory).await;
                 let root = memory.files().await.remove("zarr.json").unwrap();
@@ -136,7 +136,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
                 let resumed = Edit::resume(ADDRESS, memory.options()).await.unwrap();
                 match resumed {
                     Resumed::Finished => {
-                        // Also one that was carried out, and whose marker was left.
+                        // Including an edit that was applied and whose marker was left.
                         assert!(there && (names || marked));
                         named += usize::from(names);
                     }
@@ -166,7 +166,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
     );
 }
 
-/// A store with an edit that was decided and not completed, and the model after the edit.
+/// A store with an edit that was committed and not completed, and the model after the edit.
 async fn pending() -> (Memory, Model) {
     let (base, model, draw) = store(3).await;
     for writes in 1..200 {
@@ -206,7 +206,7 @@ async fn a_resume_that_dies_can_be_resumed() {
         let dying = Dying::new(memory.0.clone(), writes, false);
         let done = Edit::resume(ADDRESS, options(Arc::new(dying))).await;
         new.check_answers(&memory).await;
-        // The next edit may do it as well.
+        // The next edit may complete it as well.
         let again = Edit::open(
             ADDRESS,
             memory.options().with_stale_files(StaleFiles::Remove),
@@ -235,7 +235,7 @@ async fn another_writer_is_noticed_and_nothing_of_theirs_is_replaced() {
         .await
         .unwrap();
     model.step(&mut first, 0, &mut draw, None).await.unwrap();
-    // A foreign writer changes the root meanwhile.
+    // A foreign writer changes the root in the meantime.
     let root = Path::from("some/points.zarrvectors/zarr.json");
     let bytes = memory.files().await.remove("zarr.json").unwrap();
     let mut document: Value = serde_json::from_slice(&bytes).unwrap();
@@ -246,7 +246,7 @@ async fn another_writer_is_noticed_and_nothing_of_theirs_is_replaced() {
     assert!(!error.is_committed(), "{error}");
     assert_eq!(memory.files().await["zarr.json"], theirs);
     before.check(&memory).await;
-    // Metadata that nobody here knows survives an edit.
+    // Unknown metadata survives an edit.
     let mut third = Edit::open(ADDRESS, memory.options()).await.unwrap();
     let mut after = before.clone();
     after.step(&mut third, 0, &mut draw, None).await.unwrap();
@@ -321,7 +321,7 @@ async fn hostile_names_and_manifests_are_errors() {
         ),
         ("[".repeat(100_000), false),
         (String::new(), false),
-        // Objects that are not there are missing, and nothing else.
+        // Objects that do not exist are reported as missing, and nothing else.
         (
             json!({"edit": "a1", "put": ["0/vertices/zarr.json"], "removed": []}).to_string(),
             true,
@@ -361,7 +361,7 @@ async fn what_does_not_fit_is_refused_and_the_store_stays() {
         ($what:expr, |$edit:ident| $work:expr) => {{
             let mut $edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
             let error = $work.await.unwrap_err();
-            // After an operation that failed nothing is committed.
+            // After an operation that failed, nothing is committed.
             let broken = $edit.commit().await.unwrap_err();
             assert!(matches!(broken, WriteError::Broken { .. }), "{broken}");
             refused($what, error).await;

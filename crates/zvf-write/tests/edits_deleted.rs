@@ -1,4 +1,4 @@
-//! Deleted objects: what is left of them, who may come back, and what a vacuum removes.
+//! Deleted objects: what is left of them, which ids may be used again, and what a vacuum removes.
 
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -63,7 +63,7 @@ async fn an_object_that_comes_back_is_no_longer_deleted() {
     model.check(&memory).await;
 }
 
-/// Changes the document of the index, and makes the owner column one that was made with it.
+/// Changes the document of the index, and updates the owner column to match the new document.
 async fn change_index(memory: &Memory, change: impl FnOnce(&mut Value)) {
     let key = "0/object_index/zarr.json";
     let bytes = memory.files().await.remove(key).unwrap();
@@ -96,7 +96,7 @@ async fn lists_of_deleted_objects_are_not_believed() {
         assert!(error.to_string().contains("zvf_deleted"), "{error}");
         assert!(Edit::open(ADDRESS, memory.options()).await.is_err());
     }
-    // Ids that no row has are nobody; the next list is as short as the index all the same.
+    // Ids without a row have no effect; the next list still has at most as many ids as the index has rows.
     let rows = model.clone();
     change_index(&memory, |index| index["zvf_deleted"] = json!([123, 456])).await;
     rows.check_answers(&memory).await;
@@ -110,7 +110,7 @@ async fn lists_of_deleted_objects_are_not_believed() {
 #[tokio::test]
 async fn an_object_that_comes_back_has_no_values_of_the_one_that_was_deleted() {
     let memory = Memory::default();
-    // No number stands for absence in a table whose objects all have a value.
+    // No number marks absence in a table whose objects all have a value.
     let spec = StoreSpec::new(Kind::Polyline, [10.0; 2])
         .with_object_attribute(AttributeSpec::number("size", NumberType::U8));
     let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
@@ -136,7 +136,7 @@ async fn an_object_that_comes_back_has_no_values_of_the_one_that_was_deleted() {
         .objects
         .unwrap();
     assert_eq!(column(&got, "object_id"), ["1", "2", "3"]);
-    // As of an object that is new.
+    // As for a new object.
     let sizes = column(&got, "size");
     assert_eq!(sizes[0], "11");
     assert_eq!(sizes[1], sizes[2]);
@@ -160,7 +160,7 @@ async fn fragments_that_two_objects_name_are_refused() {
     let batch = Batch::new(vec![1.0_f32, 1.0, 2.0, 2.0]).with_object_ids(vec![1, 2]);
     writer.push(&batch).unwrap();
     writer.finish().await.unwrap();
-    // Both manifests are made the first one: they differ in the number of the fragment only.
+    // Both manifests become the first one: they differ only in the number of the fragment.
     let key = "0/object_index/manifests/c/0";
     let bytes = memory.files().await.remove(key).unwrap();
     let lengths: Vec<usize> = {

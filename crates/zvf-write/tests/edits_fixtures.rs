@@ -1,4 +1,4 @@
-//! Stores of the released writers are edited: what is not touched stays, links between levels follow their vertices.
+//! Edits of stores of the released writers: other content stays, and links between levels follow their vertices.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use zvf_write::{Kind, Values, WriteOptions};
 
 use crate::support::{ask, column, sorted};
 
-/// Every link between level 0 and another one: position at level 0, and chunk and row at the other.
+/// Every link between level 0 and another level: the position at level 0, and chunk and row at the other level.
 async fn between(store: &Store) -> Vec<(Vec<u8>, String)> {
     let mut all = Vec::new();
     let ground = store.level(0, &Need::all()).await.unwrap();
@@ -61,7 +61,7 @@ async fn between(store: &Store) -> Vec<(Vec<u8>, String)> {
     sorted(all)
 }
 
-/// The positions of each object, or of all.
+/// The positions of each object, or of everything.
 async fn objects(store: &Store) -> BTreeMap<String, Vec<String>> {
     let level = store.level(0, &Need::all()).await.unwrap();
     let Some(index) = level.object_index() else {
@@ -69,7 +69,7 @@ async fn objects(store: &Store) -> BTreeMap<String, Vec<String>> {
         return BTreeMap::from([("all".to_owned(), sorted(column(&got.vertices, "position")))]);
     };
     let mut all = BTreeMap::new();
-    // Some of them are enough: a question each.
+    // Some of them are enough: each takes a query.
     for (_, id) in index.ids().await.unwrap().objects().take(40) {
         let asked = Query {
             objects: Some(vec![id]),
@@ -94,7 +94,7 @@ async fn stores_of_the_released_writers_are_edited() {
         let mut edit = match Edit::open(&address, WriteOptions::new()).await {
             Ok(edit) => edit,
             Err(error) => {
-                // The streamed form of skeletons, and cells of Draco: nothing was touched.
+                // The streamed form of skeletons, and cells of Draco: nothing was changed.
                 assert!(
                     matches!(
                         error,
@@ -117,7 +117,7 @@ async fn stores_of_the_released_writers_are_edited() {
             edit.move_vertices(At::Rows(&[0]), &positions).await
         };
         if let Err(error) = done {
-            // Such as an owner of each fragment, or several chunks' worth of fragments that are shared.
+            // For example an owner of each fragment, or shared fragments in several chunks.
             assert!(
                 matches!(error, zvf_write::WriteError::Unsupported { .. }),
                 "{case}: {error}"
@@ -133,7 +133,7 @@ async fn stores_of_the_released_writers_are_edited() {
         let mut now = objects(&after).await;
         if many {
             assert!(!now.contains_key(&first), "{case}");
-            // One that was beyond the first forty may have moved up.
+            // An object beyond the first forty may have moved up.
             now.retain(|id, _| was.contains_key(id));
             let rest: BTreeMap<_, _> = was.into_iter().filter(|(id, _)| *id != first).collect();
             assert_eq!(now, rest, "{case}");
@@ -151,12 +151,12 @@ async fn stores_of_the_released_writers_are_edited() {
             let lost = links.iter().filter(|link| !kept.contains(link)).count();
             let new = left.iter().filter(|link| !known.contains(link)).count();
             assert!(new <= 2, "{case}");
-            // The only object of a skeleton, or the only chain, is cut anew when a vertex of it leaves its chunk.
+            // The only object of a skeleton, or the only chain, is split again when one of its vertices leaves its chunk.
             let anew = !many && !matches!(kind, Kind::PointCloud | Kind::Graph | Kind::Mesh);
             assert!(anew || lost < links.len(), "{case}");
             assert!(after.root().extra.contains_key("zvf_stale"), "{case}");
         }
-        // What is deleted is dropped where no coarse level keeps its row.
+        // Deleted objects are dropped if no coarse level keeps their rows.
         let vacuumed = zvf_edit::vacuum(&address, WriteOptions::new()).await;
         match vacuumed {
             Ok(done) => assert_eq!(done.rows, u64::from(many), "{case}"),

@@ -1,4 +1,4 @@
-//! Edits where chunks are cut by an attribute, too: which chunks change, which stay, and what is refused.
+//! Edits of stores whose chunks are also split by an attribute: which chunks change, which stay, and what is refused.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ async fn put(memory: &Memory, key: &str, bytes: Vec<u8>) {
     memory.0.put(&path, PutPayload::from(bytes)).await.unwrap();
 }
 
-/// Replaces the list of values, as another writer could have it.
+/// Replaces the list of values, as another writer could do it.
 async fn relist(memory: &Memory, list: Value) {
     let mut doc = document(&memory.files().await, "0");
     doc["attributes"]["zarr_vectors_level"]["chunk_attribute_values"] = list;
@@ -129,7 +129,7 @@ async fn setting_the_attribute_brings_rows_to_other_chunks() {
     assert_eq!(column(&got.vertices, "n"), ["1", "2", "3", "4"]);
     assert_eq!(column(&got.vertices, "gene"), ["g", "h", "h", "g"]);
 
-    // Back again: the value stays in the list, since others could stand behind it.
+    // Back again: the value stays in the list, since other values could follow it.
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     edit.set_vertex_attribute("gene", At::All, &Values::texts(["g"; 4]))
         .await
@@ -143,7 +143,7 @@ async fn setting_the_attribute_brings_rows_to_other_chunks() {
     assert_eq!(got.links().len(), 3);
 }
 
-/// The place in the list decides, not the order of the values.
+/// The position in the list counts, not the order of the values.
 #[tokio::test]
 async fn a_list_of_another_order_is_kept() {
     let places = [[1.0, 1.0], [2.0, 2.0]];
@@ -247,7 +247,7 @@ async fn levels_that_an_edit_could_not_keep_are_refused() {
         .abandon()
         .await
         .unwrap();
-    // An array of the same name that holds something else.
+    // An array of the same name with other content.
     beside(&memory, "gene").await;
     let told = told().await;
     assert!(
@@ -256,7 +256,7 @@ async fn levels_that_an_edit_could_not_keep_are_refused() {
     );
 }
 
-/// Gives the attribute that chunks are cut by an array of its own, of the values of `n`: as the released writers of graphs leave it.
+/// Gives the attribute that splits chunks its own array, with the values of `n`, as the released writers of graphs do.
 async fn beside(memory: &Memory, name: &str) {
     for (key, bytes) in memory.files().await {
         if let Some(rest) = key.strip_prefix("0/vertex_attributes/n/") {

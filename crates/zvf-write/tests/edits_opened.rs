@@ -1,4 +1,4 @@
-//! Tables state rows of the store as it was when the edit began, whatever the edit has done since.
+//! Tables refer to rows of the store at the beginning of the edit, whatever the edit has done since.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, 
 
 use crate::support::{ADDRESS, Memory, ask, block_on, column};
 
-/// Ten points in one chunk, or as many vertices of two objects, with their number as `v`.
+/// Ten points in one chunk, or as many vertices of two objects, with their numbers as `v`.
 async fn ten(kind: Kind) -> Memory {
     let mut spec = StoreSpec::new(kind, [100.0; 2])
         .with_vertex_attribute(AttributeSpec::number("v", NumberType::I64));
@@ -48,7 +48,7 @@ fn table(columns: &[(&str, &[i64])]) -> RecordBatch {
     RecordBatch::try_from_iter(columns.iter().map(one)).unwrap()
 }
 
-/// Rows of chunk 0, 0 with values.
+/// Rows of chunk (0, 0) with values.
 fn placed(rows: &[i64], values: &[i64]) -> RecordBatch {
     let zero = vec![0; rows.len()];
     table(&[
@@ -135,7 +135,7 @@ fn rows_that_the_edit_has_deleted_are_refused() {
     });
 }
 
-/// Streamlines keep the order of their vertices; where a vertex goes to another chunk, it is found there.
+/// Streamlines keep the order of their vertices; a vertex that moves to another chunk is found there.
 #[test]
 fn places_in_chains_are_found_after_a_move() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! A writer that was interrupted goes on after its last batch, and is told apart from everything that is not its own.
+//! An interrupted writer continues after its last batch, and any other journal or writer is refused.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,13 +26,13 @@ fn push(writer: &mut StoreWriter, number: u64) -> Result<(), WriteError> {
     writer.push(&batch(number))
 }
 
-/// Batch `number` of four: together they are all the ways a batch can be.
+/// Batch `number` of four: together they cover all kinds of batches.
 fn batch(number: u64) -> Batch {
     let first = i32::try_from(number).unwrap() * 5;
     batch_of(number, (first..first + 5).collect())
 }
 
-/// The same with other values of `n`, and what is made of them.
+/// The same with other values of `n`, and of everything that is computed from `n`.
 fn batch_of(number: u64, n: Vec<i32>) -> Batch {
     let positions: Vec<f64> = n
         .iter()
@@ -53,7 +53,7 @@ fn batch_of(number: u64, n: Vec<i32>) -> Batch {
     batch.with_link_attribute("w", vec![0.5_f32, f32::NAN])
 }
 
-/// Pushes from the batch that the writer does not have yet; `until` batches in all, and the tables behind the last.
+/// Pushes the batches that the writer does not have yet, up to `until` batches in total, and then the tables.
 fn go_on(writer: &mut StoreWriter, until: u64) {
     for number in writer.batches()..until {
         push(writer, number).unwrap();
@@ -81,7 +81,7 @@ async fn create(memory: &Memory, journal: &Path) -> Result<StoreWriter, WriteErr
     StoreWriter::create(ADDRESS, spec(), options).await
 }
 
-/// What a writer makes that is never interrupted, and has no journal.
+/// The store of a writer that was never interrupted and has no journal.
 async fn uninterrupted() -> BTreeMap<String, Vec<u8>> {
     let memory = Memory::default();
     let mut writer = StoreWriter::create(ADDRESS, spec(), memory.options())
@@ -99,7 +99,7 @@ async fn a_journal_cut_anywhere_gives_the_same_store() {
     check_documents(&expected);
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    // The bytes of a writer that is dropped after all its calls.
+    // The lengths of the journal after each call of a writer, which is then dropped.
     let mut lengths = Vec::new();
     {
         let mut writer = create(&Memory::default(), &journal).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_journal_cut_anywhere_gives_the_same_store() {
         std::fs::write(&journal, &whole[..cut]).unwrap();
         let memory = Memory::default();
         let mut writer = create(&memory, &journal).await.unwrap();
-        // A batch is there once its last byte is.
+        // The journal has a batch once it has the batch's last byte.
         let there = lengths.iter().filter(|&&end| end <= cut as u64).count();
         assert_eq!(
             writer.batches(),
@@ -128,7 +128,7 @@ async fn a_journal_cut_anywhere_gives_the_same_store() {
         go_on(&mut writer, BATCHES);
         if cut < whole.len() {
             let all = std::fs::metadata(&journal).unwrap().len();
-            // Tables may have been kept: a second row of an object is refused.
+            // The journal may already have tables: a second row of an object is refused.
             if all <= lengths[BATCHES as usize] {
                 tables(&mut writer);
             } else {
@@ -157,7 +157,7 @@ async fn a_finish_that_failed_goes_on_from_the_journal() {
         .await
         .unwrap();
     go_on(&mut writer, BATCHES);
-    // Somebody else's file in the way.
+    // The file of another program blocks the address.
     std::fs::create_dir(&place).unwrap();
     std::fs::write(place.join("other"), b"x").unwrap();
     writer.finish().await.unwrap_err();
@@ -187,7 +187,7 @@ async fn a_journal_that_is_not_the_writers_own_is_refused() {
     let told = told.unwrap_err().to_string();
     assert!(told.contains("another specification"), "{told}");
 
-    // Damage before the end is no crash of ours.
+    // Damage before the end is not the result of an interruption.
     let whole = std::fs::read(&journal).unwrap();
     for at in (0..whole.len() - 400).step_by(37) {
         let mut bytes = whole.clone();
@@ -195,13 +195,13 @@ async fn a_journal_that_is_not_the_writers_own_is_refused() {
         std::fs::write(&journal, &bytes).unwrap();
         match create(&memory, &journal).await {
             Err(error) => assert!(error.to_string().contains("journal"), "{error}"),
-            // A length that leads beyond the end is that of a frame that was cut short: what follows is pushed again.
+            // A length that reaches past the end looks like an interrupted record: the following batches are pushed again.
             Ok(writer) => assert!(writer.batches() < BATCHES, "byte {at}"),
         }
     }
 }
 
-/// A caller who gives everything again is told where it is not the same; what the journal lacks is new.
+/// If a caller pushes everything again, a difference is an error; what the journal does not have is new.
 #[tokio::test]
 async fn what_comes_again_is_compared() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,7 +215,7 @@ async fn what_comes_again_is_compared() {
     drop(writer);
     let kept = std::fs::read(&journal).unwrap();
 
-    // A value, the order of values, a batch of another length, and a call of another kind.
+    // Another value, another order of values, another length, and an empty batch.
     for changed in [
         batch_of(1, vec![5, 6, 7, 8, 10]),
         batch_of(1, vec![6, 5, 7, 8, 9]),

@@ -1,4 +1,4 @@
-//! A process that is killed while it writes to the local disk, at any time: there is no store, or all of it.
+//! A process that is killed at any time while it writes to the local disk: there is no store, or a complete one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,13 @@ use zvf_write::{
 
 use crate::support::{ask, block_on, check_documents, unfenced};
 
-/// Names the place to the process that is to be killed.
+/// Passes the address to the process that will be killed.
 const PLACE: &str = "ZVF_WRITE_TEST_PLACE";
-/// Names the place of a store that it adds levels to.
+/// Passes the address of a store that the process adds levels to.
 const LEVELS: &str = "ZVF_WRITE_TEST_LEVELS";
 const POINTS: usize = 3000;
 
-/// Says which version it writes, where that is not the newest.
+/// The version to write, if not the newest.
 const TARGET: &str = "ZVF_WRITE_TEST_TARGET";
 
 async fn write(
@@ -69,7 +69,7 @@ async fn add_levels(address: &str, stale_files: StaleFiles) -> Result<(), zvf_wr
         .map(|_| ())
 }
 
-/// The process that is killed: this test, started by the ones below.
+/// The process that is killed: this test, started by the tests below.
 #[test]
 fn the_victim() {
     if let Ok(place) = std::env::var(PLACE) {
@@ -94,19 +94,19 @@ fn start(variables: &[(&str, &str)]) -> Child {
         .unwrap()
 }
 
-/// Kills a process at twelve times of its life, or at four of them, each time in a place of its own.
+/// Kills a process at twelve moments of its run, or at four of them, each time at a new address.
 struct Killer<'v> {
-    /// What the process is told, beside the place.
+    /// Environment variables of the process, except for the address.
     variables: &'v [(&'v str, &'v str)],
-    /// What names the place to it.
+    /// The environment variable for the address.
     name: &'v str,
     folder: tempfile::TempDir,
-    /// How long it lives undisturbed. Nothing depends on it but where kills fall.
+    /// How long the process runs if it is not killed. It only determines the moments of the kills.
     long: Duration,
 }
 
 impl<'v> Killer<'v> {
-    /// Lets one process live in `whole.zv`, which `ready` makes ready.
+    /// Lets one process run to its end in `whole.zv`, which `ready` prepares.
     fn new(name: &'v str, variables: &'v [(&'v str, &'v str)], ready: impl Fn(&Path)) -> Self {
         let mut killer = Self {
             variables,
@@ -121,7 +121,7 @@ impl<'v> Killer<'v> {
         killer
     }
 
-    /// The place of the process that was not disturbed.
+    /// The address of the process that was not killed.
     fn whole(&self) -> PathBuf {
         self.folder.path().join("whole.zv")
     }
@@ -140,7 +140,7 @@ impl<'v> Killer<'v> {
             let mut victim = self.start(&place);
             let share = self.long.mul_f64(f64::from(run) / 10.0);
             std::thread::sleep(share.min(Duration::from_secs(5)));
-            // It may be gone already.
+            // It may already have ended.
             let _ = victim.kill();
             victim.wait().unwrap();
             check(run, &place);
@@ -240,9 +240,9 @@ fn a_killed_pyramid_leaves_level_0_or_all_levels() {
                 add_levels(address, StaleFiles::Remove).await.unwrap();
             }
             let mut found = files(place);
-            // The marker may be left, and files that it and the root got their names from.
+            // The marker may be left, and temporary files that were being renamed to it or to the root.
             found.retain(|key, _| !key.contains(".zvf-") && key != "zvf-unfinished.json");
-            // Levels that were taken back leave a mark in the root: no writer that lives can take it for the one it read.
+            // A rollback of levels leaves a mark in the root, so that no running writer can take this root for the one it read.
             found
                 .entry("zarr.json".to_owned())
                 .and_modify(|root| *root = unfenced(root));

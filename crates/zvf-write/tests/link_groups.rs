@@ -1,4 +1,4 @@
-//! Groups of links that follow fragments: claimed exactly where they do, after every kind of write, and used by queries.
+//! Groups of links that follow fragments: stated exactly if they do so, after every kind of write, and used by queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::pyramid_again::{build, remove};
 use crate::support::{ADDRESS, Memory, ask, block_on, column, sorted};
 
-/// The levels that make the claim, and whether the root lists the capability.
+/// The levels that state the property, and whether the root lists the capability.
 async fn claims(memory: &Memory) -> (Vec<u32>, bool) {
     let store = memory.open().await;
     let mut levels = Vec::new();
@@ -36,7 +36,7 @@ async fn claims(memory: &Memory) -> (Vec<u32>, bool) {
     (levels, listed)
 }
 
-/// Chunk and fragment of each vertex by its attribute `n`.
+/// Chunk and fragment of each vertex, by its attribute `n`.
 async fn places(store: &Store) -> BTreeMap<usize, (String, String)> {
     let asked = Query {
         columns: vec![Column::Chunk, Column::Fragment, Column::Attributes],
@@ -58,7 +58,7 @@ async fn follows(store: &Store, links: &[Vec<usize>]) -> bool {
     })
 }
 
-/// Links of some objects: those of the whole answer whose ends are all theirs.
+/// Checks the links of some objects: the links of the whole query result whose ends all belong to these objects.
 async fn check_objects(store: &Store, ids: &[i64], chosen: &[i64]) {
     let whole = ask(store, Query::default()).await;
     let asked = Query {
@@ -71,7 +71,7 @@ async fn check_objects(store: &Store, ids: &[i64], chosen: &[i64]) {
     assert_eq!(sorted(some.links()), sorted(expected));
 }
 
-/// A graph, mesh or explicit skeleton whose links now and then join two objects.
+/// A graph, mesh or explicit skeleton in which some links join two objects.
 fn random(seed: u64) -> Model {
     let draw = &mut Draw(seed);
     let count = 3 + draw.below(60);
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// Objects of a row of vertices each, side by side in four chunks; links from each vertex to the next of its object.
+/// Objects that are lines of vertices, next to each other in four chunks; links from each vertex to the next of its object.
 fn rows(objects: usize, length: usize) -> (Model, Vec<i64>) {
     let spec = StoreSpec::new(Kind::Graph, [50.0, 1000.0]).with_compression(Compression::None);
     let count = objects * length;
@@ -196,7 +196,7 @@ async fn of_other_objects_only_links_between_chunks_are_decoded() {
     let summary = found.unwrap().summary;
     assert_eq!((summary.links, summary.link_rows_read), (7, 4 + 3 * 1000));
 
-    // The same without the claim: every row of the four chunks.
+    // Without the stated property: every row of the four chunks.
     let files = memory.files().await;
     let mut level: Value = serde_json::from_slice(&files["0/zarr.json"]).unwrap();
     let block = level.pointer_mut("/attributes/zarr_vectors_level");
@@ -264,7 +264,7 @@ async fn edits_keep_the_claim_or_withdraw_it() {
     edit.append(&batch(40, next, vec![0, 1])).await.unwrap();
     edit.commit().await.unwrap();
     ids.extend([40; 3]);
-    // One goes; values change; an attribute comes.
+    // An object is deleted; values change; an attribute is added.
     let mut edit = open().await.unwrap();
     edit.delete(&[2]).await.unwrap();
     edit.commit().await.unwrap();
@@ -283,7 +283,7 @@ async fn edits_keep_the_claim_or_withdraw_it() {
         check_objects(&store, &ids, &[object]).await;
     }
 
-    // A link joins an old object and a new one in their chunk.
+    // A link joins an old and a new object in one chunk.
     let mut edit = open().await.unwrap();
     let two = batch(41, next + 3, vec![0, 1]).with_object_ids(vec![41, 42, 42]);
     edit.append(&two).await.unwrap();
@@ -321,7 +321,7 @@ async fn a_store_in_parts_makes_the_claim_of_all_of_them() {
             let batch = Batch::new(positions).with_object_ids(vec![1, 2, 1, 2]);
             writer.push(&batch.with_links(links)).unwrap();
         };
-        // The links of the second part join two objects, in one case; in the other there are none.
+        // In one case, the links of the second part join two objects; in the other, it has no links.
         let links = [vec![0, 2, 3, 3], if joined { vec![0, 1] } else { vec![] }];
         let one = Memory::default();
         let mut writer = StoreWriter::create(ADDRESS, spec(), one.options())

@@ -1,4 +1,4 @@
-//! Shards of links, where shards are chosen: larger than those of other cells, kept by edits, copies and coarse levels.
+//! Shards of links, if shards are chosen automatically: larger than those of other cells, kept by edits, copies and coarse levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::pyramid_again::copy;
 use crate::shards::{check_lengths, cold, sharded};
 use crate::support::{ADDRESS, Memory, ask, sorted};
 
-/// Chunks along each of three axes: more than a thousand, from which on shards are chosen.
+/// Chunks along each of three axes: more than a thousand in total, so that shards are chosen.
 const CHUNKS: usize = 11;
 
-/// Most cells of a shard of links.
+/// The largest number of cells in a shard of links.
 const CELLS: u64 = 2048;
 
 /// The chunk of a vertex of the grid.
@@ -33,7 +33,7 @@ fn chunk(n: usize) -> [usize; 3] {
     [0, 1, 2].map(|axis| n / CHUNKS.pow(axis) % CHUNKS)
 }
 
-/// A vertex in every chunk and some more, with links inside chunks and to chunks on all sides.
+/// A vertex in every chunk and some more, with links inside chunks and to chunks in all directions.
 fn model(spec: StoreSpec) -> Model {
     let grid = CHUNKS.pow(3);
     let at = |n: usize, axis: usize| (chunk(n)[axis] * 10 + mixed(n * 3 + axis, 10)) as f64;
@@ -62,7 +62,7 @@ fn spec(shards: ShardShape) -> StoreSpec {
         .with_compression(Compression::None)
 }
 
-/// The cells of a shard of each array of links and of their values, by path; and those of the vertices.
+/// The shapes of shards in cells: of each array of links and of their values, by path; and of the vertices.
 fn shapes(files: &BTreeMap<String, Vec<u8>>) -> (BTreeMap<String, Vec<u64>>, Option<Vec<u64>>) {
     let mut links = BTreeMap::new();
     let mut vertices = None;
@@ -76,14 +76,14 @@ fn shapes(files: &BTreeMap<String, Vec<u8>>) -> (BTreeMap<String, Vec<u64>>, Opt
     (links, vertices)
 }
 
-/// Objects of cells of links.
+/// Number of objects with cells of links.
 fn link_files(files: &BTreeMap<String, Vec<u8>>, level: usize) -> usize {
     let prefix = format!("{level}/link");
     let cells = |key: &&String| key.starts_with(&prefix) && key.contains("/c/");
     files.keys().filter(cells).count()
 }
 
-/// Every array of links has shards of its own, within bounds.
+/// Checks that the shards of every array of links are at least as large as those of the vertices, and within the limit.
 fn check_shapes(files: &BTreeMap<String, Vec<u8>>) {
     let (links, vertices) = shapes(files);
     let vertices = vertices.expect("shards");
@@ -93,7 +93,7 @@ fn check_shapes(files: &BTreeMap<String, Vec<u8>>) {
         let mut axes = shape.iter().zip(&vertices);
         assert!(axes.all(|(own, level)| own >= level), "{path}: {shape:?}");
         assert!(shape.iter().product::<u64>() <= CELLS, "{path}: {shape:?}");
-        // Values and groups are stored as the links are.
+        // Values and groups have the same shards as the links.
         let of_links = match path.as_str() {
             "0/link_fragments" => "0/links/0/0.0.0".to_owned(),
             path => path.replace("link_attributes/w", "links"),
@@ -123,7 +123,7 @@ async fn chosen_shards_of_links_hold_more_cells_than_others() {
         let of_links = link_files(&files, 0);
         assert!(of_links <= arrays, "{of_links} files");
         assert!(link_files(&plain, 0) > 20 * of_links);
-        // Stated shards are those of all arrays.
+        // Given shards apply to all arrays.
         let stated = Memory::default();
         model(spec(vec![4; 3].into())).write(stated.options()).await;
         let (links, _) = shapes(&stated.files().await);
@@ -157,7 +157,7 @@ async fn copies_and_levels_have_shards_of_links_as_the_store_has() {
         }
         model.check(&copy.open().await, &[]).await;
     }
-    // Stated shards for a store that has its own ones for links.
+    // Given shards for a store that has separate ones for links.
     let copy = Memory::default();
     let options = MigrateOptions::new()
         .with_write(copy.options())
@@ -190,7 +190,7 @@ async fn copies_and_levels_have_shards_of_links_as_the_store_has() {
     }
 }
 
-/// A store of chains of three vertices, and what is in it.
+/// The content of a store of chains.
 #[derive(Debug, Clone, Default)]
 struct Chains {
     /// Chain by id: the chunk-sized steps from its first vertex.
@@ -203,7 +203,7 @@ fn number(id: i64, at: usize) -> usize {
 
 impl Chains {
     fn drawn(&mut self, id: i64, draw: &mut Draw) {
-        // Now and then beyond the grid, in front of it, and with links between chunks that are far apart.
+        // Sometimes outside the grid on either side, and sometimes with links between distant chunks.
         let (low, reach) = match draw.below(4) {
             0 => (-30.0, 160),
             _ => (0.0, 110),
@@ -251,7 +251,7 @@ impl Chains {
         kept.map(|(number, _)| number).collect()
     }
 
-    /// Links with both ends inside.
+    /// The links with both ends inside.
     fn links(&self, inside: impl Fn(&[f64; 3]) -> bool) -> Vec<(Vec<usize>, String)> {
         let mut links = Vec::new();
         for (id, chain) in &self.chains {
@@ -289,7 +289,7 @@ impl Chains {
         assert_eq!(some, (self.rows(inside), self.links(inside)));
     }
 
-    /// A store of chains that begin in every chunk.
+    /// A store with chains that begin in every chunk.
     async fn made() -> (Self, Memory) {
         let mut chains = Self::default();
         for n in 0..CHUNKS.pow(3) {
@@ -407,7 +407,7 @@ async fn a_crash_at_every_write_of_an_edit_leaves_the_old_store_or_the_new_one()
     );
 }
 
-/// The index of a shard of links is read together with its cells.
+/// The index of a shard of links is read together with the cells of the shard.
 #[tokio::test]
 async fn links_take_as_many_rounds_as_without_shards() {
     let asked = || Query {

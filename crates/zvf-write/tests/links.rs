@@ -35,7 +35,7 @@ async fn graphs_under_every_policy() {
             spec.shard_shape = shards.into();
             let mut model = Model::new(spec, scattered(150, 3));
             model.ids = Some((0..150).map(|n| [5, -9, 1 << 50][n * n % 3]).collect());
-            // Loops, doubles and both directions among them.
+            // Including loops, duplicates and both directions.
             model.links = (0..400)
                 .map(|n| vec![n * 7 % 150, (n * n + 3) % 150])
                 .collect();
@@ -94,7 +94,7 @@ async fn skeletons_with_many_trees_implied_and_explicit() {
         }
         let mut model = Model::new(spec, scattered(200, 3));
         model.links = forest(200);
-        // All trees of two objects: several roots an object.
+        // The trees belong to two objects: several roots per object.
         let mut root = vec![0; 200];
         let mut parent = vec![None; 200];
         model
@@ -134,7 +134,7 @@ async fn a_chain_of_nodes_stores_no_link_inside_a_chunk() {
 
 #[tokio::test]
 async fn the_worked_example_of_link_attributes() {
-    // Appendix B of the format page, on one axis pair: the order in which links are numbered is not the input's.
+    // Appendix B of the format specification, on one pair of axes: links are not numbered in the order of input.
     let mut model = Model::new(StoreSpec::new(Kind::Graph, [10.0; 2]), scattered(6, 2));
     model.ids = Some(vec![0; 6]);
     model.links = [

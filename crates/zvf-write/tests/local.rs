@@ -1,4 +1,4 @@
-//! On the local disk.
+//! Stores on the local disk.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ async fn what_lies_there_is_not_touched() {
         assert!(matches!(error, WriteError::Exists { .. }), "{error}");
         assert_eq!(names(&path), before);
     }
-    // A folder with anything in it is none of ours, whatever is allowed.
+    // A folder with any other content is not a writer's, whatever is allowed.
     let other = folder.path().join("b");
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("thesis.txt"), "all of it").unwrap();
@@ -127,7 +127,7 @@ async fn a_writer_that_is_dropped_leaves_nothing() {
 
 #[tokio::test]
 async fn two_writers_of_one_place_make_one_store() {
-    // Each on a thread of its own, often enough for them to meet at every step.
+    // Each on its own thread, often enough that they meet at every step.
     for round in 0..sample::cases(50, 10) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zv");

@@ -1,4 +1,4 @@
-//! What goes into a store comes out of it again: compared with the input, never with what was written.
+//! What is written to a store can be read from it: compared with the input, never with what was written.
 
 #![allow(
     clippy::unwrap_used,

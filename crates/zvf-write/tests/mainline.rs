@@ -1,4 +1,4 @@
-//! Stores of 0.8.1: what was pushed is what our reader finds, what a reader of raw files finds, and what copies keep.
+//! Stores of 0.8.1: our reader finds the pushed data, a reader of raw files finds the same, and copies keep it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,11 +26,11 @@ const MAINLINE: TargetVersion = TargetVersion::V0_8_1;
 /// The stored value of a fragment, by one of its vertices.
 type ValueOf<'v> = &'v dyn Fn(usize) -> Vec<u8>;
 
-/// Compares the files of a store with what went in.
+/// Compares the files of a store with the input.
 struct Check<'c> {
     raw: &'c Raw,
     model: &'c Model,
-    /// Which vertex of the input each row of each chunk is.
+    /// The vertex of the input for each row of each chunk.
     numbers: BTreeMap<Vec<i64>, Vec<usize>>,
 }
 
@@ -61,7 +61,7 @@ impl<'c> Check<'c> {
         assert_eq!(objects.is_some(), self.model.spec.has_objects());
     }
 
-    /// Every position lies in the chunk that it belongs to, and fragments tile.
+    /// Every position is in the chunk that it belongs to, and fragments tile their chunks.
     fn vertices(&self) {
         let (model, rank) = (self.model, self.model.spec.key_rank());
         let cells = self.raw.cells("0/vertices", rank);
@@ -82,7 +82,7 @@ impl<'c> Check<'c> {
                 let place: Vec<i64> = place.map(|(p, c)| (p / c).floor() as i64).collect();
                 let (lead, at) = chunk.split_at(rank - model.spec.dims());
                 assert_eq!(place, at);
-                // What stands in front is the place of the value in the list (§6.3).
+                // The first component of the key is the position of the value in the list (§6.3).
                 if let [lead] = lead {
                     assert_eq!(values[*lead as usize], model.shown_key(*n));
                 }
@@ -97,7 +97,7 @@ impl<'c> Check<'c> {
         assert_eq!(sorted(seen), (0..model.positions.len()).collect::<Vec<_>>());
     }
 
-    /// The values that chunks are cut by: sorted, each once (§6.3).
+    /// The values that split chunks: sorted, each once (§6.3).
     fn values(&self) -> Vec<String> {
         let level = &self.raw.attributes("0")["zarr_vectors_level"];
         let Some(one) = &self.model.spec.chunk_by else {
@@ -118,7 +118,7 @@ impl<'c> Check<'c> {
         list.iter().map(shown).collect()
     }
 
-    /// One row a fragment, in the order of the fragments (§8.3): what all of its vertices have.
+    /// One row per fragment, in the order of the fragments (§8.3): the common value of all its vertices.
     fn fragments(&self) {
         let (spec, rank) = (&self.model.spec, self.model.spec.key_rank());
         let fragments = self.raw.cells("0/vertex_fragments", rank);
@@ -169,7 +169,7 @@ impl<'c> Check<'c> {
         let attributes = self.raw.attributes(path);
         assert_eq!(attributes["encoding"], "dictionary");
         for (chunk, bytes) in self.raw.cells(path, self.model.spec.key_rank()) {
-            // Few texts: one byte a code.
+            // There are few texts, so codes have one byte.
             for (n, code) in self.numbers[&chunk].iter().zip(bytes) {
                 let text = match crate::model::word(*n) {
                     Some(text) => json!(text),
@@ -184,7 +184,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Rows of the index are ids; what no object has is a row of nothing.
+    /// Rows of the index are ids; an id without an object has an empty row.
     fn objects(&self) -> Option<()> {
         let (model, rank) = (self.model, self.model.spec.key_rank());
         if !self.raw.has("0/object_index") {
@@ -221,7 +221,7 @@ impl<'c> Check<'c> {
             .collect()
     }
 
-    /// Every link of the input once, with its number as value; of skeletons also what the order of rows implies.
+    /// Finds every link of the input once, with its number as value; for skeletons also the links that the order of rows implies.
     fn links(&self) {
         let (spec, rank) = (&self.model.spec, self.model.spec.key_rank());
         let explicit = spec.links.explicit;
@@ -252,7 +252,7 @@ impl<'c> Check<'c> {
         for (record, key, at) in self.raw.across(rank) {
             let lead = &key[..rank];
             assert!(record.iter().any(|(chunk, _)| chunk != lead), "{record:?}");
-            // Of the copies of a record one has its smallest chunk in front (§9.3).
+            // Exactly one copy of a record begins with its smallest chunk (§9.3).
             if spec.links.store == LinkStore::Duplicate
                 && record.iter().any(|(chunk, _)| chunk.as_slice() < lead)
             {
@@ -296,7 +296,7 @@ impl<'c> Check<'c> {
         }
     }
 
-    /// Rows of a fragment follow each other, as do the fragments of an object in one chunk; what lies between chunks is stored.
+    /// Consecutive rows of a fragment are joined, and consecutive fragments of an object in one chunk; joins between chunks are stored.
     fn join(&self, found: &mut Vec<(Vec<usize>, String)>) {
         let rank = self.model.spec.key_rank();
         let fragments = self.raw.cells("0/vertex_fragments", rank);
@@ -337,22 +337,22 @@ fn floats(number: NumberType, bytes: &[u8]) -> Vec<f64> {
     cast!(F32 => f32, F64 => f64, I8 => i8, I16 => i16, I64 => i64)
 }
 
-/// Writes a model as 0.8.1, reads it in both ways, and copies it there and back.
+/// Writes a model as 0.8.1, reads it in both ways, and copies it to the newest version and back.
 async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
     let newest = model.clone();
     model.spec.target = MAINLINE;
     let boxes = [shape.bbox];
     let memory = model.round_trip(&boxes).await;
     Check::new(&Raw(memory.files().await), model).all();
-    // Fragments of points without objects are cut anew in other chunks: their values are lost, and told.
+    // A copy into other chunks splits fragments of points without objects again: their values are lost, which is reported.
     let lost = !model.spec.has_objects() && !model.spec.fragment_attributes.is_empty();
     if !lost {
         model.rechunked(reshape(model, draws), &boxes).await;
     }
-    // From the newest version, and back to it.
+    // From the newest version to 0.8.1, and back.
     let to = MigrateOptions::new().with_target(MAINLINE);
     let copy = newest.rechunked(to, &boxes).await;
-    // A copy has the owner column if its source has it, which is the default of the newest version alone.
+    // A copy has the owner column if its source has one, which is the default only in the newest version.
     let mut copied = model.clone();
     copied.spec.fragment_owners = Some(newest.spec.stores_owners());
     Check::new(&Raw(copy.files().await), &copied).all();
@@ -369,7 +369,7 @@ async fn there_and_back(model: &mut Model, shape: Shape, draws: &[u64]) {
     }
 }
 
-/// Shards begin at chunk 0: data is moved to where they can hold it.
+/// Shards begin at chunk 0, so data is moved to positive chunks.
 fn upward(model: &mut Model) {
     if model.spec.shard_shape.cells().is_some() {
         let all = model.positions.iter_mut().flatten();
@@ -377,7 +377,7 @@ fn upward(model: &mut Model) {
     }
 }
 
-/// Numbers of rows that objects can have.
+/// Ids of objects that are possible row numbers.
 const IDS: [i64; 5] = [0, 7, 40, 3, 4];
 
 fn some_ids(model: &Model, draws: &[u64]) -> Vec<i64> {
@@ -385,7 +385,7 @@ fn some_ids(model: &Model, draws: &[u64]) -> Vec<i64> {
     draws.map(|draw| IDS[pick(*draw, 5)]).collect()
 }
 
-/// Copies into shards keep to chunks above 0, too.
+/// Whether all chunks are at 0 or above, which copies into shards need, too.
 fn fits(model: &Model) -> bool {
     model
         .positions
@@ -462,7 +462,7 @@ fn spec(kind: Kind) -> StoreSpec {
     StoreSpec::new(kind, [10.0; 3]).with_target(MAINLINE)
 }
 
-/// The minimal store, file for file: names, documents and bytes.
+/// The minimal store, file by file: names, documents and bytes.
 #[test]
 fn the_minimal_store_has_the_files_of_the_page() {
     let files = block_on(async {
@@ -506,7 +506,7 @@ fn the_minimal_store_has_the_files_of_the_page() {
         |list: [f32; 3]| -> Vec<u8> { list.iter().flat_map(|n| n.to_le_bytes()).collect() };
     assert_eq!(files["0/vertices/0.0.0/c/0"], floats([1.0, 2.0, 3.0]));
     assert_eq!(files["0/vertices/-1.0.0/c/0"], floats([-1.0, 2.0, 3.0]));
-    // K = 1, its offset; permutation 1, since the second vertex lies in the smaller chunk; rows.
+    // K = 1, its offset; permutation 1, because the second vertex is in the smaller chunk; rows.
     assert_eq!(
         files["0/cross_chunk_links/0/-1.0.0.0.0.0/c/0"],
         numbers(&[1, 0, 1, 0, 0])
@@ -515,7 +515,7 @@ fn the_minimal_store_has_the_files_of_the_page() {
     index.extend(numbers(&[1, 0, 1]));
     index.extend([0; 4]);
     assert_eq!(files["0/vertex_fragments/0.0.0/c/0"], index);
-    // Two manifests: nothing, and two blocks of 33 bytes.
+    // Two manifests: an empty one, and one with two blocks of 33 bytes.
     let mut manifests = vec![2, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 70, 0, 0, 0, 2, 0, 0, 0];
     for chunk in [0, -1] {
         manifests.extend(numbers(&[chunk, 0, 0]));
@@ -543,7 +543,7 @@ fn the_minimal_store_has_the_files_of_the_page() {
     assert!(level.get("fragments_tile").is_none());
 }
 
-/// Tables, groups and what lies beside the levels, as our reader and as raw files have them; then copied.
+/// Tables, groups and content outside the levels: as our reader and the raw files have them, and after a copy.
 #[test]
 fn tables_groups_and_side_folders() {
     block_on(async {
@@ -565,7 +565,7 @@ fn tables_groups_and_side_folders() {
             .unwrap();
         let batch = Batch::new(&[1.0_f32, 2.0, 3.0, -15.0, 2.0, 3.0][..]);
         writer.push(&batch.with_object_ids(&[1, 3][..])).unwrap();
-        // Object 0 has no row, object 2 neither row nor vertex.
+        // Object 0 has no row, object 2 has neither row nor vertex.
         let table = ObjectTable::new(&[1_i64, 3][..])
             .with_attribute("score", &[0.5_f32, f32::NAN][..])
             .with_attribute("rank", &[-7_i16, 4][..])
@@ -626,7 +626,7 @@ fn tables_groups_and_side_folders() {
             .await
             .unwrap();
         check_tables(&again.open().await).await;
-        // What is not a document of the root or a level is the same, file for file.
+        // Everything except the documents of the root and of levels is the same, file by file.
         let files = again.files().await;
         for (key, bytes) in raw.0.iter().filter(|(key, _)| key.matches('/').count() > 1) {
             let found = files.get(key).unwrap_or_else(|| panic!("no {key}"));
@@ -656,7 +656,7 @@ async fn check_tables(store: &Store) {
         ("full", vec![0, 2]),
         ("name", vec![0, 2]),
         ("rank", vec![0, 2]),
-        // A NaN of an object says "none", too (trap T24).
+        // For objects, NaN also means that there is no value (trap T24).
         ("score", vec![0, 2, 3]),
     ];
     assert_eq!(absent, wanted.map(|(name, rows)| (name.to_owned(), rows)));
@@ -669,7 +669,7 @@ async fn check_tables(store: &Store) {
     assert_eq!(store.root().user_metadata, Some(json!({"lab": {}})));
 }
 
-/// A value that looks like absence where every object has one: another value means absence (0.8 §10.2).
+/// A value looks like the mark of absence, but every object has a value: another value marks absence (0.8 §10.2).
 #[test]
 fn the_fill_of_a_table_is_no_real_value() {
     block_on(async {
@@ -730,7 +730,7 @@ fn what_has_no_place_is_refused_where_it_comes_in() {
         let told = create(bounded).await.unwrap_err().to_string();
         assert!(told.starts_with("bounds/0/0"), "{told}");
 
-        // Ids that are no row numbers cannot be copied either, and leave nothing.
+        // A store whose ids are not row numbers cannot be copied either, and nothing is left behind.
         let (memory, copy) = (Memory::default(), Memory::default());
         let newest = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_objects();
         let mut writer = StoreWriter::create(ADDRESS, newest, memory.options())
@@ -751,7 +751,7 @@ fn what_has_no_place_is_refused_where_it_comes_in() {
     });
 }
 
-/// Edits, coarse levels and parts are of 0.9, and say so.
+/// Edits, coarse levels and distributed writes need 0.9, and fail otherwise.
 #[test]
 fn what_is_of_the_newest_version_alone_says_so() {
     block_on(async {

@@ -1,4 +1,4 @@
-//! Manifests in shards: their array, questions to few objects, edits, damage.
+//! Manifests in shards: their array, queries for few objects, edits, damage.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::support::{ADDRESS, Memory, ask, check_documents, sorted};
 
 const MANIFESTS: &str = "0/object_index/manifests";
 
-/// Lines of three vertices, which are numbered through: the first number is three times the id.
+/// Lines of three vertices with consecutive numbers: the first number is three times the id.
 fn batch(ids: impl Iterator<Item = i64>) -> Batch {
     let (mut positions, mut numbers, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for id in ids {
@@ -59,7 +59,7 @@ fn of(objects: Vec<i64>) -> Query {
     }
 }
 
-/// Manifests of a shard, and of a chunk in it; `None`: no shards.
+/// Number of manifests in a shard, and in a chunk of it; `None`: no shards.
 fn shape(files: &BTreeMap<String, Vec<u8>>) -> Option<(u64, u64)> {
     let docs = sharded(files);
     let (_, doc) = docs.iter().find(|(path, _)| *path == MANIFESTS)?;
@@ -107,7 +107,7 @@ async fn manifests_in_shards_change_as_others_do() {
     let listed = ArrayDoc::parse(doc).unwrap().attributes.shard_lengths;
     assert_eq!(listed.map(|shards| shards.len()), Some(1));
     memory.check_clean().await;
-    // Past the first shard, in the middle of it, and rows that become empty.
+    // Rows after the end of the first shard, rows in its middle, and rows that become empty.
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     edit.append(&batch(COUNT..COUNT + 10)).await.unwrap();
     edit.delete(&[5, 9000]).await.unwrap();
@@ -133,7 +133,7 @@ async fn manifests_in_shards_change_as_others_do() {
     check_lengths(&memory).await;
     check(&memory).await;
     memory.check_clean().await;
-    // Fewer than a shard are left: its second object goes.
+    // Less than a shard is left: its second object is deleted.
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     edit.delete(&(6..16).collect::<Vec<_>>()).await.unwrap();
     edit.commit().await.unwrap();
@@ -144,7 +144,7 @@ async fn manifests_in_shards_change_as_others_do() {
     let level = PyramidSpec::new(vec![LevelStep::new(2.0)]).with_method(Method::Density);
     build(&memory, &level).await.unwrap();
     memory.check_clean().await;
-    // A copy without shards has none, one with shards has them again.
+    // A copy without shards does not have them, a copy with shards has them again.
     for (cells, expected) in [(vec![], None), (vec![2; 3], Some((16_384, 128)))] {
         let copy = Memory::default();
         let options = MigrateOptions::new()
@@ -177,7 +177,7 @@ async fn a_lost_shard_of_manifests_is_an_error() {
     assert!(error(of(vec![3])).await.is_none());
     let found = error(of(vec![16_399])).await.expect("its manifest is gone");
     assert!(found.to_string().contains(&key), "{found}");
-    // A chunk that the index of the shard does not have, though all rows are written.
+    // The index of the shard has no entry for a chunk, although all its rows are written.
     let mut shard = files[&key].clone();
     let index = shard.len() - 128 * 16 - 4;
     shard[index..index + 16].fill(0xff);
@@ -208,7 +208,7 @@ async fn one_object_takes_as_many_rounds_as_without_shards() {
     }
 }
 
-/// Rounds of requests that wait for each other, as a caller that sends them counts them; and the numbers of the answer.
+/// Number of rounds of requests, as counted by a caller that sends them itself; and the numbers in the query result.
 async fn steps(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
     let files = memory.files().await;
     let caller = CallerStore::new();
@@ -240,7 +240,7 @@ async fn steps(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
     }
 }
 
-/// The memory budget is that of the chunks that are decoded, not of the shards that they are in.
+/// The memory budget counts decoded chunks, not the shards that contain them.
 #[tokio::test]
 async fn manifests_of_few_objects_in_many_shards_are_requested_together() {
     const COUNT: i64 = 40_000;

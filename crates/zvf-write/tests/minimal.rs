@@ -1,4 +1,4 @@
-//! The complete store of appendix A of the format page: every byte that matters.
+//! The complete store of appendix A of the format specification: every byte that matters.
 
 use serde_json::{Value, json};
 use zvf_write::{Batch, Compression, Kind, StoreSpec, StoreWriter};

@@ -1,4 +1,4 @@
-//! An input of any kind: written in batches, read back in every way, compared with itself.
+//! An input of any kind: written in batches, read back in all ways, compared with itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,22 +13,22 @@ use zvf_write::{
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column, float, sorted};
 
-/// Everything that goes into a store.
+/// The complete content of a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) spec: StoreSpec,
-    /// Positions that the number type holds exactly, row by row.
+    /// Positions that the number type can represent exactly, row by row.
     pub(crate) positions: Vec<Vec<f64>>,
     /// Object of each vertex.
     pub(crate) ids: Option<Vec<i64>>,
-    /// Links as vertices; of skeletons child and parent.
+    /// Links in the form of vertices; for skeletons child and parent.
     pub(crate) links: Vec<Vec<usize>>,
-    /// Where batches end: a batch begins at each of these.
+    /// Where batches begin, except for the first.
     pub(crate) cuts: Vec<usize>,
     pub(crate) budget: usize,
 }
 
-/// The values of the attributes that every model has, by vertex.
+/// The values of the attributes that every model has, for each vertex.
 fn vector(n: usize) -> [f32; 2] {
     [n as f32 * 0.5, -(n as f32)]
 }
@@ -37,7 +37,7 @@ pub(crate) fn word(n: usize) -> Option<String> {
     (n % 5 != 3).then(|| format!("word {}", n % 7))
 }
 
-/// What chunks are cut by, where they are.
+/// The value that splits chunks, if the store has such an attribute.
 pub(crate) fn key(number: NumberType, n: usize) -> i64 {
     let drawn = (n * 7 + n / 3) % 5;
     match number {
@@ -47,18 +47,18 @@ pub(crate) fn key(number: NumberType, n: usize) -> i64 {
     }
 }
 
-/// The same as texts, in an order of their own.
+/// The same as texts, in another order.
 pub(crate) fn key_text(n: usize) -> String {
     ["größe", "a", "", "b c"][(n * 5 + n / 2) % 4].to_owned()
 }
 
-/// What fragments are cut by, where they are.
+/// The value that splits fragments, if the store has such an attribute.
 pub(crate) fn run(n: usize) -> u16 {
     ((n / 3) * 7 % 4) as u16
 }
 
 impl Model {
-    /// A model with the attributes `n`, `vector`, `word`, and `w` of links where they can have it.
+    /// A model with the attributes `n`, `vector`, `word`, and `w` of links if the kind can have it.
     pub(crate) fn new(spec: StoreSpec, positions: Vec<Vec<f64>>) -> Self {
         let mut spec = spec
             .with_vertex_attribute(AttributeSpec::number("n", NumberType::I64))
@@ -94,7 +94,7 @@ impl Model {
             F32 => f32, F64 => f64)
     }
 
-    /// The values that chunks are cut by.
+    /// The values that split chunks.
     fn keys(&self, rows: std::ops::Range<usize>) -> Option<(String, Values)> {
         let one = &self.spec.chunk_by.as_ref()?.attribute;
         let values = match one.values {
@@ -115,7 +115,7 @@ impl Model {
         Some((one.name.clone(), values))
     }
 
-    /// The same as a reader shows them.
+    /// The same as displayed by a reader.
     pub(crate) fn shown_key(&self, n: usize) -> String {
         match self.spec.chunk_by.as_ref().unwrap().attribute.values {
             AttributeType::Number(number) => key(number, n).to_string(),
@@ -163,7 +163,7 @@ impl Model {
             if let Some(ids) = &self.ids {
                 batch = batch.with_object_ids(&ids[rows.clone()]);
             }
-            // Links go with the first batch by which all of their ends are there.
+            // Links are pushed with the first batch after which all their ends exist.
             let (now, later) = waiting
                 .into_iter()
                 .partition(|(_, ends)| ends.iter().all(|vertex| *vertex < end));
@@ -207,7 +207,7 @@ impl Model {
         )
     }
 
-    /// Writes to a memory, reads back in every way, compares.
+    /// Writes to memory, reads back in all ways, compares.
     pub(crate) async fn round_trip(&self, boxes: &[(Vec<f64>, Vec<f64>)]) -> Memory {
         let memory = Memory::default();
         let summary = self.write(memory.options()).await;
@@ -222,7 +222,7 @@ impl Model {
         memory
     }
 
-    /// Writes to a memory, copies to another one in another shape, and asks the copy.
+    /// Writes to memory, copies to another memory in another shape, and queries the copy.
     pub(crate) async fn rechunked(
         &self,
         options: MigrateOptions,
@@ -277,7 +277,7 @@ impl Model {
         }
     }
 
-    /// The attributes of fragments: those of their vertices; and that fragments are as long as their values allow.
+    /// Checks the attributes of fragments, which are those of their vertices; and that fragments are as long as their values allow.
     pub(crate) async fn check_fragments(&self, store: &Store) {
         let columns = vec![
             Column::Chunk,
@@ -433,7 +433,7 @@ impl Model {
         for (n, id) in self.ids.iter().flatten().enumerate() {
             members.entry(*id).or_default().push(n);
         }
-        // Backwards, to see that the order asked for is the order given.
+        // In reverse, to check that the requested order is returned.
         let ids: Vec<i64> = members.keys().rev().copied().collect();
         let asked = Query {
             objects: Some(ids.clone()),
@@ -473,7 +473,7 @@ impl Model {
         }
     }
 
-    /// Every link of the input, those of chains included.
+    /// Every link of the input, including those of chains.
     pub(crate) fn all_links(&self) -> Vec<(Vec<usize>, String)> {
         if self.is_chain() {
             let ids = self.ids.as_ref().unwrap();

@@ -1,4 +1,4 @@
-//! Input that is legal and odd: corners of number types, empty batches, very wide rows, names of any kind.
+//! Unusual valid input: limits of number types, empty batches, very wide rows, unusual names.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ async fn texts_of_groups_may_have_several_channels() {
     }
 }
 
-/// One long text makes every row wide: chunks get fewer rows, and what would be far too much is refused.
+/// One long text makes every row wide: chunks have fewer rows, and a table that would be far too large is refused.
 #[tokio::test]
 async fn long_texts_of_objects_take_no_more_memory_than_they_are() {
     let spec = || {
@@ -163,7 +163,7 @@ async fn coordinates_far_out_and_zeros_of_both_signs_are_kept() {
         .await;
         assert_eq!(crate::support::sorted(got.numbers()), [3, 4]);
     }
-    // Beyond 2^63 chunks there is none.
+    // More than 2^63 chunks are not possible.
     let memory = Memory::default();
     for (chunk, value) in [(1.0, 1.0e19), (1.0e-300, 1.0e10), (f64::MIN_POSITIVE, 1.0)] {
         let spec = StoreSpec::new(Kind::PointCloud, [chunk; 2]).with_positions(NumberType::F64);
@@ -206,7 +206,7 @@ async fn integers_and_halves_go_to_their_ends() {
 
     let memory = Memory::default();
     let mut one = writer(&memory, spec(NumberType::F16)).await;
-    // What a half cannot hold is infinite, and lies nowhere.
+    // A value too large for a half float becomes infinite, and has no chunk.
     let error = one
         .push(&Batch::new(vec![1.0_f32, 70_000.0]))
         .unwrap_err()
@@ -237,7 +237,7 @@ async fn ids_and_values_at_the_ends_of_their_types() {
         .with_object_ids(&ids[..])
         .with_attribute("u", vec![u64::MAX, u64::MAX - 1, 0, 1 << 63])
         .with_links(vec![0, 3, 3, 3, 1, 2]);
-    // A vertex that is none, whatever the arithmetic makes of it.
+    // Links to vertices that do not exist; the arithmetic must not overflow.
     let wrong = batch.clone().with_links_between_batches(vec![u64::MAX, 0]);
     assert!(one.push(&wrong).is_err());
     let wrong = batch.clone().with_links(vec![u64::MAX - 3, 0]);
@@ -334,7 +334,7 @@ async fn batches_without_rows_change_nothing() {
         }
         check_documents(&with.files().await);
         assert_eq!(with.files().await, without.files().await, "{kind:?}");
-        // And nothing but empty batches is a store without vertices.
+        // Only empty batches make a store without vertices.
         let none = Memory::default();
         let mut one = writer(&none, spec()).await;
         one.push(&empty()).unwrap();

@@ -1,4 +1,4 @@
-//! Nothing outside of a store is written or removed, and no store is made inside of another one.
+//! Nothing outside a store is written or removed, and no store is made inside another one.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +41,7 @@ fn is_link(error: &WriteError, name: &str) -> bool {
     matches!(error, WriteError::Linked { path, .. } if path.ends_with(name))
 }
 
-/// Moves a folder of a store out of it, and puts a link in its place.
+/// Moves a folder out of a store, and replaces it by a link.
 fn move_out(store: &Path, folder: &str, out: &Path) {
     fs::rename(store.join(folder), out).unwrap();
     symlink(out, store.join(folder)).unwrap();
@@ -66,7 +66,7 @@ async fn folders_that_are_links_are_read_and_never_changed() {
     let error = vacuum(address, WriteOptions::new()).await.unwrap_err();
     assert!(is_link(&error, "0/vertices"), "{error}");
     assert_eq!(files(&out), before);
-    // The store is not blocked: with the folder in its place the same edit is made.
+    // The store is not blocked: once the folder is back, the same edit succeeds.
     assert!(!store.join("zvf-unfinished.json").exists());
     fs::remove_file(store.join("0/vertices")).unwrap();
     fs::rename(&out, store.join("0/vertices")).unwrap();
@@ -93,7 +93,7 @@ async fn a_level_that_is_a_link_is_not_removed() {
     assert!(!store.join("zvf-unfinished.json").exists());
 }
 
-/// As git-annex keeps them: every file is a link. They are replaced, and what they lead to stays.
+/// As stored by git-annex: every file is a link. The links are replaced, and the files that they lead to do not change.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_are_links_are_replaced() {
     let home = tempfile::tempdir().unwrap();
@@ -138,7 +138,7 @@ async fn no_store_is_made_inside_of_a_store() {
         assert!(error.to_string().contains("inside the store"), "{error}");
     }
     assert_eq!(files(&store), before);
-    // A group that is no store may hold stores.
+    // A group that is not a store may contain stores.
     let group = home.path().join("group");
     fs::create_dir(&group).unwrap();
     let document = r#"{"zarr_format": 3, "node_type": "group", "attributes": {},
@@ -160,7 +160,7 @@ async fn no_store_is_made_inside_of_a_store() {
     points("memory:///a/t.zv", options).await.unwrap();
 }
 
-/// A writer that gives up leaves no folder that it made.
+/// A writer that is abandoned leaves no folder that it made.
 #[tokio::test(flavor = "multi_thread")]
 async fn folders_of_a_failed_writer_are_removed() {
     let home = tempfile::tempdir().unwrap();

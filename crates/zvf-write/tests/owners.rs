@@ -1,4 +1,4 @@
-//! The owner column: queries that use it give the answers of manifests, and read none of them.
+//! The owner column: queries that use it have the same results as with manifests, but read no manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ const KINDS: [Kind; 7] = [
     Kind::Mesh,
 ];
 
-/// Objects that go from somewhere in a cube into random directions; as many in a unit of volume whatever their number.
+/// Objects that begin anywhere in a cube and continue in random directions; their density does not depend on their number.
 async fn write(spec: StoreSpec, objects: usize, seed: u64) -> Memory {
     let (memory, mut draw) = (Memory::default(), Draw(seed));
     let side = (objects as f64).cbrt() * 8.0;
@@ -34,7 +34,7 @@ async fn write(spec: StoreSpec, objects: usize, seed: u64) -> Memory {
             .collect();
         for _ in 0..steps {
             positions.extend(at.iter().map(|p| *p as f32));
-            // Not in the order of places.
+            // The order of ids is not that of the locations.
             ids.push((object * 7 % objects) as i64 * 3);
             for p in &mut at {
                 *p = (*p + draw.below(7) as f64 - 3.0).clamp(0.0, side);
@@ -66,7 +66,7 @@ fn some_box() -> Option<BBox> {
     Some(BBox::parse("4,4,4:22,22,22").unwrap())
 }
 
-/// Questions whose answers depend on objects.
+/// Queries whose results depend on objects.
 fn questions() -> Vec<(&'static str, Query)> {
     let rows = |columns: Vec<Column>| Query {
         columns,
@@ -173,7 +173,7 @@ fn questions() -> Vec<(&'static str, Query)> {
     ]
 }
 
-/// Every table of an answer as text, and its warnings.
+/// Every table of a query result as text, and the warnings.
 async fn answer(store: &Store, asked: &Query) -> (BTreeMap<String, Vec<String>>, Vec<String>) {
     let all = query(store, asked.clone())
         .await
@@ -216,8 +216,8 @@ async fn answers_are_those_without_the_column() {
 
 const OWNERS: &str = "fragment_attributes/object_id/c/";
 
-/// What a question reads of a store that was not opened before: requests for each part of the object index, all requests, bytes beside
-/// documents and the first reads of shards of owners; and the rows of the answer.
+/// The cost of a query of a newly opened store: requests for each part of the object index, all requests, and bytes without documents and without the
+/// first reads of shards of owners; and the number of rows in the result.
 async fn cost(memory: &Memory, asked: &Query) -> (BTreeMap<String, usize>, usize, u64, u64) {
     let trace = IoTrace::on();
     let options = memory.open_options().with_trace(trace.clone());
@@ -233,7 +233,7 @@ async fn cost(memory: &Memory, asked: &Query) -> (BTreeMap<String, usize>, usize
             data += bytes;
         }
         if request.key.contains(OWNERS) && shards.insert(&request.key) {
-            // Its index with the end of the shard, which is all of it here: not in proportion to the answer.
+            // Its index is read with the end of the shard, which is the whole shard here: not in proportion to the query result.
             assert!(bytes <= 16 << 10, "{bytes} bytes of {}", request.key);
             data -= bytes;
         }
@@ -264,10 +264,10 @@ async fn boxes_read_no_manifests() {
     assert!(read("links").await[0] && read("whole objects").await[0]);
 }
 
-/// Rows of a box of one size cost the same in stores of two sizes, beside documents.
+/// Without documents, rows of a box of the same size have the same cost in stores of two sizes.
 #[tokio::test]
 async fn questions_cost_what_their_answers_weigh() {
-    // The larger one would be in shards, whose indexes come with their first cells: not in proportion to the answer.
+    // The larger store would have shards, whose indexes are read with their first cells: not in proportion to the query result.
     let lines = || spec(Kind::Streamline).with_shard_shape(ShardShape::None);
     let small = write(lines(), 400, 5).await;
     let large = write(lines(), 4000, 5).await;
@@ -296,14 +296,14 @@ async fn questions_cost_what_their_answers_weigh() {
     }
 }
 
-/// Another writer changes which object has which fragments, and all numbers of the index stay.
+/// Another writer changes which object has which fragments, while all numbers of the index stay the same.
 #[tokio::test]
 async fn a_column_is_not_used_once_the_index_was_written_again() {
     let memory = write(spec(Kind::Polyline), 40, 11).await;
     let files = memory.files().await;
     let key = "0/object_index/zarr.json";
     assert_eq!(files[key].last(), Some(&b'\n'));
-    // Manifests of two objects change places.
+    // The manifests of two objects are swapped.
     let manifests = "0/object_index/manifests/c/0";
     let chunk = zstd::decode_all(&*files[manifests]).unwrap();
     let mut rows = Vec::new();
@@ -322,7 +322,7 @@ async fn a_column_is_not_used_once_the_index_was_written_again() {
     memory
         .put(manifests, zstd::encode_all(&*swapped, 0).unwrap())
         .await;
-    // The released writer ends its documents with a brace.
+    // The document ends with a brace, as in the released writer.
     memory.put(key, files[key].trim_ascii_end().to_vec()).await;
 
     let without = Memory::default();
@@ -340,7 +340,7 @@ async fn a_column_is_not_used_once_the_index_was_written_again() {
         let needless = ["positions", "some objects"].contains(&name);
         assert!(warned || needless, "{name}: {warnings:?}");
     }
-    // An edit makes it again.
+    // An edit updates it.
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     edit.delete(&[0]).await.unwrap();
     edit.commit().await.unwrap();
@@ -355,7 +355,7 @@ async fn a_column_is_not_used_once_the_index_was_written_again() {
     assert!(level.owner_column().current().is_some());
 }
 
-/// A shard that a copy lost: its fragments must not be taken for fragments without owners, by an edit neither.
+/// A copy lost a shard: neither queries nor edits may take its fragments for fragments without owners.
 #[test]
 fn a_lost_shard_of_the_column_is_an_error() {
     block_on(async {
@@ -391,7 +391,7 @@ fn a_lost_shard_of_the_column_is_an_error() {
         edit.delete(&[0, 3]).await.unwrap();
         let error = edit.commit().await.unwrap_err().to_string();
         assert!(error.contains("fragment_attributes/object_id"), "{error}");
-        // It can be made again from the manifests.
+        // The column can be restored from the manifests.
         let mut edit = Edit::open(ADDRESS, lossy.options()).await.unwrap();
         edit.add_owners().unwrap();
         edit.commit().await.unwrap();
@@ -422,7 +422,7 @@ fn a_store_without_the_column_gets_it() {
             };
             assert_eq!(text(&found), text(&wanted), "{key}");
         }
-        // Again, it stays as it is.
+        // Adding it again does not change it.
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
         edit.add_owners().unwrap();
         edit.commit().await.unwrap();
@@ -431,7 +431,7 @@ fn a_store_without_the_column_gets_it() {
     });
 }
 
-/// Ids that mean nobody and several owners in the column.
+/// Ids that mean no owner and several owners in the column.
 #[test]
 fn a_column_that_cannot_name_its_objects_is_not_used() {
     block_on(async {
@@ -461,7 +461,7 @@ fn a_column_that_cannot_name_its_objects_is_not_used() {
     });
 }
 
-/// What the owner column says of every fragment is what the manifests say, and it is stated to be.
+/// The owner column has the same owner for every fragment as the manifests, and its document states that it is current.
 pub(crate) async fn check_owners(memory: &Memory) {
     let store = memory.open().await;
     let level = store.level(0, &zvf_store::Need::all()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Several writers of one store: together they write what one would, and no two of them the same cell.
+//! Distributed writes: the parts make the same store as one writer would, and no two parts write the same cell.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn spec(kind: Kind) -> StoreSpec {
     }
 }
 
-/// Vertices of one part: 30 units wide, in 3 chunks along the axis. Objects of graphs and meshes go through all parts.
+/// Vertices of one part: 30 units wide, in 3 chunks along the axis. Objects of graphs and meshes have vertices in all parts.
 fn push(writer: &mut StoreWriter, kind: Kind, part: usize) -> Result<(), WriteError> {
     let shared = matches!(kind, Kind::Graph | Kind::Mesh);
     let n: Vec<i32> = (0..24)
@@ -113,7 +113,7 @@ async fn parts_together_are_the_store_that_one_writer_makes() {
                 .await
                 .unwrap();
             let (mut vertices, mut chunks) = (0, 0);
-            // In any order, from programs of their own.
+            // In any order, each from another program.
             for part in [2, 0, 1] {
                 let joined = PartedStore::join(ADDRESS, spec(), memory.options())
                     .await
@@ -146,7 +146,7 @@ async fn parts_together_are_the_store_that_one_writer_makes() {
 #[tokio::test]
 async fn two_parts_that_want_one_cell_are_told_before_they_write() {
     let memory = Memory::default();
-    // A shard reaches from the first part into the second.
+    // A shard extends from the first part into the second.
     let spec = || spec(Kind::Graph).with_shard_shape([4, 3]);
     let store = PartedStore::begin(ADDRESS, spec(), memory.options())
         .await
@@ -164,7 +164,7 @@ async fn two_parts_that_want_one_cell_are_told_before_they_write() {
         before,
         "nothing of the other was touched"
     );
-    // The rest is a store.
+    // The other part can be committed.
     let committed = store.commit(&Groups::default()).await.unwrap();
     assert_eq!(committed.summary.unwrap().vertices, 24);
 }
@@ -195,7 +195,7 @@ async fn what_is_not_finished_is_not_committed() {
             .contains("another specification")
     );
 
-    // A part dies between its claim and its note.
+    // A part dies after its claim and before its note.
     let dying = Dying::new(memory.0.clone(), 3, true);
     let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
     open.io.retry = Retry::never();
@@ -213,14 +213,14 @@ async fn what_is_not_finished_is_not_committed() {
             .contains("parts: found 0 finished; begun and not finished: left"),
         "{told}"
     );
-    // Under the same name it is written again, once.
+    // It can be written again under the same name, but only once.
     let mut writer = again().await.unwrap().writer("left").await.unwrap();
     push(&mut writer, kind, 0).unwrap();
     writer.finish().await.unwrap();
     let told = again().await.unwrap().writer("left").await;
     let told = told.unwrap_err().to_string();
     assert!(told.contains("part left was finished before"), "{told}");
-    // A streamline that goes through two parts has no order.
+    // A streamline with vertices in two parts has no order.
     let mut writer = again().await.unwrap().writer("right").await.unwrap();
     let far = Batch::new(vec![75.0_f64, 5.0])
         .with_object_ids(vec![0])
@@ -238,7 +238,7 @@ async fn what_is_not_finished_is_not_committed() {
             .await
             .is_err()
     );
-    // Finished parts are not taken over, but discarded.
+    // Finished parts cannot be taken over, only discarded.
     let before = memory.files().await;
     let options = || memory.options().with_stale_files(StaleFiles::Remove);
     let told = [
@@ -258,7 +258,7 @@ async fn what_is_not_finished_is_not_committed() {
     assert_eq!(discarded.unwrap(), ["left", "right"]);
     assert!(memory.files().await.is_empty());
     let fresh = begin().await.unwrap();
-    // Without a finished part there is nothing to lose.
+    // Without a finished part nothing can be lost.
     let cleared = PartedStore::begin(ADDRESS, spec(kind), options())
         .await
         .unwrap();
@@ -269,7 +269,7 @@ async fn what_is_not_finished_is_not_committed() {
     );
 }
 
-/// Rows of texts of one part, whose dictionaries differ in everything; some are missing.
+/// Rows of texts of one part; the dictionaries of the parts are completely different, and some texts are missing.
 fn texts(part: usize) -> Vec<Option<String>> {
     (0..24)
         .map(|row| match (part, row % 5) {
@@ -338,7 +338,7 @@ async fn texts_of_parts_are_those_of_one_writer() {
     }
 }
 
-/// Points of one part, with a number that tells inputs apart.
+/// Points of one part, with a number that identifies the input.
 async fn points(
     store: &PartedStore,
     name: &str,
@@ -361,7 +361,7 @@ fn push_points(writer: &mut StoreWriter, name: &str, number: i32) -> Result<(), 
     writer.push(&Batch::new(positions).with_attribute("n", vec![number; 24]))
 }
 
-/// The numbers of a store, and how many rows have each.
+/// The numbers in a store, and how many rows have each.
 async fn numbers(memory: &Memory) -> BTreeMap<i32, usize> {
     let answer = ask(&memory.open().await, Query::default()).await;
     let column = answer.vertices.column_by_name("n").unwrap();
@@ -383,7 +383,7 @@ async fn of_two_programs_of_one_name_one_is_the_part() {
         PartStart::Writer(writer) => writer,
         PartStart::Finished(_) => panic!("{name} is not finished"),
     };
-    // Other data: the second one to finish fails, and leaves nothing.
+    // Other data: the second program to finish fails, and leaves nothing behind.
     let (mut first, mut second) = (begin("left").await, begin("left").await);
     push_points(&mut first, "left", 1).unwrap();
     push_points(&mut second, "left", 2).unwrap();
@@ -391,13 +391,13 @@ async fn of_two_programs_of_one_name_one_is_the_part() {
     let told = first.finish().await.unwrap_err();
     assert!(told.to_string().contains("with other data"), "{told}");
     assert_eq!(told.class(), Class::Misuse);
-    // The same data: both did what they were asked to.
+    // The same data: both succeed.
     let (mut first, mut second) = (begin("middle").await, begin("middle").await);
     push_points(&mut first, "middle", 3).unwrap();
     push_points(&mut second, "middle", 3).unwrap();
     second.finish().await.unwrap();
     first.finish().await.unwrap();
-    // Again, it is finished; of another input, where that is known, it is another part.
+    // Begun again, it is finished; with another known input it is refused.
     let input = |text: &str| PartOptions::new().with_input(text);
     assert!(points(&store, "right", input("a"), 4).await.unwrap());
     assert!(!points(&store, "right", input("a"), 4).await.unwrap());
@@ -473,7 +473,7 @@ async fn declared_parts_must_come() {
     assert!(told.unwrap_err().to_string().contains("zvf append"));
 }
 
-/// Options of a program that dies at a write.
+/// Options of a program that dies during a write.
 fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
     let dying = Dying::new(memory.0.clone(), writes, through);
     let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
@@ -482,7 +482,7 @@ fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
     WriteOptions::new().with_open(open).with_threads(1)
 }
 
-/// Removes the marker by which a dead committer keeps others away, as time would.
+/// Removes the marker by which a dead commit keeps others away, as its expiry would.
 async fn expire(memory: &Memory) {
     for key in memory.files().await.into_keys() {
         if key.ends_with("/committing") {
@@ -513,7 +513,7 @@ async fn a_part_that_dies_at_any_write_is_written_again() {
             if died.is_ok() {
                 assert!(finished);
             }
-            // A program with the rest of the data, and another one with other data in the same place.
+            // One program with the rest of the data, and one with other data in the same place.
             points(&store, "middle", PartOptions::new(), 2)
                 .await
                 .unwrap();
@@ -624,7 +624,7 @@ async fn removals_that_die_at_any_write_are_finished_by_the_next() {
                 .unwrap();
         }
         assert!(memory.files().await.is_empty(), "write {writes}");
-        // Begun again meanwhile: what is late is of no beginning that is there.
+        // The store was begun again in the meantime: a late part of the earlier one is refused.
         PartedStore::begin(ADDRESS, spec(), memory.options())
             .await
             .unwrap();
@@ -650,12 +650,12 @@ async fn with_a_part(memory: &Memory) -> PartedStore {
     store
 }
 
-/// A committer that dies while it looks at the parts holds none of them up for long, and none that is finished is lost.
+/// A commit that dies while it looks at the parts does not block them for long, and no finished part is lost.
 #[tokio::test]
 async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
     let memory = Memory::default();
     let (store, spec) = (with_a_part(&memory).await, || spec(Kind::PointCloud));
-    // The marker of the commit, and that it looks.
+    // It writes the marker of the commit and the note that it looks at the parts, and then dies.
     let dies = PartedStore::join(ADDRESS, spec(), dying(&memory, 2, true))
         .await
         .unwrap();
@@ -679,7 +679,7 @@ async fn a_part_that_ends_while_a_commit_hangs_is_in_the_next_one() {
     assert_eq!(numbers(&memory).await, BTreeMap::from([(1, 24), (2, 24)]));
 }
 
-/// Of two commits the second one asks for the lease when the first has put the root: it is busy, and reads no notes.
+/// The second of two commits requests the lease after the first has put the root: it fails as busy, and reads no notes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_that_comes_late_is_busy() {
     let memory = Memory::default();

@@ -7,7 +7,7 @@ use zvf_write::{Compression, Kind, NumberType, Outside, StoreSpec, StoreWriter};
 use crate::model::Model;
 use crate::support::{ADDRESS, Memory, ask};
 
-/// Points on a coarse lattice, many of them exactly on borders of chunks and bins.
+/// Points on a coarse lattice, many of them exactly on the borders of chunks and bins.
 fn lattice(dims: usize, count: usize, low: f64, step: f64) -> Vec<Vec<f64>> {
     (0..count)
         .map(|n| {
@@ -40,7 +40,7 @@ async fn every_number_type_in_one_to_four_dimensions() {
     }
 }
 
-/// Codecs that only the `zarrs` crate has.
+/// Codecs that only the `zarrs` crate supports.
 fn pipelines() -> Vec<Compression> {
     if !cfg!(feature = "zarrs") {
         return Vec::new();

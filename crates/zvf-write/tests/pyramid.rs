@@ -1,4 +1,4 @@
-//! The reference method, computed again from the input.
+//! The reference method, computed independently from the input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn steps(factors: &[f64]) -> Vec<LevelStep> {
         .collect()
 }
 
-/// A mixed sequence of numbers below `count`.
+/// A pseudorandom number below `count`.
 pub(crate) fn mixed(at: usize, count: usize) -> usize {
     let mut x = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,7 +60,7 @@ struct Naive {
     places: Vec<(Vec<i64>, u64)>,
     /// Vertices of each object, in its order.
     objects: BTreeMap<i64, Vec<usize>>,
-    /// The vertex of the coarser level that stands for each.
+    /// The representative of each vertex in the coarser level.
     parents: Vec<Option<usize>>,
 }
 
@@ -70,7 +70,7 @@ fn cell(position: &[f32], size: &[f64]) -> Vec<i64> {
         .collect()
 }
 
-/// Brings vertices into chunks in lex order, rows as they came.
+/// Assigns vertices to chunks in lexicographic order; rows keep their order.
 fn settle(positions: Vec<Vec<f32>>, chunk: &[f64]) -> (Naive, Vec<usize>) {
     let mut order: Vec<usize> = (0..positions.len()).collect();
     order.sort_by_key(|&at| cell(&positions[at], chunk));
@@ -96,7 +96,7 @@ fn settle(positions: Vec<Vec<f32>>, chunk: &[f64]) -> (Naive, Vec<usize>) {
     (level, place)
 }
 
-/// The next level of `fine`, as the format page has it.
+/// The next level after `fine`, as defined by the format specification.
 fn coarsen(fine: &mut Naive, bins: &[f64], chunk: &[f64], kept: &[i64]) -> Naive {
     let gathered: Vec<usize> = match fine.objects.is_empty() {
         true => (0..fine.positions.len()).collect(),
@@ -143,7 +143,7 @@ fn coarsen(fine: &mut Naive, bins: &[f64], chunk: &[f64], kept: &[i64]) -> Naive
     level
 }
 
-/// Level 0 as it lies in the store, with objects in their order.
+/// Level 0 as stored, with objects in their order.
 async fn level_0(memory: &Memory, chunk: &[f64], objects: bool) -> Naive {
     let store = memory.open().await;
     let columns = vec![Column::Position, Column::Chunk, Column::Row];
@@ -199,7 +199,7 @@ async fn level_0(memory: &Memory, chunk: &[f64], objects: bool) -> Naive {
     level
 }
 
-/// Compares a written level, vertex for vertex.
+/// Compares a written level, vertex by vertex.
 async fn compare(memory: &Memory, number: u32, wanted: &Naive) {
     let store = memory.open().await;
     let query = Query {
@@ -237,7 +237,7 @@ async fn compare(memory: &Memory, number: u32, wanted: &Naive) {
     }
 }
 
-/// The links of a family as pairs of places.
+/// The links of a family as pairs of chunk and row.
 pub(crate) type Pair = ((Vec<i64>, i64), (Vec<i64>, i64));
 
 pub(crate) async fn family(memory: &Memory, level: u32, delta: i32) -> Option<Vec<Pair>> {
@@ -389,7 +389,7 @@ async fn t29_links_number_rows_where_fragments_do_not_tile_them() {
     let mut model = Model::new(spec, scatter(200, 0.0, 29.0));
     model.ids = Some((0..200).map(|n| mixed(n, 3) as i64).collect());
     model.write(memory.options()).await;
-    // Every fragment names its rows backwards.
+    // Every fragment lists its rows in reverse.
     for (key, bytes) in memory.files().await {
         let at = object_store::path::Path::from(format!("some/points.zarrvectors/{key}"));
         let new = if key.starts_with("0/vertex_fragments/c/") {
@@ -427,7 +427,7 @@ async fn t29_links_number_rows_where_fragments_do_not_tile_them() {
 
 #[tokio::test]
 async fn positions_of_any_type_are_coarsened() {
-    // The package fails for most of these, or reads them as float32.
+    // The package fails for most of these types, or reads them as float32.
     for number in [
         NumberType::F64,
         NumberType::F16,
@@ -496,7 +496,7 @@ async fn levels_go_on_until_one_is_small_enough() {
         *last <= 20 && before.iter().all(|&count| count > 20),
         "{counts:?}"
     );
-    // One that cannot shrink ends as well.
+    // A level that cannot shrink ends the pyramid as well.
     let memory = Memory::default();
     let far = vec![vec![0.0, 0.0, 0.0], vec![1000.0, 0.0, 0.0]];
     Model::new(StoreSpec::new(Kind::PointCloud, [10.0; 3]), far)

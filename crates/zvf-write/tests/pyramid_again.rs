@@ -1,4 +1,4 @@
-//! Coarse levels that change after they were made: each is compared with levels that were made at once.
+//! Coarse levels that change after they were made: each is compared with newly made levels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::edited::Model;
 use crate::edited_draw::{Draw, KINDS, spec};
 use crate::support::{ADDRESS, Memory, ask, block_on, check_documents, column};
 
-/// Objects by key; documents as values, since the order of their members says nothing.
+/// Objects by key; documents as values, since the order of their members does not matter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
     Document(Value),
@@ -30,7 +30,7 @@ pub(crate) async fn contents(memory: &Memory) -> BTreeMap<String, Content> {
     let content = |(key, bytes): (String, Vec<u8>)| {
         let content = if key.ends_with(".json") {
             let mut document: Value = serde_json::from_slice(&bytes).unwrap();
-            // Which change was the last one: no two are the same.
+            // The mark of the last change is different in every store.
             if let Some(attributes) = document
                 .get_mut("attributes")
                 .and_then(Value::as_object_mut)
@@ -46,7 +46,7 @@ pub(crate) async fn contents(memory: &Memory) -> BTreeMap<String, Content> {
     files.map(content).collect()
 }
 
-/// The same objects with the same contents; names the first that differs.
+/// Checks that the objects are the same, with the same content; names the first that differs.
 pub(crate) fn assert_same(a: &BTreeMap<String, Content>, b: &BTreeMap<String, Content>) {
     let keys = |all: &BTreeMap<String, Content>| all.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(a), keys(b));
@@ -80,7 +80,7 @@ pub(crate) async fn copy(memory: &Memory) -> Memory {
     other
 }
 
-/// Specifications that differ in everything that a refresh has to repeat.
+/// Specifications that differ in everything that a refresh must repeat.
 fn pyramid(number: usize) -> PyramidSpec {
     let steps = match number % 4 {
         0 => vec![LevelStep::new(1.0), LevelStep::new(2.0)],
@@ -111,7 +111,7 @@ async fn sizes(memory: &Memory, level: u32) -> BTreeMap<String, String> {
         level,
         ..zvf_query::Query::default()
     };
-    // Where nothing is left there is no batch, and so no table.
+    // If no rows are left, there is no batch, and so no table.
     let Some(objects) = ask(&memory.open().await, query).await.objects else {
         return BTreeMap::new();
     };
@@ -119,10 +119,10 @@ async fn sizes(memory: &Memory, level: u32) -> BTreeMap<String, String> {
     ids.zip(column(&objects, "size")).collect()
 }
 
-/// How many ways there are.
+/// Number of different pyramids.
 const PYRAMIDS: usize = 24;
 
-/// Chunks grow in the plane, whatever the number of axes.
+/// Chunks grow along the first two axes, for any number of axes.
 fn fitted(mut spec: PyramidSpec, dims: usize) -> PyramidSpec {
     for step in &mut spec.levels {
         if !step.chunk_scale.is_empty() {
@@ -132,7 +132,7 @@ fn fitted(mut spec: PyramidSpec, dims: usize) -> PyramidSpec {
     spec
 }
 
-/// Edits a store with levels and one without; refreshed levels are those that the other one gets.
+/// Edits a store with levels and a copy without them; the refreshed levels are the same as newly made levels of the copy.
 async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, edits: &[Vec<u8>]) {
     let mut draw = Draw(seed);
     let mut model = Model::new(spec(which, &mut draw));
@@ -172,17 +172,17 @@ async fn edited_and_refreshed(which: usize, pyramid_number: usize, seed: u64, ed
     if model.spec.has_objects() && spec.method == Some(Method::Density) {
         let (finest, coarse) = (sizes(&with, 0).await, sizes(&with, 1).await);
         for (id, size) in coarse {
-            // Objects without vertices may be missing in an answer.
+            // Query results need not have objects without vertices.
             assert_eq!(finest.get(&id).unwrap_or(&size), &size, "object {id}");
         }
     }
-    // Once more there is nothing to do.
+    // A second refresh has nothing to do.
     let before = with.files().await;
     assert_eq!(refresh(&with).await.unwrap().levels, []);
     assert_eq!(with.files().await, before);
 }
 
-/// An edit of chains without links left the group `0/links`, which only levels had made before; refreshed levels removed it.
+/// An edit of chains without links left the group `0/links`, which only levels had made before; a refresh removed the group.
 #[test]
 fn edits_without_links_make_no_group_of_links() {
     let edits = [vec![3, 6], vec![0, 2, 2]];
@@ -223,7 +223,7 @@ proptest! {
             let plain = copy(&memory).await;
             let [first, second] = [first, second].map(|n| fitted(pyramid(n), model.spec.dims()));
             let levels = build(&memory, &first).await.unwrap().levels;
-            // Others in their place are those of a store that never had any.
+            // Levels that replace them are the same as in a store that had none before.
             let replacing = second.clone().with_existing(Existing::Replace);
             let replaced = build(&memory, &replacing).await.unwrap();
             assert_eq!(replaced.before, levels.len() as u64);
@@ -287,7 +287,7 @@ async fn only_what_differs_is_written() {
     let spec = PyramidSpec::new([LevelStep::new(1.0)]);
     build(&memory, &spec).await.unwrap();
     let before = memory.files().await;
-    // The object of the point that stays of the first chunk; another chunk that it is in keeps another object's.
+    // Object 2 has the kept point of the first chunk; in its other chunk, the point of another object is kept.
     delete(&memory, 2).await;
     let edited = memory.files().await;
     let report = refresh(&memory).await.unwrap();
@@ -297,13 +297,13 @@ async fn only_what_differs_is_written() {
         .filter(|(key, bytes)| edited.get(*key) != Some(bytes) && key.as_str() != "zarr.json")
         .map(|(key, _)| key)
         .collect();
-    // The level's document comes anyway, since it goes first.
+    // The document of the level is always written, since it is removed first.
     let put = report.put as usize;
     assert!(
         (changed.len()..=changed.len() + 1).contains(&put),
         "{changed:?}"
     );
-    // The cells of the chunk that the object was in, and documents; not the other eight chunks.
+    // Cells of the chunk that the object was in, and documents, but not of the other eight chunks.
     let cells = |key: &&&String| key.contains("/vertices/c/");
     assert_eq!(changed.iter().filter(cells).count(), 1, "{changed:?}");
     assert!(
@@ -338,7 +338,7 @@ async fn rows_of_objects_are_in_the_order_of_level_0() {
         writer.push(&batch).unwrap();
         writer.finish().await.unwrap();
         delete(&memory, 2).await;
-        // Its id is the first one, and its row the last.
+        // Its id is the first in order, and its row is the last.
         let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
         let batch = Batch::new(vec![1.0_f32, 1.0, 20.0, 20.0]).with_object_ids(vec![-7_i64, -7]);
         edit.append(&batch).await.unwrap();
@@ -368,11 +368,11 @@ async fn what_cannot_be_made_again_is_refused_and_not_touched() {
     let keep = PyramidSpec::new([LevelStep::new(2.0)]).with_existing(Existing::Keep);
     let told = build(&memory, &keep).await.unwrap_err();
     assert!(told.to_string().contains("out of date"), "{told}");
-    // What changes of the documents, and whether levels can be made again then.
+    // A change of the documents, and whether levels can be refreshed afterwards.
     type Change = fn(&mut Value, &mut Value);
     let cases: [(&str, Change, bool); 6] = [
         ("as it is", |_, _| {}, true),
-        // A level of the package: which objects it drew is not to be known.
+        // A level of the package: which objects it selected is unknown.
         (
             "the seed",
             |level, _| {

@@ -1,4 +1,4 @@
-//! Bins of level 0 for stores that declare none.
+//! Bins of level 0 for stores that do not declare bins.
 
 use zvf_pyramid::{BaseBins, BinReason, Existing, LevelStep, Method, PyramidSpec};
 use zvf_query::{BBox, Query};
@@ -35,22 +35,22 @@ async fn bins_of_lines_are_about_a_step_and_are_declared() {
     let report = build(&memory, &spec()).await.unwrap();
     let chosen = report.chosen.unwrap();
     assert_eq!(chosen.reason, BinReason::Step(0.75));
-    // 12 / 16 is the step itself; 8 / 8 is the smallest half that is not below it.
+    // 12 / 16 is exactly the step; 8 / 8 is the smallest power-of-two fraction of 8 that is not below the step.
     assert_eq!(chosen.shape, [0.75, 1.0]);
     let shapes: Vec<_> = report.levels.iter().map(|one| &one.bin_shape).collect();
     assert_eq!(shapes, [&[1.5, 2.0], &[3.0, 4.0]]);
-    // Straight lines are their ends.
+    // A straight line is reduced to its ends.
     assert_eq!(report.levels[0].vertices, 20);
     let files = memory.files().await;
     check_documents(&files);
     let store = memory.open().await;
     let root = &store.root().zarr_vectors;
     assert_eq!(root.base_bin_shape.as_deref(), Some(&[0.75, 1.0][..]));
-    // Level 0 is as it was.
+    // Level 0 is unchanged.
     lines()
         .check(&store, &[(vec![3.0, 1.0], vec![9.0, 7.0])])
         .await;
-    // Other bins, since no chunk is cut by these.
+    // Other bins are possible, since chunks are not divided into these.
     let other = spec()
         .with_base(BaseBins::Given(vec![3.0, 2.0]))
         .with_existing(Existing::Replace);
@@ -65,7 +65,7 @@ async fn bins_of_lines_are_about_a_step_and_are_declared() {
 #[tokio::test]
 async fn bins_of_points_are_not_declared_since_no_chunk_is_cut_by_them() {
     let memory = Memory::default();
-    // A point in the middle of each unit square.
+    // One point in the middle of each unit square.
     let positions = (0..400).map(|n| vec![f64::from(n % 20) + 0.5, f64::from(n / 20) + 0.5]);
     let mut model = Model::new(
         StoreSpec::new(Kind::PointCloud, [8.0; 2]),
@@ -86,7 +86,7 @@ async fn bins_of_points_are_not_declared_since_no_chunk_is_cut_by_them() {
     assert_eq!(store.root().zarr_vectors.base_bin_shape, None);
     model.spec.bin_shape = None;
     model.check(&store, &[]).await;
-    // A box on a coarse level finds what lies in it.
+    // A box on a coarse level finds its content.
     let query = Query {
         level: 1,
         bbox: Some(BBox::new(vec![0.0, 0.0], vec![7.9, 3.9]).unwrap()),
@@ -116,7 +116,7 @@ async fn bins_are_given_once() {
         .unwrap();
     check_documents(&memory.files().await);
     remove(&memory).await.unwrap();
-    // The store has bins now.
+    // Now the store has bins.
     assert!(refused(
         build(&memory, &given([2.0, 4.0])).await.unwrap_err()
     ));

@@ -1,4 +1,4 @@
-//! Levels of stores that are larger than the memory budget: the same levels, in bounded memory.
+//! Levels of stores that are larger than the memory budget: the same levels in bounded memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn levels(
     (memory.files().await, report)
 }
 
-/// The levels are those of a budget that holds everything, to the byte; what is held is returned.
+/// Checks that the levels are byte for byte those of a budget that fits everything; returns the memory held.
 async fn same(model: &Model, spec: &PyramidSpec, budget: usize) -> u64 {
     let (wanted, mut whole) = levels(model, spec, 1 << 30).await;
     let (found, mut some) = levels(model, spec, budget).await;
@@ -68,7 +68,7 @@ async fn a_cloud_far_larger_than_the_budget_keeps_to_it() {
     let model = Model::new(spec, points(150_000));
     let budget = 1 << 20;
     let held = same(&model, &steps(), budget).await;
-    // Positions as they are stored, without anything else, are 12 bytes a vertex.
+    // The stored positions alone have 12 bytes per vertex.
     assert!(150_000 * 12 > budget as u64);
     assert!(held <= budget as u64, "{held}");
 }
@@ -109,7 +109,7 @@ async fn clouds_with_objects_bins_of_the_data_and_links_between_levels() {
     }
 }
 
-/// Chains of different lengths that wander, one of them without steps.
+/// Random chains of different lengths, one of them with all vertices in the same place.
 fn chains(kind: Kind) -> Model {
     let mut model = Model::new(StoreSpec::new(kind, [12.0, 9.0, 15.0]), Vec::new());
     let mut ids = Vec::new();
@@ -161,7 +161,7 @@ async fn chunks_by_an_attribute() {
     }
 }
 
-/// Three levels, of which the second drops objects.
+/// Three levels; the second drops objects.
 fn sparse(cross: CrossLevel, base: BaseBins) -> PyramidSpec {
     let mut spec = PyramidSpec::new([
         LevelStep::new(1.0),
@@ -185,7 +185,7 @@ async fn lines_are_thinned_part_by_part() {
         let mut model = Model::new(StoreSpec::new(Kind::Line, [12.0, 9.0, 15.0]), Vec::new());
         model.positions = points(8000);
         for (n, position) in model.positions.iter_mut().enumerate() {
-            // Many lines between few bins.
+            // Many lines between the same few bins.
             let near = (n % 60) as f64 / 4.0 + n as f64 / 16_000.0;
             position.fill(f64::from(near as f32));
         }
@@ -213,15 +213,15 @@ async fn skeletons_are_contracted_some_at_a_time() {
             model = Model::new(spec, model.positions);
             (model.links, model.ids) = given;
         }
-        // Blocks and parts have a least size.
+        // Blocks and parts have a minimum size.
         let budget = 1 << 19;
         let held = same(&model, &sparse(cross, base), budget).await;
         assert!(held <= budget as u64, "{held}");
     }
 }
 
-/// Vertices of 40 objects, some without links; links inside of objects and between them, one vertex with very many, links to
-/// itself and links twice.
+/// Vertices of 40 objects, some without links; links within and between objects, one vertex with very many links, links from a vertex to itself, and
+/// duplicate links.
 fn graph(spec: StoreSpec, count: usize) -> Model {
     let mut model = Model::new(spec, points(count));
     model.ids = Some((0..count).map(|n| mixed(n, 40) as i64 * 3 - 20).collect());
@@ -237,7 +237,7 @@ fn graph(spec: StoreSpec, count: usize) -> Model {
             _ => model.links.push(vec![n, near]),
         }
     }
-    // Vertices of one object lie near each other, so that links are inside of bins.
+    // Vertices of one object are near each other, so that links are inside bins.
     let ids = model.ids.clone().unwrap_or_default();
     for (n, (position, id)) in model.positions.iter_mut().zip(ids).enumerate() {
         let along = (n % 500) as f64 / 8.0;
@@ -292,7 +292,7 @@ async fn meshes_are_decimated_part_by_part() {
         2,
     ) {
         let mut model = sheet(60, corners);
-        // Three sheets, and faces between them; of another object no face is left.
+        // Three sheets with faces between them; one object loses all faces.
         let ids = (0..3600).map(|n| if n < 4 { 9 } else { n / 1300 });
         model.ids = Some(ids.collect());
         same(&model, &sparse(cross, base), 1 << 16).await;

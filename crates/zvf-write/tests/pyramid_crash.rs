@@ -1,4 +1,4 @@
-//! A writer of levels that dies at any of its writes: the store is as before, or has all levels.
+//! A writer of levels that dies at any of its writes: the store is unchanged, or has all levels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ async fn add(
     done.map(|report| report.levels)
 }
 
-/// Everything that a reader sees of level 0, with whatever else a level has.
+/// Everything that a reader sees of level 0, even if there are other levels.
 async fn level_0(memory: &Memory) -> Vec<String> {
     let store = memory.open().await;
     store.level(0, &Need::all()).await.unwrap();
@@ -55,7 +55,7 @@ async fn level_0(memory: &Memory) -> Vec<String> {
     seen
 }
 
-/// The levels, each of which can be read.
+/// The levels; each can be read.
 async fn levels(memory: &Memory) -> Vec<(u32, usize)> {
     let store = memory.open().await;
     let mut found = Vec::new();
@@ -116,7 +116,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
                 break;
             }
             if found == all {
-                // Only the marker is left: it goes, and the levels stay.
+                // Only the marker is left: it is removed, and the levels stay.
                 let told = add(memory.0.clone(), spec, StaleFiles::Remove)
                     .await
                     .unwrap_err();
@@ -128,7 +128,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
     assert!(committed >= if sample.is_whole() { 3 } else { 2 });
 }
 
-/// The same files, with a root that does not say that levels were taken back.
+/// The same files, with a root that does not state that levels were rolled back.
 fn unfenced(mut files: Files) -> Files {
     if let Some(root) = files.get_mut(ROOT) {
         *root = support::unfenced(root);
@@ -140,7 +140,7 @@ fn spec(method: Method) -> PyramidSpec {
     PyramidSpec::new([LevelStep::new(1.0), LevelStep::new(2.0)]).with_method(method)
 }
 
-/// A writer that was taken for dead has read the root, and replaces it if it is still the same.
+/// A writer that was considered dead has read the root, and replaces it if it is unchanged.
 #[tokio::test]
 async fn levels_that_were_taken_back_cannot_be_committed_late() {
     let memory = Memory::default();
@@ -157,7 +157,7 @@ async fn levels_that_were_taken_back_cannot_be_committed_late() {
     assert!(memory.files().await.contains_key("zvf-unfinished.json"));
     let root = Path::from(format!("some/points.zarrvectors/{ROOT}"));
     let read = memory.0.head(&root).await.unwrap();
-    // Nothing but clearing is done for a specification that is refused.
+    // With a refused specification, nothing happens except the removal of stale files.
     let bad = PyramidSpec::new([LevelStep::new(-1.0)]);
     add(memory.0.clone(), &bad, StaleFiles::Remove)
         .await

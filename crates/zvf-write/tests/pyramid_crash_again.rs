@@ -1,5 +1,4 @@
-//! A change of levels that are there, which dies at any of its writes: readers see the old levels or the new ones, and the next
-//! run goes on.
+//! A change of existing levels that dies at any of its writes: readers see the old or the new levels, and the next run continues.
 
 use std::sync::Arc;
 
@@ -70,7 +69,7 @@ async fn seen(memory: &Memory) -> Vec<String> {
     seen
 }
 
-/// What a reader of another maker takes for levels: groups with a number.
+/// The groups that another reader takes for levels: groups named by a number.
 async fn groups(memory: &Memory) -> Vec<String> {
     let files = memory.files().await;
     let levels = files
@@ -108,7 +107,7 @@ async fn every_write(base: &Memory, work: &Work) {
             }
             if found == new {
                 finished += 1;
-                // Nothing is left to be done but to go on; the same once more may make no sense.
+                // Only the interrupted run can continue; its error is ignored, since the same work may be invalid for the new state.
                 if marked {
                     let _ = run(work, memory.0.clone(), StaleFiles::Remove).await;
                 }
@@ -119,7 +118,7 @@ async fn every_write(base: &Memory, work: &Work) {
                     .unwrap();
             }
             let after = contents(&memory).await;
-            // What came on top comes once more.
+            // Added levels are added once more.
             let keep = matches!(work, Work::Build(spec) if spec.existing == Existing::Keep);
             if !(keep && marked && found == new) {
                 assert_same(&after, &complete);
@@ -130,7 +129,7 @@ async fn every_write(base: &Memory, work: &Work) {
             }
         }
     }
-    // A level hides while its cells change.
+    // A level is hidden while its cells change.
     let all = finished >= 5 && taken_back >= 5 && hidden > 0;
     assert!(
         all || !sample.is_whole(),
@@ -144,7 +143,7 @@ fn spec(method: Method) -> PyramidSpec {
         .with_cross_level(CrossLevel::Explicit, 2)
 }
 
-/// An edited store with levels that are out of date, of points or of a graph.
+/// An edited store with outdated levels, of points or of a graph.
 async fn edited(method: Method) -> Memory {
     let memory = Memory::default();
     let positions = (0..24).map(|n| vec![f64::from(n % 5) * 7.0, f64::from(n)]);
@@ -204,7 +203,7 @@ async fn a_store_that_changed_meanwhile_is_not_touched() {
     let mut open = OpenOptions::new().with_object_store(memory.0.clone());
     open.io.retry = Retry::never();
     let options = WriteOptions::new().with_open(open).with_threads(1);
-    // Somebody else writes the root while the levels are made: once the first of them is told.
+    // Another program writes the root while the levels are made: after the first progress report.
     let handle = tokio::runtime::Handle::current();
     let once = std::sync::Once::new();
     let foreign = Arc::new(move |_: u64| {
@@ -229,6 +228,6 @@ async fn a_store_that_changed_meanwhile_is_not_touched() {
         "{:?}",
         files.keys()
     );
-    // Levels are as they were: out of date.
+    // Levels are unchanged: outdated.
     assert!(memory.open().await.root().extra.contains_key("zvf_stale"));
 }

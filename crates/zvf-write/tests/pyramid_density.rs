@@ -1,4 +1,4 @@
-//! The density method: what a coarse level must be, whatever was chosen to stay.
+//! The density method: required properties of a coarse level, independent of the choice of vertices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ async fn read(memory: &Memory, level: u32) -> Got {
     ask(&memory.open().await, query).await
 }
 
-/// Every vertex of a level is one of the input, with its position and attributes; and is there once.
+/// Checks that every vertex of a level is a vertex of the input, with its position and attributes, and occurs once.
 fn same_vertices(model: &Model, got: &Got) -> Vec<usize> {
     let numbers = got.numbers();
     let distinct: BTreeSet<usize> = numbers.iter().copied().collect();
@@ -104,7 +104,7 @@ async fn points_are_thinned_to_one_a_bin() {
     }
 }
 
-/// Chains that wander, with the object of each vertex.
+/// Random chains, with the object of each vertex.
 fn chains(count: usize, kind: Kind) -> Model {
     let mut model = Model::new(StoreSpec::new(kind, [12.0, 9.0, 15.0]), Vec::new());
     let mut ids = Vec::new();
@@ -182,7 +182,7 @@ async fn streamlines_are_simplified_within_the_bound_and_keep_their_ends() {
         assert!(total < before);
         before = total;
     }
-    // Objects keep their attributes' rows, those without vertices as well.
+    // Objects keep their rows of attributes, even objects without vertices.
     assert_eq!(reports[1].objects, reports[0].objects);
 }
 
@@ -213,7 +213,7 @@ async fn t22_lines_stay_lines() {
     assert_eq!(kept.len(), all.len());
 }
 
-/// Sets of vertices that links join, as the smallest member of each.
+/// Connected components of the links: the smallest vertex of each component, for every vertex.
 fn components(vertices: &BTreeSet<usize>, links: &[Vec<usize>]) -> BTreeMap<usize, usize> {
     let mut name: BTreeMap<usize, usize> = vertices.iter().map(|&v| (v, v)).collect();
     loop {
@@ -274,7 +274,7 @@ fn check_tree(model: &Model, got: &Got, report: &LevelReport) {
             .iter()
             .all(|link| link[0] != link[1] && ids[link[0]] == ids[link[1]])
     );
-    // What was one tree is one tree, and two are two: as many links as vertices less trees, all connected.
+    // Trees stay connected and separate: there are as many links as vertices minus trees.
     let all: BTreeSet<usize> = (0..model.positions.len()).collect();
     let before = components(&all, &model.links);
     let after = components(&kept, &links);
@@ -332,7 +332,7 @@ async fn t22_graphs_keep_their_edges_once() {
                 crate::support::sorted(link.clone())
             };
             assert!(seen.insert(pair));
-            // A link that stays came from one of the input whose ends are near: in the bins of its ends.
+            // A remaining link comes from a link of the input whose ends are in the same bins.
             let of = &model.links[weight.parse::<usize>().unwrap()];
             for (end, from) in link.iter().zip(of) {
                 assert_eq!(
@@ -341,7 +341,7 @@ async fn t22_graphs_keep_their_edges_once() {
                 );
             }
         }
-        // What was connected still is.
+        // Connected vertices are still connected.
         let all: BTreeSet<usize> = (0..300).collect();
         let before = components(&all, &model.links);
         let plain: Vec<Vec<usize>> = links.into_iter().map(|(link, _)| link).collect();
@@ -353,7 +353,7 @@ async fn t22_graphs_keep_their_edges_once() {
     }
 }
 
-/// A bumpy sheet of triangles or quads over many chunks.
+/// An uneven sheet of triangles or quads over many chunks.
 pub(crate) fn sheet(width: usize, corners: usize) -> Model {
     let spec = StoreSpec::new(Kind::Mesh, [4.0; 3]).with_link_width(corners);
     let mut model = Model::new(spec, Vec::new());
@@ -393,7 +393,7 @@ async fn t22_meshes_have_no_seams_and_no_faces_without_area() {
         let faces: Vec<Vec<usize>> = got.links().into_iter().map(|(face, _)| face).collect();
         assert!(!faces.is_empty() && faces.len() * 4 < model.links.len());
         assert_eq!(reports[0].links, faces.len() as u64);
-        // The stand-in of a vertex is the only one of its bin, over all chunks.
+        // The representative of a vertex is the only kept vertex of its bin, over all chunks.
         let bins: BTreeMap<Vec<i64>, usize> = numbers
             .iter()
             .map(|&n| (bin(&model.positions[n], 4.0), n))
@@ -403,7 +403,7 @@ async fn t22_meshes_have_no_seams_and_no_faces_without_area() {
         for face in &model.links {
             let mut ring: Vec<usize> = Vec::new();
             for &n in face {
-                // Every bin keeps a vertex here: the sheet has no loose parts.
+                // Every bin keeps a vertex here, because the sheet has no isolated parts.
                 let stand_in = bins[&bin(&model.positions[n], 4.0)];
                 if ring.last() != Some(&stand_in) {
                     ring.push(stand_in);
@@ -537,7 +537,7 @@ proptest! {
     }
 }
 
-/// Vertices in a square of 32 that move for 64 frames, with frames of a length and chunks of so many frames.
+/// Vertices that move in a square of side 32 for 64 frames of length `frame`; chunks have `chunk` frames.
 fn moving(kind: Kind, frame: f64, chunk: f64) -> Model {
     let axes = [("t", "time"), ("y", "space"), ("x", "space")];
     let mut spec = StoreSpec::new(kind, [chunk * frame, 16.0, 16.0])
@@ -550,7 +550,7 @@ fn moving(kind: Kind, frame: f64, chunk: f64) -> Model {
     }
     let count = 64 * 66;
     let positions = (0..count).map(|n| {
-        // Somewhere in a frame.
+        // At any time within a frame.
         let time = (n / 66) as f64 + mixed(n, 8) as f64 / 8.0;
         let axis = |seed: usize| mixed(n * 2 + seed, 256) as f64 / 8.0;
         vec![time * frame, axis(0), axis(1)]
@@ -582,7 +582,7 @@ async fn kept(model: &Model, spec: &PyramidSpec) -> Vec<(Vec<usize>, Option<f64>
     found
 }
 
-/// Which vertices stay, and how far others are from them, does not depend on the unit of time.
+/// The kept vertices, and the distances of others from them, do not depend on the unit of time.
 #[tokio::test]
 async fn distances_and_bounds_are_those_of_space() {
     let spec = PyramidSpec::new([LevelStep::new(2.0), LevelStep::new(2.0)]);
@@ -590,7 +590,7 @@ async fn distances_and_bounds_are_those_of_space() {
         let levels = kept(&moving(kind, 1.0, 4.0), &spec).await;
         let mut most = 0.0;
         for ((numbers, bound), side) in levels.iter().zip([8.0, 16.0]) {
-            // No two places of a bin are farther apart.
+            // No two points of a bin are farther apart.
             most += side * 2.0_f64.sqrt();
             let bound = bound.unwrap();
             assert!(
@@ -606,7 +606,7 @@ async fn distances_and_bounds_are_those_of_space() {
     }
 }
 
-/// Along the curve that chooses points, lines and objects, time is compared with its own extent alone.
+/// On the curve that selects points, lines and objects, time is scaled by its own extent only.
 #[tokio::test]
 async fn levels_chosen_by_data_do_not_compare_time_with_space() {
     let spec = PyramidSpec::automatic(300);

@@ -1,4 +1,4 @@
-//! Links between levels of the density method: who stands for whom, worked out from the input.
+//! Links between levels of the density method: the representative of each vertex, computed from the input.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ fn distance(model: &Model, a: usize, b: usize) -> f64 {
     axes.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// The vertex of the input at each chunk and row of a level.
+/// The vertex of the input for each chunk and row of a level.
 async fn places(memory: &Memory, level: u32) -> BTreeMap<(Vec<i64>, i64), usize> {
     let query = Query {
         level,
@@ -43,7 +43,7 @@ async fn places(memory: &Memory, level: u32) -> BTreeMap<(Vec<i64>, i64), usize>
         .collect()
 }
 
-/// Which vertex of the input stands for which, from one level to another; and the same the other way round.
+/// The representative of each vertex of one level in another, as vertices of the input; checks that the links back are the same.
 async fn stand_ins(memory: &Memory, from: u32, to: u32) -> BTreeMap<usize, usize> {
     let (fine, coarse) = (places(memory, from).await, places(memory, to).await);
     let delta = i32::try_from(to - from).unwrap();
@@ -63,7 +63,7 @@ async fn stand_ins(memory: &Memory, from: u32, to: u32) -> BTreeMap<usize, usize
     found
 }
 
-/// Two levels of a model, with links over both.
+/// Two levels of a model, with links across one and two levels.
 async fn made(model: &Model, sparsity: f64) -> Memory {
     let memory = Memory::default();
     model.write(memory.options()).await;
@@ -86,7 +86,7 @@ async fn made(model: &Model, sparsity: f64) -> Memory {
     memory
 }
 
-/// What holds for every kind; returns the vertices and their stand-ins over the first step.
+/// Checks the properties common to all kinds; returns the vertices and their representatives in the first step.
 async fn check(model: &Model, memory: &Memory) -> BTreeMap<usize, usize> {
     let first = stand_ins(memory, 0, 1).await;
     let second = stand_ins(memory, 1, 2).await;
@@ -108,7 +108,7 @@ async fn check(model: &Model, memory: &Memory) -> BTreeMap<usize, usize> {
     first
 }
 
-/// Points share bins, and lines stand for each other, whatever object they are of.
+/// Points share bins, and lines represent each other, whatever their objects.
 fn one_a_bin(model: &Model) -> bool {
     matches!(model.spec.kind, Kind::PointCloud | Kind::Line)
 }
@@ -204,7 +204,7 @@ async fn the_nearer_neighbour_that_stays_stands_for_a_vertex_of_a_chain() {
 async fn ends_of_lines_are_stood_for_by_ends_in_their_bins() {
     let mut model = scattered(Kind::Line, 600);
     for line in 0..300 {
-        // Short ones in few bins, so that many share both.
+        // Short lines in few bins, so that many have both bins in common.
         for axis in 0..2 {
             model.positions[2 * line][axis] = mixed(line * 3 + axis, 90) as f64 / 10.0;
             model.positions[2 * line + 1][axis] = mixed(line * 5 + axis, 90) as f64 / 10.0;
@@ -217,7 +217,7 @@ async fn ends_of_lines_are_stood_for_by_ends_in_their_bins() {
     let mut crossed = 0;
     for line in 0..300 {
         let (a, b) = (first[&(2 * line)], first[&(2 * line + 1)]);
-        // Both ends of one line.
+        // Both ends are represented by the ends of one line.
         assert_eq!(a / 2, b / 2);
         assert_ne!(a, b);
         crossed += usize::from(a % 2 == 1);
@@ -246,7 +246,7 @@ async fn a_connected_vertex_of_the_bin_stands_for_those_of_graphs_and_meshes() {
                     model.links.push(vec![n, n - 1, n - width]);
                     model.links.push(vec![n - 1, n - width, n - width - 1]);
                 }
-                // Combs: each row hangs on the first column.
+                // Combs: each row begins at the first column.
                 Kind::Skeleton | Kind::Graph if x > 0 => model.links.push(vec![n, n - 1]),
                 Kind::Skeleton | Kind::Graph if y > 0 => model.links.push(vec![n, n - width]),
                 _ => {}
@@ -260,7 +260,7 @@ async fn a_connected_vertex_of_the_bin_stands_for_those_of_graphs_and_meshes() {
             assert_eq!(bin(&model, n, SIZE), bin(&model, up, SIZE), "{kind:?}");
         }
         if kind != Kind::Mesh {
-            // Rows of a comb meet in the first column alone.
+            // Rows of a comb are connected only through the first column.
             for (&n, &up) in &first {
                 let joined = bin(&model, n - n % width, SIZE) == bin(&model, n, SIZE);
                 assert!(n / width == up / width || joined, "{kind:?}: {n} and {up}");

@@ -10,7 +10,7 @@ use zvf_write::{
 use crate::model::Model;
 use crate::support::block_on;
 
-/// Positions on quarters, so that every float type holds them and many lie on borders.
+/// Positions at multiples of 1/4, so that every float type can represent them and many are on borders.
 fn positions(dims: usize, whole: bool) -> impl Strategy<Value = Vec<Vec<f64>>> {
     let number = (-120_i32..120).prop_map(move |n| {
         if whole {
@@ -30,7 +30,7 @@ pub(crate) struct Shape {
     pub(crate) bbox: (Vec<f64>, Vec<f64>),
 }
 
-/// Chunks that are cut by an attribute, and fragments by values.
+/// Chunks that are split by an attribute, and fragments that are split by values.
 fn with_cuts(mut spec: StoreSpec, by: Option<AttributeType>, fragments: u8) -> StoreSpec {
     if let Some(values) = by {
         spec = spec.with_attribute_chunks(match values {
@@ -130,7 +130,7 @@ fn shape(kind: Kind, objects: bool) -> impl Strategy<Value = Shape> {
     )
 }
 
-/// A model of a shape, with an object for each vertex out of few.
+/// A model of a shape, with one of a few objects for each vertex.
 pub(crate) fn model(kind: Kind, objects: bool) -> impl Strategy<Value = (Model, Shape, Vec<u64>)> {
     shape(kind, objects).prop_flat_map(|shape| {
         let whole = !shape.spec.positions.is_float();
@@ -152,7 +152,7 @@ pub(crate) fn pick(draw: u64, of: usize) -> usize {
     usize::try_from(draw % of as u64).unwrap()
 }
 
-/// Other chunks, bins, shards and codecs, each with some chance.
+/// Other chunks, bins, shards and codecs, each with a certain probability.
 pub(crate) fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
     let mut draws = draws.iter().rev().copied();
     let mut draw = |of: usize| pick(draws.next().unwrap(), of);
@@ -183,7 +183,7 @@ pub(crate) fn reshape(model: &Model, draws: &[u64]) -> MigrateOptions {
     }
 }
 
-/// Joins the vertices of a model to trees of some objects.
+/// Joins the vertices of a model into trees of some objects.
 pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbers: [i64; 5]) {
     let count = model.positions.len();
     if explicit {
@@ -195,7 +195,7 @@ pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbe
             .with_link_attribute(number);
     }
     model.cuts = Vec::new();
-    // Node n hangs on an earlier one, or is a root; numbers are then mixed.
+    // Node n is the child of an earlier node, or a root; then the numbers are shuffled.
     let order: Vec<usize> = {
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|n| draws[n % draws.len()].rotate_left(*n as u32));
@@ -225,7 +225,7 @@ proptest! {
     #[test]
     fn points_in_bins((model, shape, draws) in model(Kind::PointCloud, false)) {
         block_on(model.round_trip(std::slice::from_ref(&shape.bbox)));
-        // Fragments of points without objects are bins to a copy, which are cut anew: their values are lost, and told.
+        // A copy takes fragments of points without objects for bins and splits them again: their values are lost, which is reported.
         if model.spec.fragment_attributes.is_empty() {
             block_on(model.rechunked(reshape(&model, &draws), &[shape.bbox]));
         }
@@ -241,7 +241,7 @@ proptest! {
 
     #[test]
     fn streamlines((mut model, shape, draws) in model(Kind::Streamline, false)) {
-        // A new object begins now and then; ids jump to both sides of zero.
+        // Sometimes a new object begins; ids are negative and positive.
         let mut objects = 0_i64;
         let ids: Vec<i64> = draws
             .iter()

@@ -1,4 +1,4 @@
-//! A reader of 0.8.1 that shares nothing with the workspace: files, JSON and byte offsets, after the format page alone.
+//! A reader of 0.8.1 that shares no code with the workspace: files, JSON and byte offsets, written from the format specification alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -11,7 +11,7 @@ pub(crate) struct Raw(pub(crate) BTreeMap<String, Vec<u8>>);
 /// Cells by their key.
 pub(crate) type Cells = BTreeMap<Vec<i64>, Vec<u8>>;
 
-/// One record: for each end in the order of the application its chunk and row; and where its value stands.
+/// One record: chunk and row of each end, in the order of the application.
 pub(crate) type Record = Vec<(Vec<i64>, i64)>;
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
@@ -29,7 +29,7 @@ pub(crate) fn i64s(bytes: &[u8]) -> Vec<i64> {
         .collect()
 }
 
-/// Undoes the codecs behind the first one.
+/// Decodes all codecs except the first one.
 fn undo(codecs: &Value, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for codec in codecs.as_array().unwrap().iter().skip(1).rev() {
@@ -60,7 +60,7 @@ fn vlen(bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Rows of a fragment index that has ranges alone (§7).
+/// Rows of a fragment index that has only ranges (§7).
 pub(crate) fn ranges(bytes: &[u8]) -> Vec<(i64, i64)> {
     assert_eq!(bytes[..8], [0x47, 0x46, 0x56, 0x5a, 1, 0, 0, 0]);
     let count = u32_at(bytes, 8);
@@ -75,7 +75,7 @@ pub(crate) fn ranges(bytes: &[u8]) -> Vec<(i64, i64)> {
     pairs.chunks(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Which end of the application each stored one is (§9.2).
+/// For each stored end its number in the order of the application (§9.2).
 fn placement(code: i64, width: usize) -> Vec<usize> {
     let mut free: Vec<usize> = (0..width).collect();
     let mut all: i64 = (1..=width as i64).product();
@@ -105,7 +105,7 @@ impl Raw {
         self.document(path)["attributes"].clone()
     }
 
-    /// The names of everything right below a path.
+    /// The names of all entries directly below a path.
     pub(crate) fn below(&self, path: &str) -> BTreeSet<String> {
         let prefix = format!("{path}/");
         let inside = self.0.keys().filter_map(|key| key.strip_prefix(&prefix));
@@ -214,7 +214,7 @@ impl Raw {
         found
     }
 
-    /// The bytes of a plain array of one chunk (§3.2); `None` where all is fill.
+    /// The bytes of a plain array of one chunk (§3.2); `None` if all values are the fill value.
     pub(crate) fn plain(&self, path: &str) -> Option<Vec<u8>> {
         let doc = self.document(path);
         assert_eq!(
@@ -226,7 +226,7 @@ impl Raw {
         self.0.get(&key).map(|bytes| undo(&doc["codecs"], bytes))
     }
 
-    /// What every object is made of: chunks and fragments in order (§10.1).
+    /// The content of every object: chunks and fragments in order (§10.1).
     pub(crate) fn manifests(&self, rank: usize) -> Vec<Vec<(Vec<i64>, i64)>> {
         let index = self.attributes("0/object_index");
         assert_eq!(index["layout"], "vlen_manifests_v1");
@@ -255,7 +255,7 @@ impl Raw {
         blobs.iter().map(entries).collect()
     }
 
-    /// The links inside chunks, each with the number of its row there (§8.4).
+    /// The links inside chunks, each with its row number in its chunk (§8.4).
     pub(crate) fn inside(&self, rank: usize) -> Vec<(Record, usize)> {
         let mut found = Vec::new();
         if !self.has("0/links/0") {
@@ -276,7 +276,7 @@ impl Raw {
         found
     }
 
-    /// The links between chunks: record, key of its cell, and number of its row there; copies included (§9).
+    /// The links between chunks: record, key of the cell, and row number in it; including copies (§9).
     pub(crate) fn across(&self, rank: usize) -> Vec<(Record, Vec<i64>, usize)> {
         let path = "0/cross_chunk_links/0";
         let mut found = Vec::new();

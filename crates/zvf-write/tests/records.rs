@@ -1,4 +1,4 @@
-//! Batches become record batches and the same batches again.
+//! Batches become record batches, and these become the same batches again.
 
 use proptest::prelude::*;
 use zvf_write::{
@@ -8,7 +8,7 @@ use zvf_write::{
 
 use NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
 
-/// Names, some of which are those of columns of the tables.
+/// Names, some of which are names of columns in the tables.
 const NAMES: [&str; 6] = ["fa", "position", "object_id", "vertices", "name", "start"];
 
 fn number() -> impl Strategy<Value = NumberType> {
@@ -17,7 +17,7 @@ fn number() -> impl Strategy<Value = NumberType> {
     ])
 }
 
-/// Attributes of different names; texts are one a row.
+/// Attributes with different names; there is one text per row.
 fn attributes(texts: AttributeType) -> impl Strategy<Value = Vec<AttributeSpec>> {
     let names = prop::sample::subsequence(&NAMES[..], 0..NAMES.len());
     let shapes = prop::collection::vec((prop::option::of(number()), 1_usize..4), NAMES.len());
@@ -36,7 +36,7 @@ fn attributes(texts: AttributeType) -> impl Strategy<Value = Vec<AttributeSpec>>
     })
 }
 
-/// Values by draws that are no NaN in any type.
+/// Values drawn so that none is NaN in any type.
 fn values(kind: AttributeType, count: usize, draws: &[u8]) -> Values {
     let mut draws = draws.iter().cycle().map(|draw| draw % 0x70);
     match kind {
@@ -116,7 +116,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// A batch as it comes back: with an id for every vertex, links numbered through all batches.
+    /// A batch in the form in which it is returned: with an id for every vertex, and links numbered across all batches.
     fn batch(&self) -> Batch {
         let (spec, rows) = (&self.spec, self.rows);
         let positions = AttributeType::Number(spec.positions);
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(&back, &batch.clone().with_links_between_batches(batch.links.to_vec()));
         prop_assert_eq!(back.to_records(spec, *first).unwrap(), (vertices.clone(), links.clone()));
 
-        // The other ways to say the same.
+        // Equivalent forms of the same batch.
         let mut other = batch.clone();
         if let Values::F32(list) = &batch.positions {
             other.positions = Values::from(list.iter().map(|&one| f64::from(one)).collect::<Vec<_>>());

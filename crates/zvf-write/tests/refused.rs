@@ -1,4 +1,4 @@
-//! What is refused, and by which words; and that a refused batch leaves the writer as it was.
+//! What is refused, with which message; and that a refused batch has no effect on the writer.
 
 use zvf_write::{
     AttributeSpec, Axis, Batch, Class, Compression, Kind, LinkStore, NumberType, ObjectTable,

@@ -1,4 +1,4 @@
-//! A copy that was interrupted goes on from its journal, and becomes what an undisturbed one is.
+//! An interrupted copy continues from its journal, with the same result as an uninterrupted one.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn options(backend: Arc<dyn ObjectStore>, journal: Option<&Path>) -> MigrateOpti
     MigrateOptions::new().with_write(write)
 }
 
-/// Shards of other sizes; with `moved` also chunks, so that rows go elsewhere.
+/// Shards of other sizes; with `moved` also other chunks, so that rows move.
 fn shaped(options: MigrateOptions, moved: bool) -> MigrateOptions {
     if moved {
         options
@@ -82,7 +82,7 @@ async fn killed_everywhere(moved: bool) {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let mut dead = 0;
-    // Every write at the beginning and the end, some between.
+    // Every write at the beginning and the end, and some in between.
     let writes = expected.len() + 3;
     let places = (1..=writes).filter(|at| *at < 5 || at % 60 == 0 || at + 6 > writes);
     let sample = Sample::new(if moved {
@@ -100,7 +100,7 @@ async fn killed_everywhere(moved: bool) {
                 dead += 1;
                 assert_eq!(error.class(), Class::Io, "{error}");
                 assert!(journal.exists());
-                // Without the journal nobody takes the place over.
+                // Without the journal, no writer takes over the address.
                 if !memory.files().await.is_empty() {
                     let other = shaped(options(memory.0.clone(), None), moved);
                     let told = migrate(&store, ADDRESS, other).await.unwrap_err();
@@ -149,10 +149,10 @@ async fn what_was_copied_is_not_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
     let mut requests = Vec::new();
-    // Not at all, and after the first job.
+    // Without an interruption, and after the first job.
     for at in [None, Some(70)] {
         let memory = Memory::default();
-        // A store of its own each time: one that was asked keeps cells.
+        // A new store each time, because a store caches cells after a query.
         let open = source.open_options().with_trace(trace.clone());
         let store = Store::open_with(ADDRESS, open).await.unwrap();
         if let Some(at) = at {
@@ -190,7 +190,7 @@ async fn a_journal_of_something_else_is_refused() {
     assert_eq!(error.class(), Class::Misuse);
     let again = || shaped(options(memory.0.clone(), Some(&journal)), false);
 
-    // Another writer took the place meanwhile.
+    // Another writer took over the address in the meantime.
     let marker = object_store::path::Path::from("some/points.zarrvectors/zvf-unfinished.json");
     let mark = memory.0.get(&marker).await.unwrap().bytes().await.unwrap();
     memory.0.put(&marker, "{}".into()).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_journal_of_something_else_is_refused() {
     let error = migrate(&store, ADDRESS, again()).await.unwrap_err();
     assert!(error.to_string().contains("other bytes"), "{error}");
 
-    // A journal of a version that kept JSON.
+    // A journal of a version with records in JSON.
     let mut records = RecordLog::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();
     let json = br#"{"copy":{"version":"0.1.0","source":"","options":"{}"},"mark":"{}"}"#;
     records.append(1, json).unwrap();
@@ -217,7 +217,7 @@ async fn a_journal_of_something_else_is_refused() {
     assert!(error.to_string().contains("another version"), "{error}");
     assert_eq!(error.class(), Class::Misuse);
 
-    // Somebody cleared the place: everything is copied anew.
+    // The address was emptied: everything is copied again.
     std::fs::write(&journal, &kept).unwrap();
     let cleared = Memory::default();
     let anew = shaped(options(cleared.0.clone(), Some(&journal)), false);
@@ -226,7 +226,7 @@ async fn a_journal_of_something_else_is_refused() {
     assert_eq!(cleared.files().await, whole.files().await);
     assert!(!journal.exists());
 
-    // A store that was changed since.
+    // A source that has changed since.
     std::fs::write(&journal, &kept).unwrap();
     let key = object_store::path::Path::from("some/points.zarrvectors/0/zarr.json");
     let same = source.0.get(&key).await.unwrap().bytes().await.unwrap();

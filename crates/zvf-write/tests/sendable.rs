@@ -1,5 +1,5 @@
-//! The futures of this crate can go to another thread, so that a server or a viewer runs them on its pool. Compiling is the
-//! test: nothing is called.
+//! The futures of this crate can move to another thread, so that a server or a viewer can run them on its thread pool. Compiling is the test: nothing
+//! is called.
 
 use std::sync::Arc;
 

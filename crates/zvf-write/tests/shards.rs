@@ -1,4 +1,4 @@
-//! Shards: the choice of their shape, the lengths in documents after every way to write, and the rounds of cold questions.
+//! Shards: the choice of their shape, the lengths in documents after every kind of write, and the rounds of queries without a cache.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) fn sharded(files: &BTreeMap<String, Vec<u8>>) -> Vec<(&str, ArrayDoc)
     docs.collect()
 }
 
-/// The documents list the lengths of large shards, and of no others, as the indexes have them. Returns how many.
+/// Checks that the documents list the lengths of exactly the large shards, as in their indexes. Returns the number of large shards.
 pub(crate) async fn check_lengths(memory: &Memory) -> usize {
     let files = memory.files().await;
     check_documents(&files);
@@ -107,7 +107,7 @@ async fn documents_list_the_lengths_of_large_shards_however_they_were_written() 
     let made = check_lengths(&memory).await;
     assert_eq!(made, 2, "positions alone are large");
     memory.check_clean().await;
-    // A change; a chunk in another place, so that the grid begins elsewhere; what a vacuum moves.
+    // A deletion; a chunk in another place, which moves the origin of the grid; objects that a vacuum moves.
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     edit.delete(&[3, 17]).await.unwrap();
     edit.commit().await.unwrap();
@@ -202,11 +202,11 @@ async fn a_copy_that_goes_on_lists_the_lengths_of_earlier_shards() {
     }
 }
 
-/// The rounds and numbers of a first question to a store.
+/// The rounds and numbers of the first query of a newly opened store.
 pub(crate) async fn cold(memory: &Memory, asked: Query) -> (u32, Vec<usize>) {
     let trace = IoTrace::on();
     let options = memory.open_options().with_trace(trace.clone());
-    // The look at the end whether the store changed is no part of the answer.
+    // The final check for changes of the store is not part of the query.
     let options = options.with_verify(false);
     let store = Store::open_with(ADDRESS, options).await.unwrap();
     let found = ask(&store, asked).await.numbers();
@@ -233,7 +233,7 @@ async fn cold_questions_to_large_shards_take_no_further_round() {
         assert!(!found.is_empty());
         assert_eq!(cold(&shards, asked()).await, (rounds, found));
     }
-    // Without the lengths the index is a round of its own.
+    // Without the lengths, reading the index takes another round.
     let files = shards.files().await;
     for (path, mut doc) in sharded(&files) {
         doc.attributes.shard_lengths = None;
@@ -267,7 +267,7 @@ async fn shards_are_chosen_from_a_thousand_chunks_on() {
         sorted(ask(&chosen.open().await, Query::default()).await.numbers()),
         sorted(numbers)
     );
-    // A copy chooses by the chunks that it makes.
+    // The shards of a copy are chosen from the chunks of the copy.
     for (chunk, shards) in [(None, Some(vec![2; 3])), (Some([20.0; 3]), None)] {
         let copy = Memory::default();
         let mut options = MigrateOptions::new()
@@ -344,7 +344,7 @@ async fn cells_that_stay_in_a_changed_shard_keep_their_bytes() {
         .with_shard_shape([2, 2, 2])
         .with_compression(Compression::Zstd);
     let memory = points(spec, 4, 5000).await;
-    // Damage that the index does not show, in a neighbour of the chunk that changes: it must be found afterwards, too.
+    // Damage that the index does not show, in a neighbour of the changing chunk: it must still be found afterwards.
     let files = memory.files().await;
     let key = format!("{PATH}/c/0/0/0");
     let mut shard = files[&key].clone();
@@ -361,7 +361,7 @@ async fn cells_that_stay_in_a_changed_shard_keep_their_bytes() {
         None
     );
     assert_eq!(after, before);
-    // The grid begins elsewhere: the same cells, in other shards.
+    // The origin of the grid moves: the same cells in other shards.
     append(&memory, [-25.0, 5.0, 5.0]).await.unwrap();
     let mut moved = stored_cells(&memory.files().await, PATH);
     assert!(moved.remove(&vec![-3, 0, 0]).is_some());
@@ -377,7 +377,7 @@ async fn cells_that_stay_in_a_changed_shard_keep_their_bytes() {
     assert!(error.contains(PATH), "{error}");
 }
 
-/// A new shard without a listed cell would look as if it never had one.
+/// A new shard without a listed cell would look as if the cell had never existed.
 #[tokio::test]
 async fn a_lost_cell_in_a_changed_shard_is_an_error() {
     let memory = points(spec().with_shard_shape([2, 2, 2]), 4, 5000).await;
@@ -385,7 +385,7 @@ async fn a_lost_cell_in_a_changed_shard_is_an_error() {
     let whole = memory.files().await[key].clone();
     let mut shard = whole.clone();
     let index = shard.len() - 8 * 16 - 4;
-    // The cell of chunk (0, 0, 1), with a checksum that says so.
+    // Marks the cell of chunk (0, 0, 1) as absent, with a valid checksum.
     shard[index + 16..index + 32].fill(0xff);
     let end = shard.len() - 4;
     let sum = crc32c::crc32c(&shard[index..end]);
@@ -400,7 +400,7 @@ async fn a_lost_cell_in_a_changed_shard_is_an_error() {
         "{error}"
     );
     assert_eq!(memory.files().await[key], shard, "nothing was written");
-    // An index that was damaged.
+    // A damaged index.
     shard[end] ^= 1;
     memory.put(key, shard).await;
     assert!(append(&memory, [5.0, 5.0, 5.0]).await.is_err());

@@ -1,4 +1,4 @@
-//! What lies beside levels: headers, members of the users' own, parametric objects.
+//! Content outside the levels: headers, user metadata, parametric objects.
 
 use serde_json::{Value, json};
 use zvf_store::Store;

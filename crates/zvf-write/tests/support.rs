@@ -1,4 +1,4 @@
-//! Answers as text that can be compared, and a memory to write to.
+//! Query results as comparable text, and a memory to write to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,11 +40,11 @@ impl Memory {
             .unwrap()
     }
 
-    /// The validator finds nothing, on any of its levels.
+    /// Checks that the validator finds nothing, at any depth.
     pub(crate) async fn check_clean(&self) {
         let options = ValidateOptions::new(Depth::Multiscale).with_open(self.open_options());
         let report = validate(ADDRESS, &options).await.unwrap();
-        // A store of one axis breaks a rule that its data leaves no way to keep (trap T32).
+        // A store of one axis unavoidably violates a rule (trap T32).
         let one_axis = report.count_of(Check::Document(Rule::AxesCount));
         let found = report.count(Severity::Warning) + report.count(Severity::Error);
         assert!(found == one_axis, "{:#?}", report.findings);
@@ -88,7 +88,7 @@ impl Memory {
     }
 }
 
-/// No rule of the format about documents is broken.
+/// Checks that documents violate no rule of the format.
 pub(crate) fn check_documents(files: &BTreeMap<String, Vec<u8>>) {
     let checked = zvf_meta::rules::check_documents(files);
     assert!(checked.unreadable.is_empty(), "{:?}", checked.unreadable);
@@ -99,9 +99,9 @@ pub(crate) fn check_documents(files: &BTreeMap<String, Vec<u8>>) {
         .problems
         .iter()
         .map(ToString::to_string)
-        // A store of one axis breaks a rule that its data leaves no way to keep (trap T32).
+        // A store of one axis unavoidably violates a rule (trap T32).
         .filter(|problem| !problem.contains("axes"))
-        // Roots are judged by the rules of 0.9 whatever their version: before it there is no such node.
+        // Roots are checked by the rules of 0.9 in any version, but older versions do not have this member.
         .filter(|problem| !older || !problem.contains("ome-present"))
         .collect();
     assert!(problems.is_empty(), "{problems:#?}");
@@ -112,7 +112,7 @@ pub(crate) fn column(batch: &RecordBatch, name: &str) -> Vec<String> {
     zvf_testkit::text::column(batch, name).unwrap()
 }
 
-/// A whole answer.
+/// A complete query result.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) vertices: RecordBatch,
@@ -123,7 +123,7 @@ pub(crate) struct Got {
 pub(crate) async fn ask(store: &Store, asked: Query) -> Got {
     let all = query(store, asked).await.unwrap().collect().await.unwrap();
     let mut warnings = all.summary.warnings.clone();
-    // Coarse levels are compared with what they were before an edit, too.
+    // Coarse levels are also compared with their state before an edit.
     warnings.retain(|warning| !warning.contains("was made before the last edits"));
     assert!(warnings.is_empty(), "{warnings:?}");
     Got {
@@ -134,7 +134,7 @@ pub(crate) async fn ask(store: &Store, asked: Query) -> Got {
 }
 
 impl Got {
-    /// The attribute `n`: which vertex of the input each row is.
+    /// The attribute `n`: the number of the input vertex of each row.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         column(&self.vertices, "n")
             .iter()
@@ -179,7 +179,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
         .block_on(work)
 }
 
-/// A root without the mark of the change that was carried out or taken back last.
+/// A root without the mark of the last change that was applied or rolled back.
 pub(crate) fn unfenced(root: &[u8]) -> Vec<u8> {
     let mut doc = RootDoc::parse(root).unwrap();
     match doc.extra.remove(Redo::LAST) {

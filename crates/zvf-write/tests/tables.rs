@@ -207,7 +207,7 @@ async fn more_objects_than_one_chunk_of_manifests() {
     assert_eq!(got.numbers(), [19_999, 0, 16_384, 16_383]);
 }
 
-/// A query of one object decodes a chunk of manifests as a whole: large manifests share one with fewer others.
+/// A query of one object decodes a whole chunk of manifests: chunks have fewer manifests if these are large.
 #[tokio::test]
 async fn large_manifests_lie_in_smaller_chunks() {
     let memory = Memory::default();
@@ -215,7 +215,7 @@ async fn large_manifests_lie_in_smaller_chunks() {
     let mut writer = StoreWriter::create(ADDRESS, spec(), memory.options())
         .await
         .unwrap();
-    // Each vertex of an object is in a chunk of its own.
+    // Each vertex of an object is in a different chunk.
     let all = (0..objects).flat_map(|id| (0..vertices).map(move |at| (id, at)));
     let (mut positions, mut ids, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     for (id, at) in all {

@@ -1,4 +1,4 @@
-//! The traps of the released writers, by their numbers in `docs/traps.md`, and that this one does not set them.
+//! The traps of the released writers, by their numbers in `docs/traps.md`: this writer avoids them.
 
 use serde_json::{Value, json};
 use zvf_query::{Column, Query};
@@ -21,7 +21,7 @@ async fn arrays(memory: &Memory) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// A graph with everything a graph can have, in bounds that are much larger than it.
+/// A graph with everything a graph can have, in bounds much larger than its content.
 async fn graph(memory: &Memory) {
     let spec = StoreSpec::new(Kind::Graph, [10.0; 2])
         .with_bounds([-100.0; 2], [100.0; 2], Outside::Refuse)
@@ -89,7 +89,7 @@ async fn t7_all_arrays_have_the_codecs_of_the_store() {
     graph(&memory).await;
     for (key, document) in arrays(&memory).await {
         let last = document["codecs"].as_array().unwrap().last().unwrap();
-        // Owners of fragments lie in shards.
+        // Owners of fragments are stored in shards.
         let inner = last.pointer("/configuration/codecs");
         let inner = inner.and_then(|codecs| codecs.as_array()?.last());
         assert_eq!(inner.unwrap_or(last)["name"], "zstd", "{key}");
@@ -297,7 +297,7 @@ async fn t25_positions_are_placed_by_what_is_stored() {
 
 #[tokio::test]
 async fn t25_given_bounds_hold_what_rounds_beyond_them() {
-    // 0.1 as float32 is a little more; so is the largest f64 below 10, which is in the next chunk then.
+    // 0.1 as float32 is slightly larger; the largest f64 below 10 becomes 10, which is in the next chunk.
     let memory = Memory::default();
     let high = 9.999_999_999_9;
     let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]).with_bounds(

@@ -1,5 +1,5 @@
-//! Requests that fail, one by one and for good: a store is as before or as after, never locked for good, and nothing is
-//! left that no command removes.
+//! Requests that fail once or permanently: a store has the state before or after the change, is never locked permanently, and nothing is left that no
+//! command can remove.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ fn set(ids: [i64; 4]) -> BTreeSet<String> {
     ids.map(|id| id.to_string()).into()
 }
 
-/// What writers leave beside a store.
+/// The objects that writers leave in the store.
 async fn notes(memory: &Memory) -> Vec<String> {
     let keys = memory.files().await.into_keys();
     keys.filter(|key| key.starts_with("zvf-")).collect()
@@ -111,7 +111,7 @@ async fn made() -> Memory {
     memory
 }
 
-/// How many requests of a kind a change makes.
+/// Number of requests of a kind that a change makes.
 async fn count(sort: Sort) -> u64 {
     let backend = Unsteady::new(made().await.0, sort, Trouble::After, 0..0);
     change(through(Arc::new(backend.clone()))).await.unwrap();
@@ -123,7 +123,7 @@ async fn an_edit_succeeds_whichever_request_fails_once() {
     let mut tried = 0;
     for sort in SORTS {
         for which in 0..count(sort).await {
-            // Late requests are like early ones.
+            // Late requests are similar to early ones.
             if which > 6 && which % 5 > 0 {
                 continue;
             }
@@ -166,7 +166,7 @@ async fn an_edit_whose_requests_fail_for_good_leaves_the_old_store_or_the_new_on
                 }
                 if let Err(WriteError::Tidying { .. }) = done {
                     left += 1;
-                    // What is over hinders nobody.
+                    // A completed edit does not block the next one.
                     let next = Edit::open(ADDRESS, memory.options()).await;
                     next.unwrap().abandon().await.unwrap();
                 }
@@ -229,7 +229,7 @@ async fn a_writer_that_fails_waits_for_its_own_requests_and_leaves_nothing() {
             wait_put_per_call: Duration::from_millis(15),
             ..ThrottleConfig::default()
         };
-        // `Arc` of the memory: what is put late is seen.
+        // An `Arc` of the memory, so that late writes are seen.
         let shared: Arc<dyn ObjectStore> = memory.0.clone();
         let slow: Arc<dyn ObjectStore> = Arc::new(ThrottledStore::new(shared, slow));
         let denied = Trouble::Before(Fault::Denied);
@@ -275,7 +275,7 @@ async fn orphans_go_when_asked_for_and_nothing_else_does() {
     memory.check_clean().await;
 }
 
-/// Opens an edit as soon as that is possible.
+/// Opens an edit as soon as possible.
 async fn opened(address: &str, options: &WriteOptions) -> Edit {
     loop {
         match Edit::open(address, options.clone()).await {
@@ -302,7 +302,7 @@ async fn the_marker_of_a_writer_that_is_gone_is_taken_over_by_one_of_many() {
     writer.finish().await.unwrap();
     let lease = Duration::from_millis(100);
     for (address, options) in [(ADDRESS, memory.options()), (local, WriteOptions::new())] {
-        // A writer that ends without a word.
+        // A writer that ends without removing its marker.
         drop(
             Edit::open(address, options.clone().with_lease(lease))
                 .await
@@ -310,7 +310,7 @@ async fn the_marker_of_a_writer_that_is_gone_is_taken_over_by_one_of_many() {
         );
         let busy = Edit::open(address, options.clone()).await.unwrap_err();
         assert!(matches!(busy, WriteError::Busy { .. }), "{busy}");
-        // While one has it, no other gets it.
+        // While one writer has it, no other can get it.
         let (address, lasting) = (address.to_owned(), options.clone());
         let first = opened(&address, &lasting).await;
         let racing = (0..6).map(|_| {
@@ -321,7 +321,7 @@ async fn the_marker_of_a_writer_that_is_gone_is_taken_over_by_one_of_many() {
             assert!(!one.await.unwrap());
         }
         first.abandon().await.unwrap();
-        // Many who come for a marker that is old.
+        // Several writers compete for an old marker.
         drop(
             Edit::open(&address, options.clone().with_lease(lease))
                 .await
@@ -348,7 +348,7 @@ async fn a_writer_that_is_late_does_not_take_an_equal_root_for_its_own() {
     let memory = made().await;
     let mut late = Edit::open(ADDRESS, memory.options()).await.unwrap();
     late.delete(&[2]).await.unwrap();
-    // Somebody takes the marker for a dead one's, and changes values to and fro: the root says the same as before.
+    // Another writer considers the marker dead, and changes values back and forth: the root is the same as before.
     let marker = Path::from("some/points.zarrvectors/zvf-unfinished.json");
     memory.0.delete(&marker).await.unwrap();
     for value in [5_i64, 3] {
@@ -368,7 +368,7 @@ async fn a_writer_that_is_late_does_not_take_an_equal_root_for_its_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_root_that_comes_late_finds_another_one() {
-    // The new root is sent, its answer does not come, and neither does that of any other try until the writer gives up.
+    // The new root is sent, but neither this request nor a retry gets a response before the writer gives up.
     let memory = made().await;
     let late = Trouble::Late(Duration::from_millis(300));
     let backend = Unsteady::new(memory.0.clone(), Sort::Replace, late, 0..3);

@@ -1,4 +1,4 @@
-//! Which links the rows of a table are for: by their ends, by a key, or in order.
+//! Matches the rows of a table with links: by their ends, by a key, or in order.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ use crate::{Edit, tabular};
 type StoredField = (NumberType, std::ops::Range<usize>);
 
 impl Edit {
-    /// Sets values of several attributes of links; the columns of the key are none.
+    /// Sets values of several attributes of links; columns of the key are not set.
     pub(crate) async fn set_link_columns(
         &mut self,
         table: &RecordBatch,
@@ -34,7 +34,7 @@ impl Edit {
         Ok(pairs.matched)
     }
 
-    /// The links of the rows of a table, in the order of the pairs; numbered among all links if `whole`.
+    /// The links for the rows of a table, in the order of the pairs; numbered among all links if `whole`.
     pub(super) async fn match_links(
         &mut self,
         table: &RecordBatch,
@@ -51,7 +51,7 @@ impl Edit {
             Some((_, ends)) => Some(self.end_names(ends).await?),
             None => None,
         };
-        // Values of links by their ends need only the links that are near them.
+        // To set values by ends, only the links near these ends are needed.
         let all = match &names {
             Some(names) if !whole => self.links_near(names).await?,
             _ => self.all_links().await?,
@@ -62,7 +62,7 @@ impl Edit {
                 let at = self.places_of_links(&all, &names);
                 let lost = at.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
-                // These vertices are joined: the row is for a link that another row has, or for one of several.
+                // These vertices are linked: the row is for a link that another row already has, or for one of several.
                 let joined: HashSet<_> = all
                     .iter()
                     .map(|(_, link)| self.joined(&link.ends))
@@ -127,7 +127,7 @@ impl Edit {
         Ok((pairs, found))
     }
 
-    /// The columns of a key of links, and where their stored values are.
+    /// The columns of a key of links, and the places of their stored values.
     fn link_key(
         &self,
         table: &RecordBatch,
@@ -162,14 +162,14 @@ impl Edit {
         Ok((keys, ranges))
     }
 
-    /// The ends of links in a table, one link after another, with the name of their column; `None`: it has none.
+    /// The ends of links in a table, one link after another, with the name of their column; `None` if it has none.
     async fn ends(
         &mut self,
         table: &RecordBatch,
     ) -> Result<Option<(String, LinkEndColumns)>, WriteError> {
         let width = self.state.spec.links.width;
         let count = table.num_rows();
-        // As `zvf links` writes them.
+        // As written by `zvf links`.
         let (chunks, rows) = (
             tabular::columns(table, "chunks"),
             tabular::columns(table, "rows"),

@@ -1,4 +1,4 @@
-//! Values of tables for vertices, objects and links: the rows are matched, then the values are set, or become a new attribute.
+//! Sets values from tables for vertices, objects and links: matches the rows, then sets the values or adds an attribute.
 
 mod links;
 mod objects;
@@ -31,12 +31,12 @@ pub struct SetAttribute {
     pub scope: Scope,
     /// Its name.
     pub name: String,
-    /// How the rows of the table find theirs.
+    /// How the rows of the table are matched.
     pub matching: Matching,
     /// Adds the attribute, with this specification.
     pub new: Option<AttributeSpec>,
-    /// The value of rows without one in the table, if the attribute is new, and of gaps in the table. It is recorded with the attribute as
-    /// the default for vertices, links and objects that are appended later without a value.
+    /// The value of rows without one in the table, if the attribute is new, and of gaps in the table. It is recorded with the attribute as the
+    /// default for vertices, links and objects that are appended later without a value.
     pub fill: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl SetAttribute {
         }
     }
 
-    /// Sets how the rows of the table find theirs.
+    /// Sets how the rows of the table are matched.
     #[must_use]
     pub fn with_matching(mut self, matching: Matching) -> Self {
         self.matching = matching;
@@ -67,8 +67,8 @@ impl SetAttribute {
         self
     }
 
-    /// Adds the attribute, with a type by its name: `float32`, `int64`, …, `text`, or a type of dates or durations
-    /// ([`Moments::unit_of_type`]); so many numbers a row.
+    /// Adds the attribute, with a type by its name: `float32`, `int64`, …, `text`, or a type of dates or durations ([`Moments::unit_of_type`]), and
+    /// `channels` values per row.
     ///
     /// # Errors
     /// Misuse: no such type.
@@ -91,7 +91,7 @@ impl SetAttribute {
         Ok(self.with_new(spec))
     }
 
-    /// Sets the value of what has none.
+    /// Sets the value for rows without one.
     #[must_use]
     pub fn with_fill(mut self, fill: impl Into<String>) -> Self {
         self.fill = Some(fill.into());
@@ -103,7 +103,7 @@ impl SetAttribute {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matched {
-    /// How they were matched: the columns, for people.
+    /// How they were matched: the columns, for messages.
     pub by: String,
     /// Vertices, objects or links that the store has.
     pub of: u64,
@@ -114,7 +114,7 @@ pub struct Matched {
 }
 
 impl Matched {
-    /// What people should know: of vertices, objects or links without a row, and of rows that were left out.
+    /// Remarks for users: about vertices, objects or links without a row, and about rows that were left out.
     #[must_use]
     pub fn remarks(&self, change: &SetAttribute) -> Vec<String> {
         let mut remarks = Vec::new();
@@ -140,12 +140,12 @@ impl Matched {
     }
 }
 
-/// Rows of the store with their rows of the table.
+/// Rows of the store, paired with rows of the table.
 #[derive(Debug)]
 struct PairedRows {
     /// Rows of the store, ascending, each once.
     rows: Vec<u64>,
-    /// The row of the table of each.
+    /// The row of the table for each row of the store.
     from: Vec<usize>,
     matched: Matched,
 }
@@ -154,7 +154,7 @@ impl PairedRows {
     /// Sorts pairs; each row of the store gets one row of the table.
     ///
     /// # Errors
-    /// Misuse: a row of the store that has several rows of the table, which are not the `same`.
+    /// Misuse: a row of the store with several rows of the table that are not the `same`.
     fn new(
         mut pairs: Vec<(u64, usize)>,
         scope: Scope,
@@ -195,7 +195,7 @@ impl PairedRows {
         })
     }
 
-    /// For each row of the store its row of the table.
+    /// For each row of the store, its row of the table.
     fn all(&self) -> Result<Vec<Option<usize>>, WriteError> {
         let mut all = vec![None; to_index("rows", self.matched.of)?];
         for (row, from) in self.rows.iter().zip(&self.from) {
@@ -205,13 +205,13 @@ impl PairedRows {
         Ok(all)
     }
 
-    /// Whether every row of the store has one of the table.
+    /// Whether every row of the store has a row of the table.
     fn is_whole(&self) -> bool {
         self.matched.found == self.matched.of
     }
 }
 
-/// Refuses rows of a table that the store does not have, unless they may be left out; returns how many were.
+/// Refuses rows of a table that the store does not have, unless they may be left out; returns their number.
 fn unmatched(
     what: &str,
     unknown: &[usize],
@@ -231,10 +231,10 @@ fn rows(count: u64) -> String {
 }
 
 impl TableKeys {
-    /// Makes the keys findable, each once.
+    /// Indexes the keys, each once.
     ///
     /// # Errors
-    /// Misuse: rows without a key, rows with the same key that are not the `same` otherwise.
+    /// Misuse: rows without a key, rows with the same key that otherwise are not the `same`.
     fn checked(mut self, same: impl Fn(usize, usize) -> bool) -> Result<Self, WriteError> {
         let what = || format!("column {}", self.names());
         let missing: Vec<usize> = self.rows(KeyState::Missing).collect();
@@ -259,11 +259,11 @@ impl TableKeys {
     }
 }
 
-/// Rows of the table that were found in the store, while the store is read.
+/// Rows of the table that are found in the store while it is read.
 #[derive(Debug)]
 struct Search<'k> {
     keys: &'k TableKeys,
-    /// By row of the table: how often it was found.
+    /// How often each row of the table was found.
     hits: Vec<u32>,
     pairs: Vec<(u64, usize)>,
 }
@@ -286,7 +286,7 @@ impl<'k> Search<'k> {
         Ok(())
     }
 
-    /// The pairs; refuses keys that several rows of the store have, unless it may be `several`.
+    /// The pairs; refuses keys of several rows of the store, unless `several` is set.
     fn finish(
         self,
         scope: Scope,
@@ -316,7 +316,7 @@ impl<'k> Search<'k> {
             let Some((KeyState::Given, key)) = keys.row(row) else {
                 continue;
             };
-            // Of rows with the same key the first one is found.
+            // Of rows with the same key, only the first one is found.
             let first = keys.find(key).and_then(|first| hits.get(first));
             if first == Some(&0) {
                 unknown.push(row);
@@ -331,21 +331,21 @@ impl<'k> Search<'k> {
 }
 
 impl Edit {
-    /// Sets values of an attribute of vertices, objects or links by a table, or adds the attribute. The table has the columns of queries, or a
-    /// column an axis, and the values in a column of the name of the attribute (or `attribute:NAME`, or `NAME_0`, `NAME_1`, …); other columns
-    /// are ignored. Vertices, objects and links without a row keep their value; in a new attribute they get [`SetAttribute::fill`], else
-    /// none (NaN, no text).
+    /// Sets values of an attribute of vertices, objects or links from a table, or adds the attribute. The table has the columns of queries, or one
+    /// column per axis, and the values in a column with the name of the attribute (or `attribute:NAME`, or `NAME_0`, `NAME_1`, …); other columns are
+    /// ignored. Vertices, objects and links without a row keep their value; in a new attribute they get [`SetAttribute::fill`], else none (NaN, no
+    /// text).
     ///
     /// Without a table: only the fill is recorded, or every vertex, link or object gets it in a new attribute.
     ///
     /// # Cost
-    /// What is compared is read chunk by chunk: 13 bytes and the key for each row of the table are held, 16 for each row that is found. Setting
-    /// the values costs what [`set_vertex_attribute`](Self::set_vertex_attribute), [`put_objects`](Self::put_objects) and
-    /// [`set_link_attribute`](Self::set_link_attribute) cost.
+    /// Compared values are read chunk by chunk: for each row of the table 13 bytes and the key are held, for each row that is found 16 bytes. Setting
+    /// the values has the cost of [`set_vertex_attribute`](Self::set_vertex_attribute), [`put_objects`](Self::put_objects) and
+    /// [`set_link_attribute`](Self::set_link_attribute).
     ///
     /// # Errors
-    /// Misuse: a table that says in no way what its rows are for; rows that are not in the store, or that are for the same vertex with another
-    /// value; columns that contradict each other; values that do not fit. I/O.
+    /// Misuse: a table without columns to match its rows; rows that are not in the store, or that have another value for the same vertex; columns
+    /// that contradict each other; values that do not fit. I/O.
     pub fn set_attribute<'a>(
         &'a mut self,
         change: &'a SetAttribute,
@@ -361,7 +361,7 @@ impl Edit {
         })
     }
 
-    /// The specification of an existing attribute, for values that are given for it.
+    /// The specification of an existing attribute, in the form in which values are given.
     async fn known(&mut self, scope: Scope, name: &str) -> Result<AttributeSpec, WriteError> {
         let known = match scope {
             Scope::Vertex => self.vertex_attributes(),
@@ -384,7 +384,7 @@ impl Edit {
     /// store may not have yet.
     ///
     /// # Errors
-    /// Misuse: attributes in another unit; positions in a column an axis whose schema states other axes or units.
+    /// Misuse: attributes in another unit; positions in one column per axis whose schema states other axes or units.
     pub(crate) async fn in_stored_units(
         &mut self,
         (scope, used): (Scope, impl Fn(&str) -> bool),
@@ -407,7 +407,7 @@ impl Edit {
         })
     }
 
-    /// Refuses positions in a column an axis that would have to be converted.
+    /// Refuses positions in one column per axis that would have to be converted.
     fn check_axis_columns(&self, table: &RecordBatch) -> Result<(), WriteError> {
         let has = |name: &str| table.column_by_name(name).is_some();
         let names = tabular::axis_columns(&self.spec().axes, true, has);
@@ -600,7 +600,7 @@ impl Edit {
     }
 }
 
-/// The whole numbers of some columns, all of a row together.
+/// The whole numbers of some columns, with the columns of a row together.
 fn row_major(
     name: &str,
     columns: &[arrow_array::ArrayRef],
@@ -626,7 +626,7 @@ fn row_major(
 /// Values by the names of their attributes.
 type ValuesByName<'v> = Vec<(&'v String, TableValues<'v>)>;
 
-/// The values of several attributes by the rows of a table.
+/// The values of several attributes, by rows of the table.
 fn by_rows<'v>(
     table: &RecordBatch,
     given: &'v [(String, Values)],
@@ -638,11 +638,11 @@ fn by_rows<'v>(
     given.iter().map(one).collect()
 }
 
-/// Counts the rows that are ignored because the store has no target for them. `show` names the target of such a row; an error puts `lacks`
-/// before it.
+/// Counts the rows that are ignored because the store has no target for them. `show` names the target of such a row; in an error, `lacks` precedes
+/// it.
 ///
 /// # Errors
-/// Misuse: such a row, unless they are left out.
+/// Misuse: such a row, unless these rows are left out.
 fn ignored(
     (what, lacks, expected): (&str, &str, &str),
     unknown: &[usize],
@@ -693,7 +693,7 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     WriteError::input(what, found, expected)
 }
 
-/// Refuses more than one way that a caller asks for, and a way that `scope` does not have.
+/// Refuses several requested ways of matching, and a way that `scope` does not have.
 fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
     let asked = [
         ("a key", !how.key.is_empty()),
@@ -712,7 +712,7 @@ fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The message for a table that says in no way what its rows are for.
+/// The error for a table whose rows cannot be matched.
 #[cold]
 fn no_way(scope: Scope, rows: usize) -> WriteError {
     let found = format!(

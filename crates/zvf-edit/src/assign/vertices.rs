@@ -1,4 +1,4 @@
-//! Which vertices the rows of a table are for: by a key, by their address in the store, by their positions, or in order.
+//! Matches the rows of a table with vertices: by a key, by their address in the store, by their positions, or in order.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ impl Edit {
         self.note(done)
     }
 
-    /// Sets values of several attributes of vertices; the columns of the key are none.
+    /// Sets values of several attributes of vertices; columns of the key are not set.
     pub(crate) async fn set_vertices(
         &mut self,
         table: &RecordBatch,
@@ -70,7 +70,7 @@ impl Edit {
         Ok(pairs.matched)
     }
 
-    /// Where the store has the columns of a key of vertices.
+    /// The places of the columns of a key of vertices in the store.
     fn vertex_key(
         &self,
         table: &RecordBatch,
@@ -124,7 +124,7 @@ impl Edit {
         Ok((parts, columns))
     }
 
-    /// Which rows of the table are for which vertices; by positions only if `by_position`.
+    /// Matches rows of the table with vertices; by positions only if `by_position`.
     pub(super) async fn match_vertices(
         &mut self,
         table: &RecordBatch,
@@ -212,7 +212,7 @@ impl Edit {
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         if owned {
             parts.push(KeySource::Owner);
-            // An attribute of that name has the prefix.
+            // An attribute with this name would have the prefix.
             columns.push(KeyColumn {
                 name: "object_id".to_owned(),
                 columns: tabular::plain(table, "object_id").into_iter().collect(),
@@ -231,7 +231,7 @@ impl Edit {
         Ok((parts, columns))
     }
 
-    /// Checks that positions and objects of rows are those of their vertices.
+    /// Checks that positions and objects of rows agree with their vertices.
     async fn check_places(
         &mut self,
         table: &RecordBatch,
@@ -291,7 +291,7 @@ impl Edit {
         shown.join(", ")
     }
 
-    /// The vertices that the columns of a table name, in each way that it has: by name of the columns, for each row the number of the vertex.
+    /// The vertices that the columns of a table name, in each possible way: for each name of columns, the number of the vertex in each row.
     async fn addresses(
         &mut self,
         table: &RecordBatch,
@@ -339,7 +339,8 @@ impl Edit {
         self.at_chunks(&components, &rows).await
     }
 
-    /// The vertices that the store had in rows of chunks when the edit began; the chunks by the components of their coordinates, one after another.
+    /// The vertices that the store had in rows of chunks when the edit began. Chunks are given by the components of their coordinates, one after
+    /// another.
     pub(super) async fn at_chunks(
         &mut self,
         components: &[Option<i128>],
@@ -382,7 +383,7 @@ impl Edit {
         self.rows_at(spots).await
     }
 
-    /// The rows of a table that has one for each vertex of the store as it was when the edit began.
+    /// The vertices for a table with one row per vertex of the store at the beginning of the edit.
     async fn in_opened_order(
         &mut self,
         rows: usize,
@@ -406,7 +407,7 @@ impl Edit {
         Ok(pairs)
     }
 
-    /// The rows of a table that has one for each vertex of each object.
+    /// The vertices for a table with one row per vertex of each object.
     async fn along_objects(
         &mut self,
         rows: usize,
@@ -432,7 +433,7 @@ impl Edit {
         PairedRows::new(all, Scope::Vertex, ("object order".to_owned(), total), same)
     }
 
-    /// The numbers of vertices by their places in chunks.
+    /// The numbers of vertices from their places in chunks.
     async fn rows_at(
         &mut self,
         spots: Vec<Option<ops::Spot>>,

@@ -1,4 +1,4 @@
-//! Arrow out: batches, objects and groups as the tables that queries return.
+//! Arrow output: batches, objects and groups as the tables that queries return.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::error::OrBug;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::column::Values;
 
-/// Most bytes of the texts of a column, and most ids of groups: what offsets of 32 bits reach.
+/// Most bytes of the texts of a column, and most ids of groups: the limit of 32-bit offsets.
 const MOST: u64 = (1 << 31) - 1;
 
-/// A column of numbers or texts, so many a row: one, or a list of fixed size.
+/// A column of numbers or texts: `width` per row, as a list of fixed size if it is not 1.
 ///
 /// # Cost
 /// None for numbers; one copy of texts.
@@ -54,7 +54,7 @@ pub fn array(values: Values, width: usize) -> Result<ArrayRef, WriteError> {
     }
 }
 
-/// Texts, categories as a dictionary. Builders of arrays panic beyond their offsets, so these are checked before.
+/// Texts; categories as a dictionary. Builders of arrays panic if offsets overflow, so the size is checked first.
 fn text_array(texts: &LargeStringArray, kind: AttributeType) -> Result<ArrayRef, WriteError> {
     let bytes = wide(texts.values().len());
     if bytes > MOST {
@@ -88,7 +88,7 @@ fn column(one: &AttributeSpec, stored: &PreparedColumn<'_>) -> Result<ArrayRef, 
     }
 }
 
-/// The field of an attribute: of its own name, unless the table has a column of that name.
+/// The field of an attribute: with its own name, unless the table has a column with this name.
 fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
     let name = match other.contains(&&*one.name) {
         true => format!("attribute:{}", one.name),
@@ -119,7 +119,7 @@ impl<'s> BatchContext<'s> {
         }
     }
 
-    /// A table of columns of its own and of attributes, these in the order of their declaration.
+    /// A table of the columns in `own`, followed by the attributes in the order of their declaration.
     fn table<'d>(
         &self,
         own: Vec<(&str, ArrayRef)>,
@@ -152,19 +152,19 @@ impl<'s> BatchContext<'s> {
 }
 
 impl Batch {
-    /// The vertices and links as the tables that queries return, in the types of a specification, with the names, units and types of
-    /// axes and attributes in the metadata: [`StoreSpec::with_vertex_records`] declares the same again. All batches that fit the
-    /// specification have one schema. Links are `None` for kinds in which the order of the vertices implies them.
+    /// The vertices and links as the tables that queries return, in the types of a specification. The metadata has the names, units and types of axes
+    /// and attributes, so that [`StoreSpec::with_vertex_records`] declares the same. All batches that fit the specification have one schema. Links
+    /// are `None` for kinds in which the order of the vertices implies them.
     ///
-    /// `first` is how many vertices came in earlier batches: links are numbered through all of them. Vertices without an id get the
-    /// one that the writer gives them.
+    /// `first` is the number of vertices in earlier batches: links are numbered through all of them. Vertices without an id get the id that the
+    /// writer would give them.
     ///
     /// # Cost
     /// One copy of each column; floats that are converted are copied twice.
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the specification, by column and row; attributes of fragments, which no table holds. Limit: 2 GiB
-    /// of texts in one column.
+    /// Misuse: a batch that does not fit the specification, by column and row; attributes of fragments, which tables cannot have. Limit: 2 GiB of
+    /// texts in one column.
     pub fn to_records(
         &self,
         spec: &StoreSpec,
@@ -213,7 +213,7 @@ impl ObjectTable {
 }
 
 impl Groups {
-    /// A table with a row a group; see the [module](crate::arrow).
+    /// A table with one row per group; see the [module](crate::arrow).
     ///
     /// # Errors
     /// Misuse: names or values do not match the number of groups. Limit: 2^31 ids in all.
@@ -243,7 +243,7 @@ impl Groups {
         self.gapped(&table)
     }
 
-    /// The table with nulls where groups have no value.
+    /// The table with nulls for groups without a value.
     fn gapped(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
         let fields = table.schema_ref().fields().iter().zip(table.columns());
         let columns = fields.map(|(field, column)| {

@@ -18,8 +18,8 @@ use crate::values::number::NumberType;
 
 /// Checks the unit that a table states for the values of an attribute.
 ///
-/// A table or a store that states no unit leaves the values unchanged, except dates, moments, times and durations: without a unit in the store
-/// they are no numbers of it.
+/// If the table or the store states no unit, values are unchanged. Exception: dates, moments, times and durations are refused if the store has no
+/// unit, because they would not be numbers of the store.
 ///
 /// # Errors
 /// Misuse: another unit.
@@ -62,7 +62,7 @@ fn attribute_of<'s>(
 /// One copy of the columns that are converted.
 ///
 /// # Errors
-/// As [`check_unit`]. Misuse: moments that the unit of the store does not hold.
+/// As [`check_unit`]. Misuse: moments that cannot be expressed in the unit of the store.
 pub fn in_stored_units<'s>(
     table: &RecordBatch,
     stored: impl Fn(&str) -> Option<&'s AttributeSpec>,
@@ -109,7 +109,7 @@ fn scaled(
     Ok(Arc::new(scaled))
 }
 
-/// The table with other columns of the same length.
+/// The table with these columns, which have the same length.
 fn rebuilt(
     table: &RecordBatch,
     fields: Vec<Field>,
@@ -122,8 +122,8 @@ fn rebuilt(
 }
 
 impl StoreSpec {
-    /// Checks that positions of a table have the axes of the store and links its number of ends, because a batch only has all of
-    /// their numbers together.
+    /// Checks that the positions of a table have the axes of the store, and its links the store's number of ends. A batch cannot check this, because
+    /// it has only a flat list of numbers.
     ///
     /// # Errors
     /// Misuse: another number.
@@ -147,7 +147,7 @@ impl StoreSpec {
         Ok(())
     }
 
-    /// The map that converts positions of a table to the axes and units of the store; `None` if the table has the same ones, or states none.
+    /// The map that converts positions of a table to the axes and units of the store; `None` if they are the same, or if the table states none.
     ///
     /// # Errors
     /// Misuse: another number of axes, or units that cannot be converted.
@@ -162,7 +162,7 @@ impl StoreSpec {
         Ok((!map.is_identity()).then_some(map))
     }
 
-    /// The vertices of a table as queries return it, with the links of another one, in the axes and units of this store.
+    /// The vertices of a table in the form that queries return, with the links of another one, in the axes and units of this store.
     ///
     /// # Units
     /// Positions, and the attribute `radius` of skeletons and graphs, are converted to the axes and units of the store if the schema states others
@@ -204,7 +204,7 @@ impl StoreSpec {
     /// The objects of a table as queries return it, in the units of this store.
     ///
     /// # Shape
-    /// One row an object: `object_id`, and a column for each attribute.
+    /// One row per object: `object_id`, and a column for each attribute.
     ///
     /// # Errors
     /// As [`ObjectTable::from_records`] and [`in_stored_units`].
@@ -213,8 +213,8 @@ impl StoreSpec {
         ObjectTable::from_records(&in_stored_units(objects, stored)?)
     }
 
-    /// The table with its column `position` converted to the axes and units of this store. A table without this column, or whose schema states no
-    /// other axes, is returned as it is.
+    /// The table with its column `position` converted to the axes and units of this store. A table without this column, or whose schema does not
+    /// state other axes, is returned unchanged.
     ///
     /// # Cost
     /// One copy of the positions if they are converted.
@@ -260,7 +260,7 @@ mod tests {
         RecordBatch::try_from_iter([(name, Arc::new(column) as ArrayRef)]).unwrap()
     }
 
-    /// Six numbers are two positions in space or three in a plane, and twelve ends are faces of three or of four corners.
+    /// Six numbers could be two positions in space or three in a plane, and twelve ends could be faces with three corners or with four.
     #[test]
     fn rows_of_another_width_are_refused() {
         let spec = StoreSpec::new(Kind::Mesh, [1.0; 3]);

@@ -250,8 +250,8 @@ pub struct Groups {
     pub names: Vec<String>,
     /// Attributes by name, a row for each group.
     pub attributes: Vec<(String, Values)>,
-    /// The groups that have no value of an attribute of whole numbers, by its name; what [`attributes`](Self::attributes) holds for them is ignored.
-    /// Attributes of floats and texts need no entry: there NaN and null mean that there is no value.
+    /// The groups without a value of an attribute of whole numbers, by its name; their values in [`attributes`](Self::attributes) are ignored.
+    /// Attributes of floats and texts need no entry, because NaN and null mean that there is no value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, BTreeSet<usize>>,
 }
@@ -314,7 +314,7 @@ impl Groups {
         self
     }
 
-    /// Adds an attribute of whole numbers. The groups in `absent` have no value; what `values` holds for them is ignored.
+    /// Adds an attribute of whole numbers. The groups in `absent` have no value; their entries in `values` are ignored.
     #[must_use]
     pub fn with_gaps(
         mut self,

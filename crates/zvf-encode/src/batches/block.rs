@@ -1,4 +1,4 @@
-//! Rows of a batch by chunk, a block at a time: what several threads can do before buckets are touched.
+//! Rows of a batch by chunk, one block at a time: work for several threads, before buckets are changed.
 
 use rustc_hash::FxHashMap;
 use zvf_meta::space::chunk_at;
@@ -26,7 +26,7 @@ pub(crate) struct SortedBlock {
     pub(crate) high: Vec<f64>,
 }
 
-/// A position without a chunk: row in the batch, axis, value; and whether no chunk can contain it, or it exceeds the
+/// A position without a chunk: row in the batch, axis, value; and whether the cause is that no chunk can contain it, or that it is outside the
 /// corners.
 #[derive(Debug)]
 pub(crate) struct Unplaced {
@@ -39,7 +39,7 @@ pub(crate) struct Unplaced {
 impl SortedBlock {
     /// Assigns rows to chunks by their stored positions: a value that is rounded up to a border belongs to the next chunk (T25).
     ///
-    /// `keys` are components before those of the axes, one tuple per row. Positions must be within `reach`.
+    /// `keys` are the components of chunk keys before the axes, one tuple per row. Positions must be within `reach`.
     ///
     /// # Errors
     /// The first row that has no place.
@@ -61,7 +61,7 @@ impl SortedBlock {
             .zip(keys.into_iter().flatten())
             .for_each(|(slot, key)| *slot = *key);
         let (mut low, mut high) = (vec![f64::INFINITY; dims], vec![f64::NEG_INFINITY; dims]);
-        // Axis by axis: one size, one pair of corners, no lookups in between.
+        // One axis after another: size and corners are constant in the inner loop.
         for (axis, (&size, (low, high))) in spec
             .chunk_shape
             .iter()
@@ -141,7 +141,7 @@ fn first_unplaced(
     }
 }
 
-/// Sorts rows by chunk: the rows, and for each chunk with rows the first of them and how many there are.
+/// Sorts rows by chunk: the rows, and for each chunk with rows its first row and their number.
 type RowsByChunk = (Vec<u32>, Vec<usize>, Vec<usize>);
 
 fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {
@@ -160,7 +160,7 @@ fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {
         *end = sum;
         sum += count;
     }
-    // What follows puts each row in a place of its own then.
+    // This ensures that each row gets a place of its own below.
     internal!(sum == rows, "{sum} of {rows} rows are in chunks");
     let mut order = vec![0_u32; rows];
     for (row, &number) in (0_u32..).zip(&numbers) {
@@ -180,8 +180,8 @@ fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {
     Ok((order, firsts, counts))
 }
 
-/// Chunks as numbers in the box that they span, axis 0 slowest, and how many that box has; `None` if it is much larger
-/// than the rows are many.
+/// Chunks as numbers in their bounding box, axis 0 slowest, and the number of chunks in the box; `None` if that is much larger than the number of
+/// rows.
 fn dense(chunks: &[i64], dims: usize, rows: usize) -> Option<(Vec<u32>, usize)> {
     let mut volume = 1_u64;
     let mut axes = Vec::with_capacity(dims);
@@ -210,7 +210,7 @@ fn dense(chunks: &[i64], dims: usize, rows: usize) -> Option<(Vec<u32>, usize)> 
     Some((numbers.collect(), usize::try_from(volume).ok()?))
 }
 
-/// Chunks as numbers in the order in which they first come, and how many there are.
+/// Chunks as numbers in the order of their first occurrence, and how many there are.
 fn hashed(chunks: &[i64], dims: usize) -> (Vec<u32>, usize) {
     let mut known: FxHashMap<&[i64], u32> = FxHashMap::default();
     let numbers = chunks

@@ -1,4 +1,4 @@
-//! Texts out of few: codes while batches come, codes of the sorted texts when all have come (0.9 §12.3).
+//! Texts from a small set: preliminary codes while batches arrive, codes of the sorted texts at the end (0.9 §12.3).
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::values::number::NumberType;
 use crate::values::text_list::{TextList, TextSet};
 use zvf_format::int::{index, wide};
 
-/// The code of a missing text until the end.
+/// The preliminary code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;
 
-/// The texts of one categorical attribute while batches come, with the codes that records get.
+/// The texts of one categorical attribute while batches arrive, with the codes in records.
 #[derive(Debug, Default)]
 pub struct Categories {
     texts: TextSet,
@@ -19,7 +19,7 @@ pub struct Categories {
 }
 
 impl Categories {
-    /// Returns the code of a text; a new text gets the next code, a missing one has a code of its own.
+    /// Returns the code of a text. A new text gets the next code; all missing texts share a code.
     ///
     /// # Errors
     /// Limit: 2^31 texts.
@@ -50,7 +50,7 @@ impl Categories {
             let text = found.get(index(before));
             texts.push(text.or_bug(format_args!("no text {before}"))?)?;
         }
-        // Without any text yet, all of them come later: any number of them, and vertices without one.
+        // If there is no text yet, texts will be added later: any number of them, and vertices without one.
         let missing = self.missing || texts.is_empty();
         Ok(Dictionary {
             number: stored_number(texts.len(), missing),
@@ -61,7 +61,7 @@ impl Categories {
     }
 }
 
-/// Whether there is a code beside so many.
+/// Checks that there can be one more code than `count`.
 fn check_count(count: u32) -> Result<(), WriteError> {
     let most = i32::MAX.unsigned_abs();
     if count >= most {
@@ -70,7 +70,7 @@ fn check_count(count: u32) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The type of the stored codes of so many texts.
+/// The type of the stored codes of `texts` texts.
 fn stored_number(texts: usize, missing: bool) -> NumberType {
     match (missing, wide(texts)) {
         (_, 0) => NumberType::I32,
@@ -104,12 +104,12 @@ fn put_code(
     Ok(())
 }
 
-/// The sorted texts of one categorical attribute, and the final code of each code that records have.
+/// The sorted texts of one categorical attribute, and the final code of each code in records.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Sorted by code point.
     pub texts: Arc<TextList>,
-    /// The final code of each code given before.
+    /// The final code of each preliminary code.
     codes: Vec<u32>,
     /// The type of the stored codes.
     pub number: NumberType,
@@ -145,7 +145,7 @@ impl Dictionary {
         })
     }
 
-    /// The codes here of texts that have other codes elsewhere.
+    /// The codes in this dictionary for the texts of another one.
     pub(crate) fn recoded(&self, texts: &TextList) -> Result<Recoded, WriteError> {
         let code = |text: &str| {
             let found = self.texts.position(text);
@@ -158,7 +158,7 @@ impl Dictionary {
     }
 }
 
-/// Translates the codes of one dictionary to those of another.
+/// Translates the codes of another dictionary to the codes of this one.
 #[derive(Debug)]
 pub(crate) struct Recoded {
     codes: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Chunks that are cut by the value of an attribute, too: keys have its rank in front (0.9 §10.3).
+//! Chunks that are also split by the value of an attribute: the rank of the value is the first component of keys (0.9 §10.3).
 
 mod listed;
 
@@ -25,8 +25,8 @@ impl StoreSpec {
     /// Also splits chunks by the value of a vertex attribute: vertices at one position with different values are stored in different
     /// chunks. Every batch has the attribute, like the vertex attributes; no value may be missing.
     ///
-    /// Worth it where questions nearly always name one value, such as a gene, and there are few of them: a place has as
-    /// many chunks as values, each with cells of its own.
+    /// Useful if queries nearly always name one value, such as a gene, and there are few values: each position has as many chunks as values, each
+    /// with its own cells.
     ///
     /// Source: 0.9 §10.3.
     #[must_use]
@@ -40,8 +40,8 @@ impl StoreSpec {
         self
     }
 
-    /// Says which values the attribute of [`with_attribute_chunks`](Self::with_attribute_chunks) has, in any order, also those that no
-    /// vertex will have; others are refused. Parts of a store that several programs write need that.
+    /// Declares the values of the attribute of [`with_attribute_chunks`](Self::with_attribute_chunks), in any order, including values that no vertex
+    /// will have; other values are refused. Distributed writes need this.
     #[must_use]
     pub fn with_attribute_chunk_values(mut self, values: impl Into<Values>) -> Self {
         if let Some(one) = &mut self.chunk_by {
@@ -50,7 +50,7 @@ impl StoreSpec {
         self
     }
 
-    /// Components of a chunk's key: the axes, and one more in front where chunks are cut by an attribute.
+    /// Components of a chunk's key: the axes, and one more before them if an attribute splits chunks.
     #[must_use]
     pub fn key_rank(&self) -> usize {
         self.dims() + usize::from(self.chunk_by.is_some())
@@ -91,7 +91,7 @@ impl StoreSpec {
             return Err(WriteError::spec(here("channels"), found, "1"));
         }
         if self.kind == Kind::PointCloud && self.bin_shape.is_some() {
-            // The released readers look for bins by keys that have a component for each axis and no other.
+            // The released readers look up bins by keys that have only one component per axis.
             let expected = "none in a store whose chunks are divided by an attribute";
             return Err(WriteError::spec("bin_shape", "bins", expected));
         }
@@ -146,8 +146,8 @@ pub struct Unkeyed {
     pub expected: String,
 }
 
-/// Values as numbers, while batches come. The number of a value is its rank where all values were known before; else what
-/// identifies it: an integer itself, a text by its order of occurrence.
+/// Values as numbers, while batches arrive. If all values were declared in advance, the number of a value is its rank. Otherwise it identifies the
+/// value: an integer is itself, a text is its order of occurrence.
 #[derive(Debug, Clone)]
 pub struct SplitKeys {
     /// `None`: texts.
@@ -158,7 +158,7 @@ pub struct SplitKeys {
 }
 
 impl SplitKeys {
-    /// The keys of a store; `None` where chunks are cut by position alone.
+    /// The keys of a store; `None` if chunks are split only by position.
     pub(crate) fn of(spec: &StoreSpec) -> Option<Self> {
         let one = spec.chunk_by.as_ref()?;
         Some(Self::new(&one.attribute, one.values.as_ref()))
@@ -171,7 +171,8 @@ impl SplitKeys {
             known: None,
         };
         if let Some(values) = values {
-            // The values were checked with the specification: without codes every value is one that is not known.
+            // The values were checked with the specification. If it failed here, there would be no codes, and every value would be refused as
+            // unknown.
             let codes = keys.codes(values).unwrap_or_default();
             keys.known = Some(keys.ranked(codes.into_iter().collect()));
         }
@@ -181,7 +182,7 @@ impl SplitKeys {
     /// The number of each value of a column.
     ///
     /// # Errors
-    /// The first value that has none: a missing one, one that was not said before, a column of another type.
+    /// The first value that has none: a missing one, one that was not declared, a column of another type.
     pub fn codes(&mut self, values: &Values) -> Result<Vec<i64>, Unkeyed> {
         let wrong_type = |expected: String| Unkeyed {
             row: None,
@@ -270,10 +271,10 @@ impl SplitKeys {
         }
     }
 
-    /// Gives all chunks the rank of their value in front, and says which values there are.
+    /// Puts the rank of its value before the key of each chunk, and returns the values.
     ///
     /// # Errors
-    /// Misuse: no value at all. A limit: too many.
+    /// Misuse: no value at all. Limit: too many.
     pub(crate) fn finish(
         self,
         spec: &StoreSpec,
@@ -308,7 +309,7 @@ impl SplitKeys {
     }
 }
 
-/// The whole numbers of a column of the type that is wanted.
+/// The whole numbers of a column, if it has the type `wanted`.
 fn whole(values: &Values, wanted: NumberType) -> Option<Vec<i64>> {
     if values.number_type() != Some(wanted) {
         return None;
@@ -332,7 +333,7 @@ fn whole(values: &Values, wanted: NumberType) -> Option<Vec<i64>> {
     })
 }
 
-/// The values by which chunks are cut, in the order of their ranks: the component in front of chunk keys.
+/// The values that split chunks, in the order of their ranks: the first component of chunk keys.
 #[derive(Debug, Clone)]
 pub struct ChunkSplit {
     ranks: HashMap<i64, i64>,
@@ -340,7 +341,7 @@ pub struct ChunkSplit {
 }
 
 impl ChunkSplit {
-    /// The values that a specification lists; `None` if it lists none.
+    /// The values that a specification declares; `None` if it declares none.
     pub fn known(spec: &StoreSpec) -> Option<Self> {
         SplitKeys::of(spec)?.known
     }

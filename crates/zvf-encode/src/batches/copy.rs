@@ -1,4 +1,4 @@
-//! Columns into records and back. The width is a constant inside the loops: a value is a move or two, not a call.
+//! Copies columns into records and back. The width is a constant inside the loops, so that copying a value takes a move or two instead of a call.
 
 use crate::WriteError;
 use crate::error::internal;
@@ -27,7 +27,7 @@ macro_rules! by_width {
 /// Puts a column into records of `record` bytes each, `at` bytes into them: record `i` gets row `order[i]`.
 ///
 /// # Errors
-/// Bug: a row that the column does not have, or records that do not have the place.
+/// Bug: a row that the column does not have, or records that are too small.
 pub(crate) fn scatter(
     out: &mut [u8],
     record: usize,
@@ -54,7 +54,7 @@ pub(crate) fn scatter(
     if width == 0 || order.is_empty() {
         return Ok(());
     }
-    // Checked once, so that no copy below is left out.
+    // Checked once, so that every copy below succeeds.
     let last = order.iter().fold(0, |last, &row| last.max(row)) as usize;
     internal!(
         at + width <= record && out.len() == order.len() * record && last < column.len() / width,
@@ -74,7 +74,7 @@ pub(crate) fn scatter(
     Ok(())
 }
 
-/// Takes a column out of records of `record` bytes each, `at` bytes into them, in the order given.
+/// Collects a column from records of `record` bytes each, `at` bytes into them, in the given order.
 ///
 /// # Errors
 /// Bug: a record does not exist.
@@ -123,7 +123,7 @@ pub(crate) fn gather(
     Ok(out)
 }
 
-/// Brings items of one group together by value: values in the order in which they first come, the items of one in theirs.
+/// Groups items by value: values in the order of their first occurrence, the items of each value in their own order.
 pub(crate) fn together<'v, T: Copy>(
     items: &mut [T],
     value: impl Fn(&T) -> Result<&'v [u8], WriteError>,

@@ -8,8 +8,7 @@
 //! └────────┴─────────────┴───────────┴───────────┴──────────────┴──────────────────────────┘
 //! ```
 //!
-//! The number counts vertices as they were pushed; in skeletons as a walk meets them. Categories are codes of 32 bits
-//! here.
+//! The number counts vertices in the order in which they were pushed; in skeletons in depth-first order. Categories are codes of 32 bits here.
 
 use std::ops::Range;
 
@@ -24,15 +23,15 @@ use zvf_format::int::wide;
 /// The layout of the record of a vertex: byte ranges of its parts.
 #[derive(Debug, Clone)]
 pub struct VertexLayout {
-    /// Place of the object id, 8 bytes; none where vertices belong to no objects.
+    /// Offset of the object id, 8 bytes; none if vertices belong to no objects.
     pub(crate) object: Option<usize>,
-    /// Place of the flag of roots, 1 byte; skeletons only.
+    /// Offset of the flag of roots, 1 byte; skeletons only.
     pub(crate) root: Option<usize>,
-    /// Place of the position.
+    /// Bytes of the position.
     pub position: Range<usize>,
-    /// Places of the vertex attributes, in the order of the specification.
+    /// Bytes of the vertex attributes, in the order of the specification.
     pub attributes: Vec<Range<usize>>,
-    /// Places of the fragment attributes, in the order of the specification.
+    /// Bytes of the fragment attributes, in the order of the specification.
     pub(crate) fragment_attributes: Vec<Range<usize>>,
     /// Bytes of one record.
     pub(crate) width: usize,
@@ -50,10 +49,10 @@ pub fn row_size(attribute: &AttributeSpec) -> usize {
 /// Most bytes of a row of an attribute: more than any writer makes.
 const MOST_ROW: u64 = 1 << 24;
 
-/// Bytes of a row of so many values, at least one.
+/// Bytes of a row of `width` values, at least one.
 ///
 /// # Errors
-/// Limit: a document that says more than any store has.
+/// Limit: a document that states a wider row than any store has.
 pub fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, WriteError> {
     let most = MOST_ROW / wide(dtype.size()).max(1);
     if width > most {
@@ -115,7 +114,7 @@ impl VertexLayout {
         values.or_bug("a record without the attributes of its fragment")
     }
 
-    /// Whether a tree begins with the vertex.
+    /// Whether the vertex is the root of a tree.
     pub(crate) fn is_root(&self, record: &[u8]) -> Result<bool, WriteError> {
         let Some(at) = self.root else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! One batch, checked against the specification and brought into stored form. Nothing is taken before all is checked.
+//! One batch, checked against the specification and converted to stored form. Nothing is pushed before everything is checked.
 
 use std::borrow::Cow;
 
@@ -18,32 +18,32 @@ use crate::values::column::Values;
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// The lowest and the highest corner of a box, one number an axis, in world units.
+/// The lowest and the highest corner of a box, one number per axis, in world units.
 pub type Corners = (Vec<f64>, Vec<f64>);
 
-/// Endpoints over all batches, and the same as pairs inside this one.
+/// Endpoints as numbers over all batches, and as pairs of rows of this batch.
 type Linked = (Vec<u64>, Vec<(usize, usize)>);
 
 /// A column in stored form.
 #[derive(Debug)]
 pub(crate) enum PreparedColumn<'b> {
-    /// Rows of so many bytes.
+    /// Rows of fixed size.
     Bytes(Cow<'b, [u8]>),
     /// Texts that get codes later.
     Texts(&'b LargeStringArray),
 }
 
-/// A batch that fits.
+/// A batch that fits the specification.
 #[derive(Debug)]
 pub(crate) struct PreparedBatch<'b> {
     pub(crate) rows: usize,
     pub(crate) positions: Cow<'b, [u8]>,
-    /// All rows by chunk, a part of the batch after the other.
+    /// All rows by chunk, in blocks: consecutive parts of the batch.
     pub(crate) blocks: Vec<SortedBlock>,
     /// Corners of the positions; `None` without rows.
     pub(crate) extent: Option<Corners>,
     pub(crate) objects: Cow<'b, [i64]>,
-    /// Vertices as a walk meets them: place and root flag. Skeletons only.
+    /// Vertices in depth-first order: place and root flag. Skeletons only.
     pub(crate) walk: Option<crate::batches::walk::TreeWalk>,
     pub(crate) attributes: Vec<PreparedColumn<'b>>,
     pub(crate) fragment_attributes: Vec<Cow<'b, [u8]>>,
@@ -64,7 +64,7 @@ pub(crate) struct BatchContext<'s> {
     pub(crate) first: u64,
     /// The first components of the chunk key of each row, if an attribute splits chunks.
     pub(crate) keys: Option<&'s [i64]>,
-    /// Threads that a large batch is given to.
+    /// Most threads for a large batch.
     pub(crate) threads: usize,
 }
 
@@ -133,7 +133,7 @@ impl BatchContext<'_> {
         Ok(prepared)
     }
 
-    /// Positions in stored form, and how many there are.
+    /// Positions in stored form, and their number.
     pub(crate) fn positions<'b>(
         &self,
         batch: &'b Batch,
@@ -200,7 +200,7 @@ impl BatchContext<'_> {
         self.bad(column, unplaced.value.to_string(), expected)
     }
 
-    /// The object of each row, as the kind wants it.
+    /// The object of each row, as the kind requires.
     pub(crate) fn owners<'b>(
         &self,
         owners: &'b Owners,
@@ -284,7 +284,7 @@ impl BatchContext<'_> {
         Ok(())
     }
 
-    /// All columns of a list that holds nothing but numbers.
+    /// All columns of a list that may only have numbers.
     fn numbers<'b>(
         &self,
         what: &str,
@@ -305,7 +305,7 @@ impl BatchContext<'_> {
         Ok(columns)
     }
 
-    /// The values of an attribute among those that were given.
+    /// The values of an attribute, found by its name.
     pub(crate) fn column<'b>(
         &self,
         what: &str,
@@ -334,7 +334,7 @@ impl BatchContext<'_> {
         stored.ok_or_else(|| self.bad(here(), values.type_name(), spec.values.name()))
     }
 
-    /// Endpoints as numbers over all batches; for skeletons also as pairs inside this one.
+    /// Endpoints as numbers over all batches; for skeletons also as pairs of rows of this batch.
     pub(crate) fn links(&self, batch: &Batch, rows: usize) -> Result<Linked, WriteError> {
         let spec = self.spec;
         let given = batch.links.len();
@@ -396,7 +396,7 @@ impl BatchContext<'_> {
         Ok((links, pairs))
     }
 
-    /// Brings the nodes of skeletons into walking order.
+    /// Brings the nodes of skeletons into depth-first order.
     fn trees(
         &self,
         prepared: &mut PreparedBatch<'_>,
@@ -451,7 +451,7 @@ impl BatchContext<'_> {
     }
 }
 
-/// Enlarges a box so that it contains another one; no box becomes the other one.
+/// Enlarges a box so that it contains another one; without a box, the other one is the result.
 pub fn include(corners: &mut Option<Corners>, (low, high): (&[f64], &[f64])) {
     let all = corners.get_or_insert_with(|| (low.to_vec(), high.to_vec()));
     grow((&mut all.0, &mut all.1), (low, high));

@@ -1,4 +1,4 @@
-//! Step 1: vertices go to the bucket of their chunk, links to a queue.
+//! Step 1: the record of each vertex goes to the bucket of its chunk, links go to a queue.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::spec::target_version::{ID_IS_ROW, NO_ORIGIN};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Takes batches: routes the record of each vertex to the bucket of its chunk, and links to a queue.
+/// Accepts batches: routes the record of each vertex to the bucket of its chunk, and links to a queue.
 #[derive(Debug)]
 pub struct Router {
     /// The layout of the records.
@@ -34,15 +34,15 @@ pub struct Router {
     pub links: Spool,
     /// Links that were pushed.
     pub link_count: u64,
-    /// One for each vertex attribute; empty for those that are numbers.
+    /// One for each vertex attribute; empty for numbers.
     pub categories: Vec<Categories>,
-    /// The values that chunks are cut by, beside position.
+    /// The values that split chunks, in addition to position.
     pub keys: Option<SplitKeys>,
     /// Corners of all positions.
     pub extent: Option<Corners>,
     /// Vertices that were pushed.
     pub vertices: u64,
-    /// Threads that a large batch is given to.
+    /// Most threads for a large batch.
     threads: usize,
     /// Corners beyond which a vertex is refused.
     reach: Option<Corners>,
@@ -55,7 +55,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Takes batches of a store. About `budget` bytes are held in memory, more goes to temporary files in `folder`.
+    /// A router for batches of a store. About `budget` bytes are held in memory, more goes to temporary files in `folder`.
     pub fn new(spec: &StoreSpec, budget: usize, folder: &Path) -> Self {
         Self {
             layout: VertexLayout::new(spec),
@@ -85,7 +85,7 @@ impl Router {
         self
     }
 
-    /// Gives large batches to several threads.
+    /// Uses several threads for large batches.
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -151,8 +151,7 @@ impl Router {
             .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
     }
 
-    /// The first components of the chunk key of each row. A text of a batch that is refused later leaves no trace: only values in
-    /// chunks count.
+    /// The first components of the chunk key of each row. If the batch is refused later, its new texts do no harm: only values in chunks count.
     fn key_column(
         &mut self,
         spec: &StoreSpec,
@@ -182,7 +181,7 @@ impl Router {
         })
     }
 
-    /// A skeleton that comes again would have its trees walked in two halves.
+    /// Refuses an object of an earlier batch: its trees would be ordered in two halves.
     fn check_whole(&mut self, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
         let mut new = HashSet::new();
         let mut before = None;
@@ -301,14 +300,14 @@ struct RecordInput<'r> {
 }
 
 impl RecordInput<'_> {
-    /// The records of a block's rows, in its order.
+    /// The records of a block's rows, in the order of the block.
     fn of(&self, block: &SortedBlock) -> Result<Vec<u8>, WriteError> {
         let width = self.layout.width;
         let (start, order) = (block.start, &*block.order);
         let mut out = vec![0; order.len() * width];
         let rows = || order.iter().map(|&row| start + row as usize);
         let walk = self.prepared.walk.as_ref();
-        // Checked once, so that nothing below is left out.
+        // Checked once, so that nothing is skipped below.
         let end = rows().fold(0, |end, row| end.max(row + 1));
         internal!(
             end <= self.prepared.rows

@@ -1,15 +1,15 @@
-//! The order of a skeleton's nodes: trees depth first, so that most edges join neighbouring rows (0.9 §14.3).
+//! The order of a skeleton's nodes: trees depth-first, so that most edges connect consecutive rows (0.9 §14.3).
 
-/// The result of a walk over one batch of trees.
+/// The order of the nodes in one batch of trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TreeWalk {
-    /// Place of each node in the walk.
+    /// Place of each node in the order.
     pub(crate) place: Vec<usize>,
-    /// Whether a tree begins with the node.
+    /// Whether the node is the root of a tree.
     pub(crate) root: Vec<bool>,
 }
 
-/// Why edges are no trees.
+/// Why edges do not form trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoTree {
     /// A node is the child of two edges.
@@ -18,8 +18,8 @@ pub(crate) enum NoTree {
     Cycle(usize),
 }
 
-/// Walks the trees: roots in the order of their numbers, children in the order of their edges. Edges are pairs of child
-/// and parent below `nodes`.
+/// Iterates over the trees depth-first: roots in the order of their numbers, children in the order of their edges. Edges are pairs of child and
+/// parent below `nodes`.
 ///
 /// # Cost
 /// O(nodes + edges), without recursion.
@@ -33,7 +33,7 @@ pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<TreeWalk, N
             Some(flag) if *flag => *flag = false,
             _ => return Err(NoTree::TwoParents(child)),
         }
-        // Edges are below `nodes`; a parent that is not would make its children a cycle of their own below.
+        // Edges are below `nodes`. A parent that is not would make its children unreachable, which is reported as a cycle below.
         if let (Some(head), Some(link)) = (first.get_mut(parent), next.get_mut(child)) {
             *link = *head;
             *head = child;

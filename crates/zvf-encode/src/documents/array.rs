@@ -8,10 +8,10 @@ use crate::WriteError;
 use crate::target::ObjectPut;
 use zvf_codec::{CodecSample, Compression};
 
-/// Bytes of an index, as fragments and links have them.
+/// Bytes of an index in fragments and links.
 pub const INDEX: usize = 8;
 
-/// An array document.
+/// The document of an array.
 pub(crate) fn array_doc(
     shape: Vec<u64>,
     data_type: DataType,
@@ -64,7 +64,7 @@ pub(crate) fn byte_strings(
     Ok((doc, chunks))
 }
 
-/// A sample of an array that has one chunk, or of its first.
+/// A sample of an array with one chunk, or of its first chunk.
 pub(crate) fn sample_of(chunk: &[u8]) -> Result<CodecSample, WriteError> {
     let count = usize::from(!chunk.is_empty());
     CodecSample::of(count, |_, most| {

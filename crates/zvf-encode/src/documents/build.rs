@@ -50,7 +50,7 @@ pub fn grid_doc(
     )
 }
 
-/// Bytes of an item of an array of cells: of a number, or of a row of indices.
+/// Bytes of an item in an array of cells: of a number, or of a row of indices.
 fn items(attributes: &ArrayAttributes) -> usize {
     let number = attributes
         .dtype
@@ -89,7 +89,7 @@ pub fn vertices(spec: &StoreSpec) -> ArrayAttributes {
     }
 }
 
-/// Makes the attributes of `vertex_fragments` or `link_fragments`, which `name` is.
+/// Makes the attributes of `vertex_fragments` or `link_fragments`, depending on `name`.
 pub fn fragments(name: &str) -> ArrayAttributes {
     ArrayAttributes {
         zv_array: Some(name.to_owned()),
@@ -135,7 +135,7 @@ pub(crate) fn vertex_attribute(
     Ok(attributes)
 }
 
-/// Makes the root document of a store of one level. `bounds` are the lowest and the highest corner, `name` is for other tools.
+/// Makes the root document of a store with one level. `bounds` are the lowest and the highest corner, `name` is for other tools.
 pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootDoc {
     let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
     let zarr_vectors = ZarrVectors {
@@ -198,10 +198,9 @@ pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
     }
 }
 
-/// Rebuilds the description for other tools (0.9 §5.3) with these levels and keeps members of others. `name` is used
-/// if it has none.
+/// Rebuilds the description for other tools (0.9 §5.3) with these levels, and keeps unknown members. `name` is used if it has none.
 pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name: &str) {
-    // A node of another shape was kept beside the known members, and is replaced.
+    // A description of another form is in `extra`, and is replaced.
     root.extra.remove("ome");
     let made = ome(root.axes(), name);
     let levels = levels.into_iter();
@@ -285,7 +284,7 @@ pub fn declared(one: &AttributeSpec) -> Value {
     member
 }
 
-/// The declared attributes, so that readers without listings know their names.
+/// The declared attributes, from which readers that cannot list know their names.
 fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     let mut scopes = JsonObject::new();
     let vertex: Vec<AttributeSpec> = spec.batch_attributes().cloned().collect();
@@ -304,12 +303,12 @@ fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     (!scopes.is_empty()).then_some(scopes)
 }
 
-/// Makes the document of a group without attributes, as there is one between a family and its arrays.
+/// Makes the document of a group without attributes, such as the groups between a family and its arrays.
 pub fn plain_group() -> String {
     GroupDoc::default().to_json()
 }
 
-/// The name of a store by its address: the last part without its ending (0.9 §5.3).
+/// The name of a store from its address: the last part without its extension (0.9 §5.3).
 #[must_use]
 pub fn name_of(address: &str) -> String {
     let path = address.split_once("://").map_or(address, |(_, path)| path);
@@ -336,7 +335,7 @@ pub fn name_of(address: &str) -> String {
 /// Returns the grid of chunks over bounds.
 ///
 /// # Errors
-/// Misuse: corners or sizes that no grid has.
+/// Misuse: corners or sizes that no grid can have.
 pub fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, WriteError> {
     Ok(zvf_meta::space::grid_for(
         (&bounds.0, &bounds.1),
@@ -345,7 +344,7 @@ pub fn grid(bounds: &(Vec<f64>, Vec<f64>), chunk_shape: &[f64]) -> Result<Grid, 
 }
 
 impl StoreSpec {
-    /// Applies the rules about root documents that the format has, such as the order of axis types.
+    /// Checks the rules of the format about root documents, such as the order of axis types.
     pub(crate) fn check_document(&self) -> Result<(), WriteError> {
         let zeros = vec![0.0; self.dims()];
         let bounds = self.bounds.clone().unwrap_or((zeros.clone(), zeros));

@@ -20,14 +20,14 @@ pub struct Nodes {
     pub arrays: Docs,
     /// Documents of groups with attributes of their own, by path.
     pub groups: BTreeMap<String, String>,
-    /// Groups in place of arrays of cells.
+    /// Groups that represent arrays of cells.
     stand_ins: BTreeMap<String, String>,
     /// The categories of arrays, by path, which their documents get when they are written.
     texts: BTreeMap<String, Arc<TextList>>,
 }
 
 impl Nodes {
-    /// Adds the document of an array of cells, or of the group that is one in 0.8.1; `present` lists the chunks that have a cell.
+    /// Adds the document of an array of cells, or of the group that represents it in 0.8.1; `present` lists the chunks that have a cell.
     pub fn cells(
         &mut self,
         cells: &LevelCells,
@@ -45,7 +45,7 @@ impl Nodes {
         }
     }
 
-    /// Adds the node of an array of cells of codes of these texts.
+    /// Adds the node of an array of cells with codes of these texts.
     pub(crate) fn coded_cells(
         &mut self,
         cells: &LevelCells,
@@ -65,7 +65,7 @@ impl Nodes {
         self.cells(cells, path, present, attributes);
     }
 
-    /// Adds the group in place of an array.
+    /// Adds the group that represents an array.
     pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
         self.stand_ins.insert(path.into(), document);
     }
@@ -101,10 +101,10 @@ impl Nodes {
             .collect()
     }
 
-    /// Writes all documents, and a plain group wherever a path has none.
+    /// Writes all documents, and a plain group for every other path above them.
     ///
     /// # Cost
-    /// Memory: the bytes of the largest document of texts, and of all others.
+    /// Memory: the bytes of the largest document with texts, and of all other documents.
     pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
         let mut groups = self.groups;
         groups.extend(self.stand_ins);

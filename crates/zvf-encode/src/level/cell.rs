@@ -20,13 +20,13 @@ use zvf_format::int::{index, signed, wide};
 /// How the rows of a chunk become fragments (0.9 §10.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FragmentCut {
-    /// One fragment a bin, empty ones too; numbers of bins along each axis.
+    /// One fragment per bin, including empty ones; numbers of bins along each axis.
     Bins(Vec<u64>),
-    /// One fragment an object, and one for each value of its fragments.
+    /// One fragment per object, and per value of the fragment attributes.
     Objects,
-    /// One fragment for each run of vertices that follow each other in their object.
+    /// One fragment for each run of consecutive vertices of an object.
     Runs,
-    /// One fragment a tree: no row but the first has no parent.
+    /// One fragment per tree: only the first row has no parent.
     Trees,
 }
 
@@ -98,7 +98,7 @@ impl<'s> ChunkEncoder<'s> {
         })
     }
 
-    /// Gives the vertex of each row, links or not.
+    /// Returns the vertex of each row, even if there are no links.
     pub(crate) fn with_vertices(mut self, vertices: bool) -> Self {
         self.vertices |= vertices;
         self
@@ -109,7 +109,7 @@ impl<'s> ChunkEncoder<'s> {
         wide(self.layout.width).max(1)
     }
 
-    /// The stored dtype and the categories of attribute `at`.
+    /// The dictionary of attribute `at`; `None` for numbers.
     pub(crate) fn dictionary(&self, at: usize) -> Option<&Dictionary> {
         self.dictionaries.get(at)?.as_ref()
     }
@@ -284,7 +284,7 @@ impl<'s> ChunkEncoder<'s> {
         }
         let mut placed: Vec<PlacedRows> = Vec::new();
         let mut before: Option<&RecordKey> = None;
-        // Without values there is nothing to compare: to compare empty slices took a quarter of an import's CPU time.
+        // Skip this without values: comparing empty slices took a quarter of an import's CPU time.
         let by_value = self.spec.cuts_by_value();
         for (row, key) in (0_u32..).zip(keys) {
             let fragment =
@@ -350,7 +350,7 @@ impl<'s> ChunkEncoder<'s> {
         ranges.map(column).collect()
     }
 
-    /// The stored dtype of attribute `at`, as numpy spells it.
+    /// The stored number type of attribute `at`.
     pub(crate) fn stored_type(&self, at: usize) -> Result<NumberType, WriteError> {
         let attribute = self.spec.vertex_attributes.get(at);
         let number = attribute.and_then(|one| one.values.number());
@@ -359,7 +359,7 @@ impl<'s> ChunkEncoder<'s> {
     }
 }
 
-/// Encodes the index of fragments that follow each other: `counts` are the rows of each.
+/// Encodes the index of consecutive fragments: `counts` are the rows of each.
 ///
 /// # Errors
 /// Limit: more rows or fragments than an index can count; `array` names it in the error.
@@ -377,7 +377,7 @@ pub fn fragment_index(
     Ok(index.finish())
 }
 
-/// Sorts keys; those of points are nearly always sorted already.
+/// Sorts keys; the keys of points are nearly always sorted already.
 fn in_order(mut keys: Vec<RecordKey>) -> Vec<RecordKey> {
     if !keys.is_sorted() {
         keys.sort_unstable();

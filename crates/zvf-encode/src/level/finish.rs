@@ -72,11 +72,10 @@ pub struct Trace {
     pub places: Vec<(u32, u32)>,
 }
 
-/// Writes everything of a level except its document, which is returned with counts added; also returns the rows of the vertices,
-/// if the router recorded them.
+/// Writes a level except for its document, which is returned with counts added. Also returns the rows of the vertices, if the router recorded them.
 ///
-/// `bounds` are those of the store: the grids of all arrays of all levels cover them (trap T6). Positions, attributes, objects and
-/// links are those of `input`.
+/// `bounds` are the bounds of the store: the grids of all arrays of all levels cover them (trap T6). Positions, attributes, objects and links are in
+/// `input`.
 pub fn write_arrays(
     input: LevelInput,
     bounds: &Corners,
@@ -132,7 +131,7 @@ pub fn write_arrays(
     let mut documents = LevelDocuments::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
-    // Of no objects, too: what is appended later belongs to some.
+    // Even without objects: vertices that are appended later belong to some.
     if spec.has_objects() {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
@@ -182,11 +181,10 @@ fn trace(numbers: &[u64], places: &mut VertexPlaces) -> Result<Vec<(u32, u32)>, 
     numbers.iter().map(place).collect()
 }
 
-/// The chunks with rows in lex order, their rows, the file that these are read from, and the values that chunks are cut
-/// by, beside position.
+/// The chunks with rows in lex order, their rows, the file with the rows, and the values that split chunks in addition to position.
 type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<ChunkSplit>);
 
-/// Sorts the buckets by chunk, with the final keys where chunks are cut by an attribute.
+/// Sorts the buckets by chunk, with the final keys if an attribute splits chunks.
 pub fn by_chunk(
     spec: &StoreSpec,
     rows: Buckets<ChunkCoord>,
@@ -213,7 +211,7 @@ pub struct LevelDocuments {
 }
 
 impl LevelDocuments {
-    /// The documents of the vertices, with nothing else yet.
+    /// The documents of the vertices.
     pub fn new(nodes: Nodes) -> Self {
         Self {
             nodes,
@@ -230,7 +228,7 @@ impl LevelDocuments {
         Ok(())
     }
 
-    /// Puts all documents except that of the level, which is returned with the arrays listed.
+    /// Writes all documents except for the document of the level, which is returned with the arrays listed.
     pub fn put(self, target: &Below<'_>, doc: LevelDoc) -> Result<(LevelDoc, Summary), WriteError> {
         let families = self.nodes.families();
         self.nodes.put(target)?;
@@ -245,7 +243,7 @@ impl LevelDocuments {
     }
 }
 
-/// The steps of writing a level, for levels in parts by several programs; [`write_arrays`] runs all of them.
+/// The steps of writing a level, for distributed writes; [`write_arrays`] runs all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct LevelWriter<'s> {
     /// The specification.
@@ -264,7 +262,7 @@ pub struct LevelWriter<'s> {
     pub threads: usize,
     /// Receives the progress.
     pub watch: &'s Watch,
-    /// Whether texts are written as codes of a part, which the commit writes again.
+    /// Whether texts are written as codes of a part, which the commit replaces.
     pub codes: bool,
 }
 
@@ -284,16 +282,16 @@ impl<'s> LevelWriter<'s> {
         LinkPlacer::new(FamilySpec::of(self.spec), self.budget / 8, self.folder)
     }
 
-    /// Collects the fragments of chunks, where groups of links may follow them.
+    /// Returns a collector of the fragments of chunks, if groups of links may follow them.
     fn fragment_rows(&self) -> Option<FragmentRows> {
         let spec = self.spec;
         let explicit = spec.takes_links() && spec.convention() == LinksConvention::Explicit;
-        // Readers of older versions know no such groups.
+        // Readers of older versions do not support such groups.
         let known = spec.target.rules().members == DocumentMembers::All;
         (explicit && known).then(|| FragmentRows::new(self.budget / 16, self.folder))
     }
 
-    /// Encodes and puts the cells of all chunks, which have so many vertices.
+    /// Encodes and writes the cells of all chunks, which have `vertices` vertices in total.
     pub fn write_rows(
         &self,
         encoder: &ChunkEncoder<'_>,
@@ -501,7 +499,7 @@ impl<'s> LevelWriter<'s> {
         Ok(())
     }
 
-    /// Encodes and puts the cells of `count` queued links and of the links that are placed already.
+    /// Encodes and writes the cells of `count` queued links, and of the links that are already placed.
     pub fn write_queued(
         &self,
         (queue, count): (Spool, u64),
@@ -517,7 +515,7 @@ impl<'s> LevelWriter<'s> {
         self.write_links(placer, fragments, steps)
     }
 
-    /// Links by vertex become links by row; those that the order of rows implies are left out.
+    /// Converts links between vertices to links between rows; links that the order of rows implies are left out.
     fn place_links(
         &self,
         queue: Spool,
@@ -547,7 +545,7 @@ impl<'s> LevelWriter<'s> {
                     };
                     ends.push(places.get(vertex)?.ok_or_else(lost)?);
                 }
-                // A child that follows its parent: only then are they neighbours of one tree, so of one fragment.
+                // Only a child directly after its parent is in the same tree, and so in the same fragment.
                 let implied = spec.kind == Kind::Skeleton
                     && !cut
                     && !spec.links.explicit
@@ -560,7 +558,7 @@ impl<'s> LevelWriter<'s> {
         Ok(())
     }
 
-    /// Encodes and puts the cells of all links. Groups follow the `fragments` of chunks, if they can.
+    /// Encodes and writes the cells of all links. Groups follow the `fragments` of chunks, if possible.
     pub fn write_links(
         &self,
         placer: LinkPlacer,
@@ -577,18 +575,18 @@ impl<'s> LevelWriter<'s> {
     }
 }
 
-/// Facts about the rows that the rest of a level needs after their cells are written.
+/// Facts about the rows that are needed to write the rest of a level.
 #[derive(Debug)]
 pub struct RowsWritten {
     /// The fragments of objects.
     pub sorter: Sorter<PlacedRows>,
-    /// Where each vertex went, if links or the caller ask for it.
+    /// The place of each vertex, if links or the caller need it.
     pub places: Option<VertexPlaces>,
-    /// The fragments of chunks, where groups of links may follow them.
+    /// The fragments of chunks, if groups of links may follow them.
     pub fragments: Option<ChunkFragments>,
 }
 
-/// What is kept of an encoded chunk.
+/// The recorded facts about an encoded chunk.
 #[derive(Debug)]
 struct Noted {
     rows: u64,

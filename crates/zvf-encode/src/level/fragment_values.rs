@@ -9,37 +9,36 @@ use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec, check_list};
 use crate::spec::target_version::IdsIn;
 
 impl StoreSpec {
-    /// Declares an attribute of fragments: numbers, one row a fragment. Batches give a
-    /// [value for each vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So whoever
-    /// writes decides where fragments end inside an object, such as at the branches of a tree.
+    /// Declares an attribute of fragments: numbers, one row per fragment. Batches give a [value for each
+    /// vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So the values determine where fragments end
+    /// inside an object, such as at the branches of a tree.
     ///
-    /// Not for point clouds that are cut into bins: their fragments are the bins.
+    /// Not for point clouds with bins, whose fragments are the bins.
     #[must_use]
     pub fn with_fragment_attribute(mut self, attribute: AttributeSpec) -> Self {
         self.fragment_attributes.push(attribute);
         self
     }
 
-    /// Writes the object of each fragment beside it, for readers that come from a chunk and not from an object. Stores of 0.9 with objects
-    /// have it by default.
+    /// Stores the object of each fragment, for readers that start from a chunk instead of an object. Stores of 0.9 with objects have it by default.
     #[must_use]
     pub fn with_fragment_owners(mut self) -> Self {
         self.fragment_owners = Some(true);
         self
     }
 
-    /// Does not write the objects of fragments: a query of a box then reads all manifests.
+    /// Does not store the objects of fragments: a query of a box then reads all manifests.
     #[must_use]
     pub fn without_fragment_owners(mut self) -> Self {
         self.fragment_owners = Some(false);
         self
     }
 
-    /// Whether the objects of fragments are written.
+    /// Whether the objects of fragments are stored.
     #[must_use]
     pub fn stores_owners(&self) -> bool {
         let by_default = || {
-            // Readers of older versions know no such column; and an attribute may have its name.
+            // Readers of older versions do not support such a column, and an attribute may have its name.
             let free = self
                 .fragment_attributes
                 .iter()

@@ -18,7 +18,7 @@ use zvf_format::int::index;
 /// The path of the array in its level.
 const PATH: &str = "object_index/manifests";
 
-/// Most manifests of a chunk that is an object of its own. With the 16384 of the released writers, a query of a few objects reads nearly all
+/// Most manifests of a chunk that is an object of its own. With 16384, as in the released writers, a query of a few objects reads nearly all
 /// manifests of a store.
 const CHUNK: u32 = 512;
 
@@ -116,12 +116,13 @@ impl ManifestLayout {
     /// Manifests of a stored object.
     ///
     /// # Errors
-    /// Bug: they were counted when the layout was made.
+    /// Bug: the number was checked when the layout was made.
     pub fn rows(&self) -> Result<usize, WriteError> {
         self.rows.object().map(index)
     }
 
-    /// Encodes the manifests of one stored object. If the array lists the lengths of chunks, its document must also be updated: [`EncodedManifests::list`].
+    /// Encodes the manifests of one stored object. If the array lists the lengths of chunks, its document must be updated, too:
+    /// [`EncodedManifests::list`].
     ///
     /// # Errors
     /// Limit: more than 4 GiB. Bug: more manifests than belong in the object.
@@ -238,7 +239,7 @@ pub struct ManifestArray<'t> {
 }
 
 impl<'t> ManifestArray<'t> {
-    /// An index without rows, in the level at `target`; `sharded`: its manifests are in shards, if they are many.
+    /// An index without rows, in the level at `target`. `sharded`: manifests are in shards, if there are many.
     pub fn new(compression: &Compression, sharded: bool, target: &'t Below<'t>) -> Self {
         Self {
             compression: compression.clone(),

@@ -1,8 +1,8 @@
 //! One level: cells of chunks, the objects that hold them, manifests, and a whole level from batches.
 //!
-//! [`ChunkEncoder`] makes the cells of a chunk from its records; [`LevelCells`] maps them to objects: one each, in shards,
-//! or the groups of 0.8.1. [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of it for the content of a
-//! [`Router`](crate::batches::Router) holds; [`LevelWriter`] are its steps, for a level of several programs.
+//! [`ChunkEncoder`] makes the cells of a chunk from its records; [`LevelCells`] maps them to objects: one each, in shards, or the groups of 0.8.1.
+//! [`ManifestArray`] writes the index of objects. [`write_arrays`] does all of this for the content of a [`Router`](crate::batches::Router);
+//! [`LevelWriter`] has the single steps, for a level that several programs write.
 
 pub(crate) mod blobs;
 pub(crate) mod cell;

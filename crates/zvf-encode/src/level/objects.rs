@@ -1,4 +1,4 @@
-//! Objects: manifests, ids, and the tables that callers give (0.9 §11).
+//! Objects: manifests, ids, and object tables from callers (0.9 §11).
 
 use std::collections::HashSet;
 
@@ -23,16 +23,16 @@ use crate::target::Below;
 use crate::values::column::Values;
 use zvf_format::int::{index, signed, wide};
 
-/// Fragments between two words about progress.
+/// Fragments between two reports of progress.
 const TELL: u64 = 4096;
 
-/// The rows of object tables that were pushed, one an object.
+/// The rows of object tables that were pushed, one per object.
 #[derive(Debug)]
 pub struct PushedObjectTables {
     ids: Vec<i64>,
     seen: HashSet<i64>,
     columns: Vec<HeldColumn>,
-    /// The ids of objects that are known by their numbers; empty where ids are what they are known by.
+    /// The ids of objects that records identify by number; empty if records have the ids.
     named: Vec<i64>,
 }
 
@@ -49,8 +49,8 @@ impl PushedObjectTables {
         }
     }
 
-    /// Tables of objects that vertices name by their numbers, from 0: rows of the index are in the order of these, whatever
-    /// their ids. There are no attributes.
+    /// Tables of objects that vertices identify by number, from 0: rows of the index are in the order of these numbers, regardless of their ids.
+    /// There are no attributes.
     pub fn numbered(ids: Vec<i64>) -> Self {
         Self {
             ids: (0..).take(ids.len()).collect(),
@@ -60,9 +60,9 @@ impl PushedObjectTables {
         }
     }
 
-    /// The id of an object, by its key in records.
+    /// The id of an object, from its key in records.
     fn id(&self, known_by: i64) -> i64 {
-        // Names are numbers of ids; what has none is known by its id.
+        // The key is the index of an id; keys without one are ids.
         let number = usize::try_from(known_by).ok();
         let id = number.and_then(|number| self.named.get(number));
         id.copied().unwrap_or(known_by)
@@ -145,7 +145,7 @@ impl PushedObjectTables {
     }
 }
 
-/// Checks groups against a specification, and copies what they borrow.
+/// Checks groups against a specification, and copies borrowed data.
 ///
 /// # Errors
 /// Misuse: groups of no objects; names or values that do not match the number of groups.
@@ -193,13 +193,13 @@ pub(crate) struct WrittenObjects {
     pub(crate) arrays: Docs,
     /// Ids of objects, ascending.
     pub(crate) ids: Vec<i64>,
-    /// Ids in row order: those of the objects and, if ids are row numbers, the unused ones between them.
+    /// Ids in row order: the ids of the objects and, if ids are row numbers, the unused ones between them.
     pub(crate) rows: Vec<i64>,
     /// Rows with vertices.
     pub(crate) present: u64,
 }
 
-/// The destination of the parts of objects.
+/// The receivers of the parts of objects.
 #[derive(Debug)]
 pub(crate) struct ManifestSinks<'s> {
     /// Takes the links between runs.
@@ -246,7 +246,7 @@ pub(crate) fn write_manifests(
         if spec.kind.is_chain() {
             check_chain(spec.kind, id, &parts)?;
             for pair in parts.windows(2) {
-                // Parts that meet inside a chunk are linked by the manifest alone (0.9 §14.2).
+                // Parts that are consecutive inside a chunk are linked by the manifest alone (0.9 §14.2).
                 if let [a, b] = pair
                     && a.chunk != b.chunk
                 {
@@ -272,7 +272,7 @@ pub(crate) fn write_manifests(
             }
         }
         if form == IdsIn::Rows {
-            // Ids that no object has are rows of nothing (0.8 §10.1).
+            // Ids without an object get empty rows (0.8 §10.1).
             while wide(written.rows.len()) < id.unsigned_abs() {
                 array.push(&[0; 4])?;
                 written.rows.push(signed(written.rows.len()));

@@ -1,4 +1,4 @@
-//! The owner column: the object of each fragment, beside the fragments (0.9 §11.7).
+//! The owner column: the object of each fragment, stored next to the fragments (0.9 §11.7).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::values::number::NumberType;
 use crate::{WriteError, documents};
 use zvf_format::int::index;
 
-/// Most cells of a shard of the column. Its cells are small, and a file for each would be a third more files; a shard of 128 cells has an
-/// index of 2 KiB, which a reader of one cell reads, too.
+/// Most cells of a shard of the column. Its cells are small, and one file per cell would be a third more files. A shard of 128 cells has an index of
+/// 2 KiB, which a reader of one cell reads, too.
 const SHARD: u64 = 128;
 
-/// A fragment and its object. Sorted by place.
+/// A fragment and its object. Sorted by chunk and fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Owned {
@@ -55,14 +55,14 @@ pub fn attributes() -> ArrayAttributes {
     fragment_values::document(&column.with_description("object of the fragment"))
 }
 
-/// Whether the column can have an owner of this id: two ids have another meaning in it.
+/// Whether the column can have this id as an owner: two ids have another meaning in it.
 #[must_use]
 pub fn is_distinct(id: i64) -> bool {
     !matches!(id, NOBODY | SEVERAL)
 }
 
-/// Where the cells of the column are stored, given where those of vertices are: if cells are objects of their own or in shards
-/// of an array, in shards of up to 128 cells that follow each other in the order of chunks.
+/// Where the cells of the column are stored, given the places of the cells of vertices. If these are objects of their own or in shards of an array,
+/// the column has shards of up to 128 cells that are consecutive in the order of chunks.
 #[must_use]
 pub fn cells_of(cells: &LevelCells) -> LevelCells {
     if cells.container == CellContainer::Blobs {
@@ -70,7 +70,7 @@ pub fn cells_of(cells: &LevelCells) -> LevelCells {
     }
     let mut shards = vec![1; cells.grid.shape.len()];
     let mut room = SHARD;
-    // A shard that takes a part of one axis only takes single chunks of those before it: so no two shards overlap in lex order.
+    // A shard that has only a part of one axis has single chunks on the axes before it: so no two shards overlap in lex order.
     for (cells, &extent) in shards.iter_mut().zip(&cells.grid.shape).rev() {
         *cells = extent.clamp(1, room.max(1));
         room = if *cells < extent { 0 } else { room / *cells };
@@ -80,13 +80,13 @@ pub fn cells_of(cells: &LevelCells) -> LevelCells {
     column
 }
 
-/// One cell: an owner for each fragment up to the last one that has any.
+/// One cell: an owner for each fragment up to the last fragment with an owner.
 #[must_use]
 pub fn payload(owners: &[i64]) -> Vec<u8> {
     owners.iter().flat_map(|id| id.to_le_bytes()).collect()
 }
 
-/// Enters the owner of a fragment into the owners of its chunk.
+/// Sets the owner of a fragment in the owners of its chunk.
 pub fn enter(owners: &mut Vec<i64>, fragment: u32, object: i64) {
     let at = index(fragment);
     if owners.len() <= at {
@@ -102,7 +102,7 @@ pub fn enter(owners: &mut Vec<i64>, fragment: u32, object: i64) {
 }
 
 impl OwnerCollector {
-    /// Nothing yet. Takes about `budget` bytes.
+    /// An empty collector. Takes about `budget` bytes.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             sorter: Sorter::new(budget, folder),
@@ -110,7 +110,7 @@ impl OwnerCollector {
         }
     }
 
-    /// Takes a fragment of an object, by the number of its chunk.
+    /// Adds a fragment of an object, by the number of its chunk.
     pub fn push(&mut self, chunk: u32, fragment: u32, object: i64) -> Result<(), WriteError> {
         self.distinct &= is_distinct(object);
         self.sorter.push(Owned {
@@ -120,7 +120,7 @@ impl OwnerCollector {
         })
     }
 
-    /// Writes the cells; returns the node of the column, which says that it was made with this document of the object index.
+    /// Writes the cells; returns the node of the column, which states that it was made with this document of the object index.
     pub fn write(
         self,
         chunks: &[&[i64]],

@@ -1,4 +1,4 @@
-//! Texts in parts: each part has a dictionary of its own, and the commit writes the codes of all texts together.
+//! Texts in distributed writes: each part has its own dictionary, and the commit writes the codes of all texts together.
 //!
 //! ```text
 //! work/NAME-OWNER/texts                 the texts of each attribute of categories, sorted
@@ -20,7 +20,7 @@ use crate::values::column::packed;
 use crate::values::text_list::{TextList, Union};
 use crate::{WriteError, parallel};
 
-/// The group of the codes of a part, beside its cells.
+/// The group of the codes of a part.
 pub const CODES: &str = "codes";
 
 /// The texts of one attribute of a part.
@@ -39,7 +39,7 @@ struct Coded<'c> {
     codes: Cow<'c, [u32]>,
 }
 
-/// The texts of a part, by attribute; `None` of numbers.
+/// The texts of a part, by attribute; `None` for numbers.
 pub fn of_part(dictionaries: &[Option<Dictionary>]) -> Result<Vec<u8>, WriteError> {
     let mut all: Vec<Option<AttributeTexts<&TextList>>> = Vec::new();
     for one in dictionaries {
@@ -66,10 +66,10 @@ pub fn has_texts(spec: &StoreSpec) -> bool {
         .any(|one| one.values == AttributeType::Category)
 }
 
-/// The merged dictionaries of all parts, whose texts are at `keys`; equal to those of a single writer.
+/// The merged dictionaries of all parts, whose texts are at `keys`; equal to the dictionaries of a single writer.
 ///
 /// # Cost
-/// Memory: all texts once (4 bytes more for each), and those of one part.
+/// Memory: all texts once (4 more bytes each), and the texts of one part.
 pub fn joined(
     spec: &StoreSpec,
     target: &Target,

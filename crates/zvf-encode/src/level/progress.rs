@@ -1,4 +1,4 @@
-//! How far a write is, for whoever waits.
+//! The progress of a write.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Progress {
     pub step: Step,
     /// The number of steps done.
     pub done: u64,
-    /// All of it.
+    /// The total number of steps.
     pub total: u64,
 }
 
@@ -51,7 +51,7 @@ impl Watch {
     }
 }
 
-/// A step under way.
+/// A running step.
 #[derive(Debug)]
 pub struct StepProgress<'w> {
     watch: &'w Watch,
@@ -61,7 +61,7 @@ pub struct StepProgress<'w> {
 }
 
 impl StepProgress<'_> {
-    /// So much more is done.
+    /// Adds to the number of steps done.
     pub(crate) fn add(&mut self, done: u64) {
         self.done += done;
         self.tell();

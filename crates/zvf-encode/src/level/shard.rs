@@ -1,4 +1,4 @@
-//! Cells to objects: one object a cell, shards (0.9 §4.2 and §4.4), or an array a cell (0.8 §3.1).
+//! From cells to objects: one object per cell, shards (0.9 §4.2 and §4.4), or one array per cell (0.8 §3.1).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,10 +21,10 @@ use crate::target::{ObjectPut, Payloads};
 use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::wide;
 
-/// A cell of a shard: its places along the curve and in the index, and its bytes.
+/// A cell of a shard: its places along the Morton curve and in the index, and its bytes.
 type ShardCell = (u128, usize, Vec<u8>);
 
-/// The cells of one stored object as they are encoded, by their place in it.
+/// The encoded cells of one stored object, by their place in it.
 #[derive(Debug)]
 pub struct EncodedCells {
     bytes: Vec<u8>,
@@ -34,9 +34,9 @@ pub struct EncodedCells {
 /// The container of the cells of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellContainer {
-    /// One array with an element a cell.
+    /// One array with one element per cell.
     Grid,
-    /// A group with an array a cell.
+    /// A group with one array per cell.
     Blobs,
 }
 
@@ -45,9 +45,9 @@ pub enum CellContainer {
 pub struct LevelCells {
     /// The grid of chunks; not used by [`CellContainer::Blobs`].
     pub grid: Grid,
-    /// Cells of a shard along each component of chunk keys; none: every cell is an object of its own.
+    /// Cells of a shard along each component of chunk keys; `None`: every cell is an object of its own.
     pub shards: Option<Vec<u64>>,
-    /// How cells are compressed; [`Compression::Auto`]: as is [chosen](Self::choose) for each array.
+    /// How cells are compressed; [`Compression::Auto`]: as [chosen](Self::choose) for each array.
     pub compression: Compression,
     /// The container of the cells.
     pub container: CellContainer,
@@ -59,13 +59,14 @@ pub struct LevelCells {
     listed: ShardLengthLists,
 }
 
-/// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole, by the request for its index.
+/// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole when they request its
+/// index.
 const LISTED: usize = 64 << 10;
 
 /// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
 pub type ShardTexts = BTreeMap<String, BTreeMap<Vec<u64>, String>>;
 
-/// The lengths of the shards that were encoded; shared as [`ChosenCompressions`].
+/// The lengths of the shards that were encoded; shared like [`ChosenCompressions`].
 #[derive(Debug, Clone, Default)]
 struct ShardLengthLists(Arc<Mutex<ShardTexts>>);
 
@@ -76,7 +77,7 @@ impl ShardLengthLists {
         shards.insert(index.to_vec(), lengths);
     }
 
-    /// The lengths of the shards of an array, by their keys below it.
+    /// The lengths of the shards of an array, by their keys inside it.
     fn of(&self, path: &str) -> JsonObject {
         let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shards = listed.get(path).into_iter().flatten();
@@ -106,7 +107,7 @@ impl ChosenCompressions {
 }
 
 impl LevelCells {
-    /// Cells of a level of which no compression is chosen yet.
+    /// Cells of a level for which no compression is chosen yet.
     pub fn new(
         grid: Grid,
         shards: Option<Vec<u64>>,
@@ -125,7 +126,7 @@ impl LevelCells {
         }
     }
 
-    /// The same cells; arrays of links have shards of their own, which are chosen when they are made, if the level has shards.
+    /// The same cells; if the level has shards, arrays of links have shards of their own, which are chosen when they are made.
     #[must_use]
     pub fn with_link_shards(self, chosen: bool) -> Self {
         let chosen = chosen && self.shards.is_some() && self.container == CellContainer::Grid;
@@ -141,7 +142,7 @@ impl LevelCells {
         self.link_shards.is_some()
     }
 
-    /// Chooses the shard shape of the array of links at `path` if links have shards of their own. `choose` gets the shape of the level.
+    /// Chooses the shard shape of the array of links at `path`, if links have shards of their own. `choose` receives the shape of the level.
     pub(crate) fn choose_link_shards(&self, path: String, choose: impl FnOnce(&[u64]) -> Vec<u64>) {
         if let (Some(chosen), Some(level)) = (&self.link_shards, &self.shards) {
             let mut chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -170,8 +171,8 @@ impl LevelCells {
         }
     }
 
-    /// Chooses the compression of the array at `path` from a sample of these cells, where [`Compression::Auto`] is asked for and none is chosen
-    /// yet. Without bytes nothing is chosen. Jobs that write one array on several threads call it in [turn](crate::parallel::Turn), so that the choice
+    /// Chooses the compression of the array at `path` from a sample of these cells, if [`Compression::Auto`] is requested and none is chosen yet.
+    /// Without bytes nothing is chosen. Jobs that write one array on several threads call it in [turn](crate::parallel::Turn), so that the choice
     /// does not depend on the threads; [`objects`](Self::objects) calls it for all others.
     ///
     /// # Errors
@@ -196,7 +197,7 @@ impl LevelCells {
         Ok(())
     }
 
-    /// Settles the array at `path`, of which no cells were in a sample, for the compression of arrays without one.
+    /// Sets the compression of the array at `path` to zstd, if it was not chosen from a sample of its cells.
     pub fn settle(&self, path: &str) {
         if self.compression == Compression::Auto && self.chosen.get(path).is_none() {
             self.chosen.set(path, &Compression::Zstd);
@@ -212,7 +213,7 @@ impl LevelCells {
         chosen.unwrap_or_else(|| self.compression.clone())
     }
 
-    /// The same codecs, with an array for every cell.
+    /// The same codecs, with one array per cell.
     pub(crate) fn loose(&self) -> Self {
         Self {
             container: CellContainer::Blobs,
@@ -250,8 +251,8 @@ impl LevelCells {
         Ok(object_key(path, &self.object_index(chunk)?))
     }
 
-    /// Encodes cells of the array at `path`, given by chunk, as the objects that hold them. Where cells are in shards, all cells of a shard
-    /// have to be given together. An empty payload makes no cell.
+    /// Encodes cells of the array at `path`, given by chunk, as the objects that hold them. If cells are in shards, all cells of a shard must be
+    /// given together. There is no cell for an empty payload.
     ///
     /// # Errors
     /// Misuse: a chunk outside of the grid. Limit: a payload of more than 4 GiB. Bug: two payloads of one chunk.
@@ -262,7 +263,7 @@ impl LevelCells {
         self.objects_with(path, cells, &[])
     }
 
-    /// As [`objects`](Self::objects), with cells that are [encoded](Self::encoded) as this array's are.
+    /// As [`objects`](Self::objects), with additional cells that are [encoded](Self::encoded) in the way of this array.
     ///
     /// # Errors
     /// As [`objects`](Self::objects). Bug: cells of [`CellContainer::Blobs`].
@@ -304,7 +305,7 @@ impl LevelCells {
                     }
                     Ok((object_key(path, &index), bytes))
                 }
-                // Without shards an index is one cell's.
+                // Without shards an index belongs to one cell.
                 None => {
                     let [(_, _, bytes)] = <[ShardCell; 1]>::try_from(cells).ok().or_bug(
                         format_args!("several cells of one array are at {path}/{index:?}"),
@@ -356,7 +357,7 @@ impl LevelCells {
         Ok(EncodedCells { bytes, cells })
     }
 
-    /// The cell of a chunk among those of the object that holds it.
+    /// The cell of a chunk in the object that holds it.
     ///
     /// # Errors
     /// Misuse: a chunk outside of the grid.
@@ -378,8 +379,7 @@ impl LevelCells {
             .transpose()
     }
 
-    /// A cell's place in its shard: along the Morton curve, which gives the order of bytes, and in C order, which gives
-    /// the place in the index.
+    /// A cell's place in its shard: along the Morton curve, which is the order of bytes, and in C order, which is the order of the index.
     fn inside(&self, chunk: &[i64]) -> Result<(u128, usize), WriteError> {
         let (Some(shards), Some(index)) = (&self.shards, self.grid.index(chunk)) else {
             return Ok((0, 0));
@@ -408,7 +408,7 @@ impl LevelCells {
         listed.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lists the lengths of shards that others encoded.
+    /// Lists the lengths of shards that other programs encoded.
     pub fn list(&self, shards: &ShardTexts) {
         for (path, shards) in shards {
             for (index, lengths) in shards {
@@ -417,10 +417,10 @@ impl LevelCells {
         }
     }
 
-    /// Lists the lengths of a shard that is stored, if it is large.
+    /// Lists the lengths of a stored shard, if it is large.
     ///
     /// # Errors
-    /// Malformed: bytes that are no shard.
+    /// Malformed: bytes that are not a shard.
     pub fn list_stored(&self, path: &str, index: &[u64], bytes: &[u8]) -> Result<(), WriteError> {
         let Some(shape) = &self.shards else {
             return Ok(());
@@ -435,7 +435,7 @@ impl LevelCells {
         Ok(())
     }
 
-    /// Chunk shape and codecs of the document of the array at `path`, whose cells are encoded.
+    /// Chunk shape and codecs for the document of the array at `path`, after its cells are encoded.
     pub(crate) fn document(&self, path: &str) -> (Vec<u64>, Vec<Codec>) {
         let ones = vec![1; self.grid.shape.len()];
         let plain = vlen_codecs(&self.compression_of(path));
@@ -467,7 +467,7 @@ pub(crate) fn codec(chunk: &[u64], codecs: &[Codec]) -> Codec {
     }
 }
 
-/// Whether shards with such an index are written here: little-endian with a checksum, behind the inner chunks.
+/// Whether this crate writes shards with such an index: little-endian with a checksum, after the inner chunks.
 pub fn is_written(sharding: &Sharding) -> bool {
     let index = sharding
         .index_codecs
@@ -485,16 +485,16 @@ pub fn object_key(path: &str, index: &[u64]) -> String {
     format!("{path}/{}", KeyEncoding::default().object_key(index))
 }
 
-/// Returns how the cells of a stored level are compressed and sharded, by its positions: `None` for codecs that are not written, and for cells
-/// that are not in shards or in a grid. Codecs that followed the data are [`Compression::Auto`].
+/// Returns how the cells of a stored level are compressed and sharded, by its positions. The compression is `None` for codecs that are not written;
+/// the shards are `None` for cells that are not in shards or in a grid. Codecs that followed the data are [`Compression::Auto`].
 ///
 /// # Errors
-/// Malformed: a document of shards that are none.
+/// Malformed: an invalid configuration of shards.
 pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
     let (found, shards) = array_stored_as(level.vertices())?;
     let compression = match (found, level.vertex_fragments()) {
         (Some(Compression::Frames(_)), _) => Some(Compression::Auto),
-        // Incompressible positions beside other compressed cells.
+        // Incompressible positions together with other cells that are compressed.
         (Some(Compression::None), Some(fragments))
             if array_stored_as(fragments)?.0 != Some(Compression::None) =>
         {
@@ -505,10 +505,11 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shards))
 }
 
-/// Whether arrays of links of a stored level, which was opened with them, have [shards of their own](LevelCells::with_link_shards).
+/// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with its
+/// links.
 ///
 /// # Errors
-/// Malformed: a document of shards that are none.
+/// Malformed: an invalid configuration of shards.
 pub fn stored_link_shards(level: &Level) -> Result<bool, WriteError> {
     let (_, shards) = array_stored_as(level.vertices())?;
     for one in level.link_families().iter().flat_map(|one| one.arrays()) {
@@ -566,7 +567,7 @@ fn shard(
     Ok((bytes, lengths))
 }
 
-/// The lengths of the inner chunks of a shard with these bytes before its index, if they are listed: an index of another shape has no list.
+/// The lengths of the inner chunks of a shard, if they are listed; `data` are its bytes before the index. Not listed for an index of another shape.
 fn lengths_of(shape: &[u64], data: &[u8], index: &[ShardEntry]) -> Option<String> {
     if data.len() <= LISTED {
         return None;
@@ -667,7 +668,7 @@ mod tests {
         assert_eq!(objects.len(), 1);
         let (key, bytes) = &objects[0];
         assert_eq!(key, "0/vertices/c/0/0/0");
-        // Eleven bytes a cell: count, length, payload. Axis 0 is the fastest (0.9 §4.4).
+        // Eleven bytes per cell: count, length, payload. Axis 0 is the fastest (0.9 §4.4).
         let order: Vec<&[u8]> = bytes[..88].chunks(11).map(|cell| &cell[8..]).collect();
         let wanted = [
             [0, 0, 0],

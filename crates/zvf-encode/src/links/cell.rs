@@ -19,7 +19,8 @@ use crate::target::{Below, ObjectPut, Payloads};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Receives every cell in which links lack values of an attribute: the attribute, how many links lack one, and how many there are.
+/// Called for every cell in which links lack values of an attribute, with the attribute, the number of links without a value, and the number of
+/// links.
 pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
 
 /// Where cells are written.
@@ -38,7 +39,7 @@ pub struct LinkCellSink<'s> {
 pub struct EncodedLinkCell {
     /// The key of its bucket.
     pub key: ChunkCoord,
-    /// Links in the cell, copies counted.
+    /// Links in the cell, including copies.
     pub records: u64,
     /// The payload of the array of links.
     pub rows: Vec<u8>,
@@ -53,7 +54,7 @@ pub struct EncodedLinkCell {
 pub struct WrittenLinkCell {
     /// The key of its bucket.
     pub key: ChunkCoord,
-    /// Links in the cell, copies counted.
+    /// Links in the cell, including copies.
     pub records: u64,
     /// Which attributes have a cell here.
     pub valued: Vec<bool>,
@@ -112,7 +113,7 @@ impl FamilySpec {
                 .push(placement, &rows)
                 .map_err(|source| WriteError::encode(self.path(array, None), source))?;
             if array == ArrayKey::Across {
-                // One group a record (0.8 §9.4).
+                // One group per record (0.8 §9.4).
                 builder.end_group();
             }
             for (column, one) in columns.iter_mut().zip(&self.columns) {
@@ -134,7 +135,7 @@ impl FamilySpec {
         })
     }
 
-    /// Takes the payloads out of cells: by the path of the array, the chunks and bytes.
+    /// Moves the payloads out of cells: by the path of the array, the chunks and bytes.
     pub fn payloads<'c>(
         &self,
         cells: &'c mut [EncodedLinkCell],
@@ -169,7 +170,7 @@ impl FamilySpec {
     /// key of its bucket and its bytes. The arrays of values and groups of links get the same shape.
     ///
     /// # Errors
-    /// Bug: a key that is none of the family.
+    /// Bug: a key that does not belong to the family.
     pub fn choose_shards<'k>(
         &self,
         cells: &LevelCells,
@@ -194,7 +195,7 @@ impl FamilySpec {
         Ok(())
     }
 
-    /// Where the cells of an array are stored, beside the other cells of the level.
+    /// Where the cells of an array are stored, given the other cells of the level.
     pub(super) fn cells_of(&self, array: ArrayKey<'_>, cells: &LevelCells) -> LevelCells {
         match array {
             // The index of a shard would have an entry for every combination of chunks (0.8 §3.4).
@@ -203,8 +204,8 @@ impl FamilySpec {
         }
     }
 
-    /// Encodes and writes cells on several threads. `items` are the key of a bucket, its bytes, and what `encode` takes; `step` receives the
-    /// number of links of some cells.
+    /// Encodes and writes cells on several threads. `items` are the key of a bucket, its bytes, and the input of `encode`; `step` receives the number
+    /// of links of some cells.
     pub fn write<T: Send>(
         &self,
         items: impl Iterator<Item = (ChunkCoord, u64, T)>,
@@ -260,11 +261,10 @@ impl FamilySpec {
 }
 
 impl LinkColumn {
-    /// The values of one cell. Where no link has one there is no cell; where some have, the others get the value that means
-    /// absence.
+    /// The values of one cell. If no link has a value, there is no cell; if some have, the others get the value that means absence.
     ///
     /// # Errors
-    /// Malformed data: some links have no value, and the type has none for absence.
+    /// Malformed data: some links have no value, and the type has none that means absence.
     fn payload(
         &self,
         column: &[Option<&[u8]>],

@@ -20,11 +20,11 @@ use crate::{WriteError, documents};
 pub struct WrittenFamily {
     /// The family.
     pub family: FamilySpec,
-    /// Its cells, those with links.
+    /// The cells with links.
     pub cells: Vec<WrittenLinkCell>,
     /// Links, each counted once.
     pub links: u64,
-    /// Stored links, copies counted.
+    /// Stored links, including copies.
     pub records: u64,
     /// Groups of links inside chunks, if they follow fragments.
     pub groups: Option<Grouped>,
@@ -34,8 +34,7 @@ pub struct WrittenFamily {
 type Present<'s> = Vec<(&'s [i64], &'s WrittenLinkCell)>;
 
 impl WrittenFamily {
-    /// Whether the groups of links inside chunks follow the fragments of every chunk: what `fragment_link_groups` of a level
-    /// claims.
+    /// Whether the groups of links inside chunks follow the fragments of every chunk, as `fragment_link_groups` of a level claims.
     pub fn follows_fragments(&self) -> bool {
         let groups = self.groups.as_ref();
         groups.is_some_and(|groups| groups.everywhere && !groups.chunks.is_empty())
@@ -87,7 +86,7 @@ impl WrittenFamily {
         Ok(nodes)
     }
 
-    /// Adds the documents of one array, and of those beside it.
+    /// Adds the documents of one array, and of the arrays with its values and groups.
     fn describe(
         &self,
         array: ArrayKey<'_>,
@@ -122,7 +121,7 @@ impl WrittenFamily {
                     chunks.push(*chunk);
                 }
             }
-            // An array without values beside links would be taken for one that lost them.
+            // An array without any values would be read as one that lost them.
             if chunks.is_empty() && !present.is_empty() {
                 continue;
             }
@@ -130,7 +129,7 @@ impl WrittenFamily {
             let mut attributes = family.value_attributes(array, one);
             match array {
                 ArrayKey::Offsets(_) if !one.complete => {
-                    // A loss in the source is still reported as a warning.
+                    // Values that the source lost are still reported as a warning.
                     let lacks = |cell: &WrittenLinkCell| cell.valued.get(at) == Some(&false);
                     attributes.links_without_values = self.cells.iter().any(lacks).then_some(true);
                 }
@@ -184,7 +183,7 @@ impl FamilySpec {
         let offsets = self.offset_lists(array);
         let mut extra = JsonObject::new();
         if array == ArrayKey::Inside && policy.delta == 0 {
-            // The policy of the links between chunks, which may be empty.
+            // The policy of the links between chunks, of which there may be none.
             extra.insert("directed".to_owned(), json!(policy.directed));
             extra.insert("store".to_owned(), json!(policy.store.name()));
         }

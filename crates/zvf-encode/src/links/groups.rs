@@ -1,8 +1,7 @@
 //! Groups of links inside chunks: one for each fragment of the chunk's vertices, in that order (0.9, appendix E).
 //!
-//! A chunk has such groups if none of its links joins two fragments; else all its links are one group. The level claims them
-//! (`fragment_link_groups`) where every chunk has them. Rows of links stay in their order: a group is a range where its rows
-//! follow each other, else a list.
+//! A chunk has such groups if none of its links joins two fragments; else all its links are one group. The level claims them (`fragment_link_groups`)
+//! if every chunk has them. Rows of links stay in their order: a group is a range if its rows are consecutive, else a list.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,21 +16,21 @@ use crate::records::record::typed;
 use crate::records::spill::SpillFile;
 use zvf_format::int::{signed, wide};
 
-/// Collects how many rows each fragment of each chunk has, of fragments that tile the rows of their chunk.
+/// Collects the number of rows of each fragment of each chunk, for fragments that tile the rows of their chunk.
 #[derive(Debug)]
 pub struct FragmentRows {
     buckets: Buckets<ChunkCoord>,
 }
 
 impl FragmentRows {
-    /// Nothing noted yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
+    /// An empty collector. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             buckets: Buckets::new(budget, folder),
         }
     }
 
-    /// Notes the rows of each fragment of a chunk, in the order of the fragments.
+    /// Records the rows of each fragment of a chunk, in the order of the fragments.
     pub fn note(
         &mut self,
         chunk: &[i64],
@@ -71,7 +70,7 @@ impl ChunkFragments {
         self.chunks.keys()
     }
 
-    /// Where the rows of each fragment of a chunk end.
+    /// The end of the rows of each fragment of a chunk.
     pub(super) fn ends(&self, chunk: &[i64]) -> Result<FragmentEnds, WriteError> {
         let bucket = self.chunks.get(chunk);
         let bucket = bucket.or_bug(format_args!("links of chunk {chunk:?} without fragments"))?;
@@ -88,11 +87,11 @@ impl ChunkFragments {
     }
 }
 
-/// Where the rows of each fragment of one chunk end.
+/// The end of the rows of each fragment of one chunk.
 #[derive(Debug)]
 pub(super) struct FragmentEnds {
     ends: Vec<u32>,
-    /// The fragment that was found last: most links follow others of their fragment.
+    /// The fragment of the last lookup: most links are in the same fragment as the link before.
     last: usize,
 }
 
@@ -132,7 +131,7 @@ impl FragmentEnds {
     pub(super) fn groups(&self, fragments: &[u32]) -> Result<Vec<u8>, WriteError> {
         let failed = |source| WriteError::encode("link_fragments", source);
         let mut lists: Vec<(u32, i64)> = fragments.iter().copied().zip(0_i64..).collect();
-        // Stable: the links of a group keep their order.
+        // A stable sort: the links of a group keep their order.
         lists.sort_by_key(|(fragment, _)| *fragment);
         let mut runs = lists.chunk_by(|(a, _), (b, _)| a == b).peekable();
         let mut index = FragmentIndexBuilder::new();
@@ -162,7 +161,7 @@ impl FragmentEnds {
 /// The chunks with written groups of links.
 #[derive(Debug, Clone)]
 pub struct Grouped {
-    /// Chunks with a cell of groups: all that have fragments, with or without links.
+    /// Chunks with a cell of groups: all chunks with fragments, even without links.
     pub chunks: Vec<ChunkCoord>,
     /// Whether the groups follow the fragments in each of them.
     pub everywhere: bool,

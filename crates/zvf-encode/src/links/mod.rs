@@ -1,4 +1,4 @@
-//! Links between rows: how they are placed, encoded and described, for every version, between levels too.
+//! Links between rows, inside and between levels: how they are placed, encoded and described, for every version.
 //!
 //! | version | arrays | key of a cell |
 //! |---|---|---|
@@ -6,9 +6,8 @@
 //! | 0.8.1 (0.8 §8.4) | `links/<delta>`: all ends in one chunk | that chunk |
 //! | 0.8.1 (0.8 §9) | `cross_chunk_links/<delta>`: ends in several chunks | the chunks of all ends |
 //!
-//! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`FamilySpec`] states;
-//! [`WrittenFamily`] makes the documents. Values of links are stored beside them, in `link_attributes/<name>/…` and
-//! `cross_chunk_link_attributes/<name>/…`.
+//! A [`LinkPlacer`] collects links, one bucket for each cell, and writes them as the [`Policy`] of their [`FamilySpec`] states; [`WrittenFamily`]
+//! makes the documents. Values of links are stored in arrays of their own, `link_attributes/<name>/…` and `cross_chunk_link_attributes/<name>/…`.
 
 mod cell;
 mod docs;

@@ -21,13 +21,13 @@ use zvf_format::int::index;
 /// An end of a link: its chunk, and its row in the chunk.
 pub type LinkEnd<'c> = (&'c [i64], u32);
 
-/// Collects links: each is placed by the policy of its family, and goes to the bucket of its cell.
+/// Collects links: each is placed by the policy of its family, and added to the bucket of its cell.
 #[derive(Debug)]
 pub struct LinkPlacer {
     family: FamilySpec,
     /// By chunk and offsets, or by chunks; see [`FamilySpec::array`].
     buckets: Buckets<ChunkCoord>,
-    /// The key of the link at hand.
+    /// The key of the current link.
     key: Vec<i64>,
     /// Links, each counted once, and rows on disk.
     links: u64,
@@ -56,7 +56,7 @@ impl LinkPlacer {
         self.links
     }
 
-    /// Places a link between rows of numbered chunks. `values` has those of all attributes, one after another.
+    /// Places a link between rows of numbered chunks. `values` has the values of all attributes, one after another.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -81,8 +81,7 @@ impl LinkPlacer {
         self.push(&ends, &columns)
     }
 
-    /// Places one link. Ends are in the order of the caller; the first is in this level. `values` has an entry for
-    /// each attribute.
+    /// Places one link. Ends are in the order of the caller; the first is in this level. `values` has one entry per attribute.
     ///
     /// # Errors
     /// Misuse: chunks too far apart. Bug: ends or values that do not match the family. I/O of the spill file.
@@ -125,7 +124,7 @@ impl LinkPlacer {
         self.put(&placed, inside, values)
     }
 
-    /// Appends a record to its bucket: the placement, the rows, and the values with a flag each.
+    /// Appends a record to its bucket: the placement, the rows, and the values, each with a flag.
     fn put(
         &mut self,
         placed: &[(u8, LinkEnd<'_>)],
@@ -183,7 +182,7 @@ impl LinkPlacer {
         Ok(stored)
     }
 
-    /// Encodes the cells without writing them; groups are as [`write`](Self::write) makes them. Every link has all its values.
+    /// Encodes the cells without writing them; groups are as in [`write`](Self::write). Every link has all its values.
     pub fn encode(
         self,
         fragments: Option<&ChunkFragments>,
@@ -203,7 +202,7 @@ impl LinkPlacer {
         Ok((cells, stored))
     }
 
-    /// The family, with no cells stored yet, and the records of its cells.
+    /// The family without stored cells, and the records of its cells.
     pub(super) fn finish(self) -> (WrittenFamily, Vec<(ChunkCoord, Bucket)>, SpillFile) {
         let (buckets, file) = self.buckets.finish();
         let stored = WrittenFamily {
@@ -218,8 +217,7 @@ impl LinkPlacer {
 }
 
 impl WrittenFamily {
-    /// Adds a bucket without records for each chunk with fragments and no links inside of it: groups have a cell wherever
-    /// there are fragments.
+    /// Adds a bucket without records for each chunk with fragments and without links inside it: every chunk with fragments has a cell of groups.
     fn add_empty(
         &self,
         buckets: &mut Vec<(ChunkCoord, Bucket)>,
@@ -247,7 +245,7 @@ impl WrittenFamily {
         Ok(())
     }
 
-    /// Takes the cells, those without links for their groups alone. `grouped`: groups were to follow fragments.
+    /// Adds the written cells; cells without links only count for their groups. `grouped`: groups were to follow fragments.
     fn take(&mut self, cells: Vec<WrittenLinkCell>, grouped: bool) -> Result<(), WriteError> {
         if grouped {
             let mut groups = Grouped {

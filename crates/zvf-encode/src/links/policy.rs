@@ -20,7 +20,7 @@ pub struct Policy {
     pub width: usize,
     /// Whether ends keep the order of the application.
     pub directed: bool,
-    /// One copy of a link, or one for each chunk that it touches.
+    /// Whether a link is stored once, or once for each chunk that it touches.
     pub store: LinkStore,
     /// Type of the columns, little-endian.
     pub dtype: DType,
@@ -28,7 +28,7 @@ pub struct Policy {
     pub factors: Option<(Vec<i64>, Vec<i64>)>,
     /// Components of a chunk coordinate.
     pub rank: usize,
-    /// Whether the array of links inside chunks exists even if no link does.
+    /// Whether the array of links inside chunks exists even if there is no such link.
     pub inner: bool,
     /// How links between chunks are found.
     pub by: LinksBy,
@@ -100,7 +100,7 @@ pub struct FamilySpec {
 }
 
 impl FamilySpec {
-    /// A family with a policy, in which members that the version leaves no choice about are replaced.
+    /// A family with a policy. Members that the version prescribes are replaced.
     pub fn new(mut policy: Policy, columns: Vec<LinkColumn>) -> Self {
         let by_chunks = policy.by == LinksBy::Chunks;
         if policy.delta != 0 {
@@ -157,7 +157,7 @@ impl FamilySpec {
         })
     }
 
-    /// The path of an array in its level, or of that with the values of an attribute.
+    /// The path of an array in its level, or of the array with its values of an attribute.
     pub(crate) fn path(&self, array: ArrayKey<'_>, attribute: Option<&str>) -> String {
         let family = match attribute {
             None => "links".to_owned(),

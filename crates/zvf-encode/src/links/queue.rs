@@ -1,12 +1,12 @@
-//! Links by vertex, which wait until the rows of all vertices are known.
+//! Links between vertices that wait until the rows of all vertices are known.
 
 use crate::WriteError;
 use crate::batches::layout::row_size;
 use crate::records::record::take;
 use crate::spec::store::StoreSpec;
 
-/// Marks the child of a queued link of a skeleton that is another fragment's than its parent, by the values of fragments:
-/// such a link is stored regardless of the chunks of its rows. Numbers of vertices stay below 2^62.
+/// Marks the child of a queued link of a skeleton if the values of fragments put it in another fragment than its parent: such a link is stored even
+/// if its rows are in one chunk. Numbers of vertices stay below 2^62.
 pub(crate) const CUT: u64 = 1 << 63;
 
 /// The endpoints and attributes of a queued link.

@@ -147,7 +147,7 @@ fn quads_and_links_between_levels() {
     let links: [&Ends; 2] = [&[(&[2, 3, 1], 7), (&[1, 1, 0], 3)], &[(C, 4), (C, 9)]];
     let files = written(up, &links);
     assert_eq!(cell(&files, "+1/1.1.0.2.3.1"), [1, 0, 1, 3, 7]);
-    // Two ends of one key: one group of rows, no permutation (0.8 §8.5).
+    // Two ends with the same key: one group of rows, no permutation (0.8 §8.5).
     assert_eq!(files["0/links/+1/1.1.0"], [1, 0, 4, 9]);
 }
 

@@ -14,7 +14,7 @@ use zvf_format::int::wide;
 /// Records by key: a bucket for each key, with its records in the order in which they were pushed.
 #[derive(Debug)]
 pub struct Buckets<K> {
-    /// Keys are counts and coordinates of the caller's own data: collisions cannot be an attack.
+    /// Keys are counts and coordinates of the caller's own data, so collisions cannot be an attack.
     numbers: FxHashMap<K, usize>,
     buckets: Vec<Bucket>,
     /// Bytes reserved in memory.
@@ -54,7 +54,7 @@ impl<K: Eq + Hash> Buckets<K> {
         buckets
     }
 
-    /// The number of the bucket of a key; `own` makes the key of a new one. Numbers stay valid.
+    /// The number of the bucket for a key; `own` makes the key of a new bucket. Numbers stay valid.
     pub fn number<Q>(&mut self, key: &Q, own: impl FnOnce(&Q) -> K) -> usize
     where
         K: Borrow<Q>,
@@ -72,7 +72,7 @@ impl<K: Eq + Hash> Buckets<K> {
     /// Appends a record to a bucket: the bytes that `write` appends.
     ///
     /// # Errors
-    /// Bug: a number that is no bucket's.
+    /// Bug: a number without a bucket.
     pub fn push(
         &mut self,
         number: usize,
@@ -82,7 +82,7 @@ impl<K: Eq + Hash> Buckets<K> {
         let bucket = bucket.or_bug(format_args!("no bucket {number}"))?;
         let before = bucket.tail.capacity();
         if let Some(last) = bucket.parts.last().filter(|_| before == 0) {
-            // Batches resemble each other: start with the size of the last spill instead of growing in small steps.
+            // Batches resemble each other: reserve the size of the last spill instead of growing in small steps.
             let usual = to_index("bytes of a bucket", last.len.min(1 << 16))?;
             bucket.tail.reserve(usual);
         }

@@ -3,13 +3,13 @@
 //! | type | for |
 //! |---|---|
 //! | [`SpillFile`] | bytes that are written once and read in any order |
-//! | [`Spool`] | records that are read in the order in which they came |
-//! | [`Buckets`] | records by key, such as those of a chunk |
+//! | [`Spool`] | records that are read in the order in which they were pushed |
+//! | [`Buckets`] | records by key, such as the chunk |
 //! | [`Sorter`] | records in the order of their members |
 //! | [`VertexPlaces`] | chunk and row of each vertex, by its number |
 //!
-//! All but the first take a budget: what is more is written to a temporary file without a name. Records are split by the functions
-//! of this module, which reject a remainder: a record that is cut short is an error of the class bug, never a row less.
+//! All except the first take a budget: more data is written to a temporary file without a name. Records are split by the functions of this module,
+//! which reject a remainder: an incomplete record is an error of the class bug, never a missing row.
 
 pub(crate) mod bucket;
 pub(crate) mod places;

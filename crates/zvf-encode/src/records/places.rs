@@ -1,4 +1,4 @@
-//! Where each vertex went.
+//! The place of each vertex.
 
 use std::path::Path;
 
@@ -11,8 +11,7 @@ use crate::records::record::typed;
 use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::{halves, wide};
 
-/// Vertex number to chunk and row, for links that name vertices: a table in memory, or in a file with a few blocks of
-/// it in memory.
+/// From the number of a vertex to its chunk and row, for links between vertices: a table in memory, or in a file with a few blocks of it in memory.
 #[derive(Debug)]
 pub struct VertexPlaces {
     table: Vec<u64>,
@@ -33,7 +32,7 @@ struct PlaceBlocks {
 }
 
 impl VertexPlaces {
-    /// A table of so many vertices.
+    /// A table of `count` vertices.
     pub fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
         let entries = to_index("vertices", count)?;
         if entries <= budget / 8 {
@@ -55,7 +54,7 @@ impl VertexPlaces {
         })
     }
 
-    /// Notes the rows of one chunk: the number of the vertex of each row.
+    /// Records the rows of one chunk: `vertices` has the number of the vertex of each row.
     pub fn note(&mut self, chunk: u32, vertices: &[u64]) -> Result<(), WriteError> {
         for (row, &vertex) in (0_u64..).zip(vertices) {
             let place = (u64::from(chunk) << 32) | row;
@@ -81,7 +80,7 @@ impl VertexPlaces {
         Ok(())
     }
 
-    /// Ends the notes: called before the first [`get`](Self::get).
+    /// Must be called after the last [`note`](Self::note), and before the first [`get`](Self::get).
     pub fn seal(&mut self) -> Result<(), WriteError> {
         let Some(blocks) = &mut self.blocks else {
             return Ok(());
@@ -105,7 +104,7 @@ impl VertexPlaces {
         Ok(())
     }
 
-    /// Chunk and row of a vertex; `None` for a vertex that was never noted.
+    /// Chunk and row of a vertex; `None` if it was not recorded.
     pub fn get(&mut self, vertex: u64) -> Result<Option<(u32, u32)>, WriteError> {
         let at = to_index("vertices", vertex)?;
         let entry = match &mut self.blocks {
@@ -176,7 +175,7 @@ mod tests {
             places.note(0, &[2, 3]),
             Err(WriteError::Bug { .. })
         ));
-        // On their way to a file places are looked up when all of them are noted.
+        // In a file, invalid places are only found when all are recorded.
         let mut places = VertexPlaces::new(3, 0, &folder).unwrap();
         places.note(0, &[2, 1 << 40]).unwrap();
         assert!(matches!(places.seal(), Err(WriteError::Bug { .. })));

@@ -1,5 +1,4 @@
-//! Splits bytes that the writer itself made, such as records from a temporary file: a mismatch is a bug, never a missing row
-//! or a default.
+//! Splits bytes that the writer itself made, such as records from a temporary file. A mismatch is a bug, never a missing row or a default.
 
 use std::slice::ChunksExact;
 
@@ -8,20 +7,20 @@ use zerocopy::FromBytes;
 use crate::WriteError;
 use crate::error::{OrBug, internal};
 
-/// The records of `size` bytes that some bytes consist of.
+/// Splits bytes into records of `size` bytes.
 ///
 /// # Errors
-/// Bug: bytes that are no whole number of records.
+/// Bug: bytes that are not a whole number of records.
 #[track_caller]
 pub fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteError> {
     check_records(bytes, size)?;
     Ok(bytes.chunks_exact(size))
 }
 
-/// The values of one type that some bytes consist of.
+/// Splits bytes into values of one type.
 ///
 /// # Errors
-/// Bug: bytes that are no whole number of them.
+/// Bug: bytes that are not a whole number of values.
 #[track_caller]
 pub fn typed<T: FromBytes>(
     bytes: &[u8],
@@ -45,7 +44,7 @@ pub fn check_records(bytes: &[u8], size: usize) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Takes the first bytes.
+/// Takes the first `length` bytes.
 ///
 /// # Errors
 /// Bug: there are fewer.
@@ -59,7 +58,7 @@ pub fn take<'b>(rest: &mut &'b [u8], length: usize) -> Result<&'b [u8], WriteErr
     Ok(first)
 }
 
-/// Takes the first bytes, a number of them that is known.
+/// Takes the first `N` bytes.
 ///
 /// # Errors
 /// Bug: there are fewer.
@@ -181,7 +180,7 @@ mod tests {
         assert_eq!(row_of(b"aabbcc", 1, 2), Some(&b"bb"[..]));
         assert_eq!(row_of(b"aabbc", 2, 2), None);
         assert_eq!(row_of(b"aa", usize::MAX, 2), None);
-        // Rows of no values are empty, however many there are.
+        // Rows of no values are empty, regardless of their number.
         assert_eq!(row_of::<u8>(&[], 5, 0), Some(&[][..]));
     }
 }

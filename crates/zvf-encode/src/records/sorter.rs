@@ -1,4 +1,4 @@
-//! Fragments of all chunks, sorted by object: from these, manifests are made.
+//! Fragments of all chunks, sorted by object: the input of manifests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -34,7 +34,7 @@ use zvf_format::int::wide;
 pub struct PlacedRows {
     /// The object.
     pub object: i64,
-    /// Place in the object: number of the first vertex where objects are chains, else number of the chunk.
+    /// Place in the object: number of the first vertex if objects are chains, else number of the chunk.
     pub order: u64,
     /// Number of the chunk, in lex order.
     pub chunk: u32,
@@ -42,7 +42,7 @@ pub struct PlacedRows {
     pub fragment: u32,
     /// First row.
     pub(crate) row: u32,
-    /// How many rows.
+    /// Number of rows.
     pub(crate) rows: u32,
 }
 
@@ -61,7 +61,7 @@ pub struct Sorter<T> {
 }
 
 impl<T: SortRecord> Sorter<T> {
-    /// Nothing to sort yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
+    /// An empty sorter. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             held: Vec::new(),
@@ -71,7 +71,7 @@ impl<T: SortRecord> Sorter<T> {
         }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     ///
     /// # Errors
     /// I/O of the temporary file.
@@ -86,7 +86,7 @@ impl<T: SortRecord> Sorter<T> {
         Ok(())
     }
 
-    /// How many there are.
+    /// Number of records.
     pub(crate) fn len(&self) -> u64 {
         let spilled: u64 = self.runs.iter().map(|run| run.len).sum();
         spilled / wide(size_of::<T>()) + wide(self.held.len())
@@ -98,7 +98,7 @@ impl<T: SortRecord> Sorter<T> {
     /// I/O of the temporary file.
     pub fn finish(mut self) -> Result<Sorted<T>, WriteError> {
         self.held.sort_unstable();
-        // Every run that was spilled has the same share of the memory.
+        // Every spilled run has the same share of the memory.
         let block = (self.most / self.runs.len().max(1)).max(64) * size_of::<T>();
         let spilled = self.runs.into_iter().map(|rest| SortedRun {
             rest,
@@ -183,7 +183,7 @@ impl Sorted<PlacedRows> {
         self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
-    /// Takes all fragments of an object, if the next one is its.
+    /// Takes all fragments of an object, if the next one belongs to it.
     pub fn take(&mut self, object: i64, into: &mut Vec<PlacedRows>) -> Result<(), WriteError> {
         into.clear();
         while self.peek() == Some(object) {

@@ -11,7 +11,7 @@ use crate::WriteError;
 use crate::error::{OrBug, to_index};
 use zvf_format::int::wide;
 
-/// Bytes of one write, where small pieces are put together.
+/// Bytes of one write, in which small pieces are combined.
 const WRITE: usize = 1 << 20;
 
 /// A range of bytes of a [`SpillFile`].
@@ -22,8 +22,7 @@ pub struct SpillRange {
     pub(crate) len: u64,
 }
 
-/// An append-only file without a name, gone when the last clone is. Clones share the file; parts may be read from
-/// several threads.
+/// An append-only file without a name, which is removed with its last clone. Clones share the file; parts may be read from several threads.
 #[derive(Debug, Clone)]
 pub struct SpillFile {
     folder: PathBuf,
@@ -157,7 +156,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Nothing yet. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
+    /// An empty spool. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             parts: Vec::new(),
@@ -167,7 +166,7 @@ impl Spool {
         }
     }
 
-    /// Appends one record. The records of a piece are never torn apart.
+    /// Appends one record. Records are never split between pieces.
     pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
         self.tail.extend_from_slice(record);
         if self.tail.len() >= self.budget {
@@ -177,12 +176,12 @@ impl Spool {
         Ok(())
     }
 
-    /// As `push`, of a value that [`typed`](crate::records::typed) reads again.
+    /// As `push`, for a value that [`typed`](crate::records::typed) can read.
     pub fn push_value(&mut self, value: &(impl IntoBytes + Immutable)) -> Result<(), WriteError> {
         self.push(value.as_bytes())
     }
 
-    /// Applies `take` to the pieces in order; each holds whole records. It may be called again.
+    /// Applies `take` to the pieces in order; each has whole records. May be called repeatedly.
     pub fn each_piece(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<(), WriteError>,
@@ -196,7 +195,7 @@ impl Spool {
         take(&self.tail)
     }
 
-    /// The pieces in order; each holds whole records.
+    /// The pieces in order; each has whole records.
     pub fn pieces(self) -> impl Iterator<Item = Result<Vec<u8>, WriteError>> {
         let file = self.file;
         let spilled = self.parts.into_iter().map(move |part| {

@@ -1,7 +1,7 @@
 //! The specification of a store, and the consequences of its format version.
 //!
-//! A [`StoreSpec`] is checked as a whole by [`StoreSpec::check`]; nothing else in this crate refuses its members. A version
-//! is four small choices, [`VersionRules`]: no other code asks for the version.
+//! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; nothing else in this crate refuses its members. A version is four small choices,
+//! [`VersionRules`]: no other code depends on the version.
 
 pub(crate) mod names;
 pub(crate) mod parametric;

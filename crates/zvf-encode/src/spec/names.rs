@@ -2,10 +2,10 @@
 
 use crate::WriteError;
 
-/// Bytes of the longest name: file systems take 255, and some of them count characters of another encoding.
+/// Most bytes of a name: file systems accept 255, and some of them count characters of another encoding.
 const LONGEST_NAME: usize = 200;
 
-/// Whether an attribute, and any other part of a store, can have this name: one path segment on every backend.
+/// Whether an attribute, or another part of a store, can have this name: one path segment on every backend.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let bad = name.is_empty()
@@ -17,7 +17,7 @@ pub fn is_name(name: &str) -> bool {
     !bad
 }
 
-/// Refuses what is no name.
+/// Refuses an invalid name.
 pub fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
     if !is_name(name) {
         let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";

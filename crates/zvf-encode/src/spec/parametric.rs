@@ -8,7 +8,7 @@ use crate::WriteError;
 use crate::spec::names::check_name;
 use crate::values::column::Values;
 
-/// A type of parametric object: what its coefficients are called.
+/// A type of parametric object, with the names of its coefficients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ParametricType {
@@ -21,7 +21,7 @@ pub struct ParametricType {
 }
 
 impl ParametricType {
-    /// A type of one's own. Numbers 0 to 2 are taken by `plane`, `line` and `sphere`.
+    /// A user-defined type. Numbers 0 to 2 are used by `plane`, `line` and `sphere`.
     #[must_use]
     pub fn new<T: Into<String>>(
         id: u32,
@@ -36,7 +36,7 @@ impl ParametricType {
     }
 }
 
-/// Objects given by coefficients: planes, lines, spheres, and types of one's own (0.9 §16.1).
+/// Objects given by coefficients: planes, lines, spheres, and user-defined types (0.9 §16.1).
 ///
 /// # Examples
 ///
@@ -74,7 +74,7 @@ impl Parametric {
         self
     }
 
-    /// Adds an object, by the name of its type. Without a name it is called by its type and place.
+    /// Adds an object, by the name of its type. An object without a name is named by its type and place.
     #[must_use]
     pub fn with_object(
         mut self,
@@ -90,7 +90,7 @@ impl Parametric {
         self
     }
 
-    /// Adds an attribute with a row an object.
+    /// Adds an attribute with one row per object.
     #[must_use]
     pub fn with_attribute(mut self, name: impl Into<String>, values: Values) -> Self {
         self.attributes.push((name.into(), values));
@@ -104,7 +104,7 @@ impl Parametric {
         self
     }
 
-    /// Adds an attribute with a row a group.
+    /// Adds an attribute with one row per group.
     #[must_use]
     pub fn with_group_attribute(mut self, name: impl Into<String>, values: Values) -> Self {
         self.group_attributes.push((name.into(), values));

@@ -1,4 +1,4 @@
-//! [`ShardShape`]: which cells of a level are stored together, and the choice that follows the data.
+//! [`ShardShape`]: which cells of a level are stored together, and the automatic choice from the data.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,23 +7,23 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 use zvf_meta::space::Grid;
 
-/// Chunks of a level from which on it has shards, if they are chosen.
+/// Number of chunks from which a level has shards, if they are chosen automatically.
 const MANY_CHUNKS: usize = 1_000;
 
-/// Shards of an array that are few enough.
+/// Most shards of an array, if they are chosen automatically.
 const FEW_SHARDS: usize = 128;
 
-/// Most bytes of the rows of a shard: a writer holds the rows of one shard for each thread, and an edit writes whole shards.
+/// Most bytes of the rows in a shard: a writer holds the rows of one shard per thread, and an edit rewrites whole shards.
 const MOST_BYTES: u64 = 8 << 20;
 
 /// Most cells of a chosen shard: its index has 16 bytes for each.
 const MOST_CELLS: u64 = 4_096;
 
-/// Most cells of a shard of links, whose cells are small and in up to 27 arrays: a reader of one cell reads the index of its shard, 32 KiB, which is half
-/// of what it reads rather than send another request.
+/// Most cells in a shard of links. Their cells are small and in up to 27 arrays. A reader of one cell also reads the index of its shard, 32 KiB: half
+/// of the bytes that are read along instead of sending another request.
 const LINK_CELLS: u64 = 2_048;
 
-/// Most bytes of the links of a shard: an edit of one link writes a whole shard of each array that it changes.
+/// Most bytes of the links in a shard: an edit of one link rewrites a whole shard of each array that it changes.
 const LINK_BYTES: u64 = 1 << 20;
 
 /// Which cells of an array are stored together as one object, a shard.
@@ -31,12 +31,12 @@ const LINK_BYTES: u64 = 1 << 20;
 pub enum ShardShape {
     /// None: every cell is an object of its own.
     None,
-    /// As few shards as can be held and edited, where a level of 0.9 has many chunks; else [`None`](Self::None). As none, too, where the chunks are
-    /// not known before the first is written: in stores that several programs write, and in new stores without data.
+    /// As few shards as can be held and edited, if a level of 0.9 has many chunks; else [`None`](Self::None). Also [`None`](Self::None) if the chunks
+    /// are not known before the first is written: in distributed writes, and in new stores without data.
     #[default]
     Auto,
-    /// Cells of a shard along each component of chunk keys: the axes, and the attribute in front where chunks are
-    /// [cut by one](crate::StoreSpec::with_attribute_chunks).
+    /// Cells of a shard along each component of chunk keys: the axes, after the attribute if chunks are [split by
+    /// one](crate::StoreSpec::with_attribute_chunks).
     Cells(Vec<u64>),
 }
 
@@ -50,14 +50,14 @@ impl ShardShape {
         }
     }
 
-    /// Returns the cells of a shard of a level with these chunks, which have so many bytes of rows. Only the last `dims` components of their coordinates
-    /// are axes; the component of an attribute in front of them is not put together.
+    /// Returns the cells of a shard of a level with these chunks, each with the bytes of its rows. Only the last `dims` components of their
+    /// coordinates are axes; a shard never combines values of the component of an attribute before them.
     ///
-    /// A chosen shard doubles along one axis after the other until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows.
-    /// Nothing is chosen below 1000 chunks.
+    /// A chosen shard doubles along one axis after another until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows. With
+    /// fewer than 1000 chunks, nothing is chosen.
     ///
     /// # Cost
-    /// If it is chosen: at most 13 passes over the chunks; 32 bytes a chunk.
+    /// If it is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
     #[must_use]
     pub fn of_level<'c>(
         &self,
@@ -72,11 +72,11 @@ impl ShardShape {
         }
     }
 
-    /// Returns the cells of a shard of an array of links of a level whose other arrays have shards of `level` cells. `chunks` are the places of its cells in
-    /// the grid, each with the bytes of its links.
+    /// Returns the cells of a shard of an array of links, in a level whose other arrays have shards of `level` cells. `chunks` are the places of its
+    /// cells in the grid, each with the bytes of its links.
     ///
-    /// A chosen shard is that of the level, or doubles along one axis after the other, at most to the end of the grid, until all cells are in one, or it would
-    /// have more than 2048 cells or 1 MiB of links. A stated shape is that of every array.
+    /// A chosen shard starts with the shape of the level and doubles along one axis after another, at most to the end of the grid. It stops when all
+    /// cells are in one shard, or before it would have more than 2048 cells or 1 MiB of links. A stated shape applies to every array.
     ///
     /// # Cost
     /// If it is chosen: at most 11 passes over the chunks.
@@ -121,20 +121,20 @@ pub(crate) fn of_links(grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -
     grown(level.to_vec(), grid, level.len(), chunks, most)
 }
 
-/// Bounds of shards that grow.
+/// Limits of growing shards.
 #[derive(Debug, Clone, Copy)]
 struct Most {
-    /// Shards of an array that are few enough.
+    /// Number of shards at which growing stops.
     shards: usize,
     /// Cells of a shard.
     cells: u64,
     /// Bytes of the cells of a shard.
     bytes: u64,
-    /// Whether a shard ends where the grid does, so that its index has no places beyond.
+    /// Whether shards end at the end of the grid, so that their index has no entries beyond it.
     in_grid: bool,
 }
 
-/// Doubles a shard along one axis after the other, the shortest first, of the last `dims` components.
+/// Doubles a shard along one of its last `dims` axes after another, the shortest first.
 fn grown(
     mut shape: Vec<u64>,
     grid: &Grid,
@@ -144,7 +144,7 @@ fn grown(
 ) -> Vec<u64> {
     let (mut count, _) = shards_of(chunks, &shape);
     while count > most.shards {
-        // From the last axis on, which is the one of equally short ones.
+        // Starts at the last axis, which is chosen among equally short ones.
         let axes = shape.iter().zip(&grid.shape).enumerate().rev().take(dims);
         let short = axes.filter(|(_, (cells, extent))| cells < extent);
         let Some((axis, (cells, extent))) = short.min_by_key(|(_, (cells, _))| **cells) else {
@@ -185,7 +185,7 @@ fn shards_of(chunks: &[(Vec<u64>, u64)], shape: &[u64]) -> (usize, u64) {
 }
 
 impl From<Vec<u64>> for ShardShape {
-    /// No numbers: no shards.
+    /// An empty list means no shards.
     fn from(cells: Vec<u64>) -> Self {
         match cells.is_empty() {
             true => Self::None,
@@ -209,7 +209,7 @@ impl From<Option<Vec<u64>>> for ShardShape {
 impl FromStr for ShardShape {
     type Err = String;
 
-    /// `none`, `auto`, or numbers above 0 between commas.
+    /// `none`, `auto`, or numbers above 0, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "none" => return Ok(Self::None),
@@ -239,7 +239,7 @@ impl fmt::Display for ShardShape {
     }
 }
 
-/// As journals have it: null, `auto`, or the numbers.
+/// The form in journals: null, `auto`, or the numbers.
 impl Serialize for ShardShape {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -256,7 +256,7 @@ mod tests {
 
     use super::{MOST_BYTES, ShardShape};
 
-    /// The choice for a full grid whose chunks have so many bytes.
+    /// The choice for a full grid whose chunks have `bytes` bytes each.
     fn chosen(shape: &[u64], dims: usize, bytes: u64) -> Option<Vec<u64>> {
         let grid = Grid {
             origin: vec![-2; shape.len()],
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(chosen(&[16, 16, 16], 3, 1), Some(vec![2, 4, 4]));
         assert_eq!(chosen(&[34, 34, 34], 3, 1), Some(vec![8, 8, 8]));
         assert_eq!(chosen(&[5000], 1, 1), Some(vec![64]));
-        // One chunk on the first axis, which cannot grow; an attribute in front, which must not.
+        // The first axis has one chunk and cannot grow; an attribute before the axes must not.
         assert_eq!(chosen(&[1, 40, 40], 3, 1), Some(vec![1, 4, 4]));
         assert_eq!(chosen(&[4, 40, 40], 2, 1), Some(vec![1, 8, 8]));
     }

@@ -26,10 +26,10 @@ use space::length;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[non_exhaustive]
 pub enum TargetVersion {
-    /// 0.9.2: one array of cells a family, links by offset.
+    /// 0.9.2: one array of cells per family, links by offset.
     #[default]
     V0_9_2,
-    /// 0.8.1, flat: an array for every cell, links by their chunks, and the number of its row as the id of an object.
+    /// 0.8.1, flat: one array per cell, links by their chunks, and row numbers as the ids of objects.
     V0_8_1,
 }
 
@@ -59,7 +59,7 @@ pub enum Outside {
 pub enum AttributeType {
     /// Numbers of one type.
     Number(NumberType),
-    /// Texts out of few different ones, stored as codes; a text may be missing. For vertices.
+    /// Texts from a small set, stored as codes; a text may be missing. For vertices.
     Category,
     /// Any texts, stored in full. For objects and groups.
     Text,
@@ -71,32 +71,32 @@ pub enum AttributeType {
 pub struct AttributeSpec {
     /// Its name: a path segment, so without `/`.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub values: AttributeType,
     /// Values of one row. Default 1.
     pub channels: usize,
-    /// One name a channel. Default `ch0`, `ch1`, … if there are several.
+    /// One name per channel. Default `ch0`, `ch1`, … if there are several.
     pub channel_names: Option<Vec<String>>,
     /// Unit of the values.
     pub unit: Option<String>,
-    /// What they are.
+    /// A description of the values.
     pub description: Option<String>,
 }
 
 impl AttributeSpec {
-    /// Numbers, one a row.
+    /// Numbers, one per row.
     #[must_use]
     pub fn number(name: impl Into<String>, number: NumberType) -> Self {
         Self::new(name.into(), AttributeType::Number(number))
     }
 
-    /// Texts out of few, one a row: for vertices.
+    /// Texts from a small set, one per row: for vertices.
     #[must_use]
     pub fn category(name: impl Into<String>) -> Self {
         Self::new(name.into(), AttributeType::Category)
     }
 
-    /// Any texts, one a row: for objects and groups.
+    /// Any texts, one per row: for objects and groups.
     #[must_use]
     pub fn text(name: impl Into<String>) -> Self {
         Self::new(name.into(), AttributeType::Text)
@@ -139,7 +139,7 @@ impl AttributeSpec {
         self
     }
 
-    /// Whether the numbers are dates, times or durations by their unit: the smallest one means missing.
+    /// Whether the unit makes the numbers dates, times or durations: the smallest number means missing.
     #[must_use]
     pub fn has_moments(&self) -> bool {
         self.moments().is_some()
@@ -206,9 +206,9 @@ fn axes<S: Serializer>(axes: &[Axis], to: S) -> Result<S::Ok, S::Error> {
 pub struct LinkSpec {
     /// Endpoints of one link: 2 for graphs and skeletons, 3 for triangles, 4 for quads.
     pub width: usize,
-    /// Links keep their direction in their place: no endpoint is moved, no permutation stored.
+    /// Links keep their direction: no endpoint is moved, no permutation is stored.
     pub directed: bool,
-    /// One copy of a link, or one for each chunk that it touches.
+    /// Whether a link is stored once, or once for each chunk that it touches.
     #[serde(serialize_with = "link_store")]
     pub store: LinkStore,
     /// Skeletons: store every edge, instead of only those that the order of rows does not imply.
@@ -237,12 +237,12 @@ pub struct ChunkBy {
     pub attribute: AttributeSpec,
     /// All permitted values. Default: the values in the data.
     pub values: Option<Values>,
-    /// Whether an array has it, too, as the released writers of graphs and meshes leave it: only in stores that are edited.
+    /// Whether it is also stored in an array, as by the released writers of graphs and meshes: only in stores that are edited.
     pub stored: bool,
 }
 
 impl ChunkBy {
-    /// As the documents of a store say it.
+    /// The attribute as the documents of a store describe it.
     #[must_use]
     pub fn found(attribute: AttributeSpec, stored: bool) -> Self {
         Self {
@@ -256,7 +256,7 @@ impl ChunkBy {
 /// The description of a store to write. [`check`](Self::check) checks it as a whole, before anything is written.
 ///
 /// # Units
-/// Lengths are world units along the axes, one number an axis.
+/// Lengths are world units along the axes, one number per axis.
 ///
 /// # Examples
 ///
@@ -283,12 +283,11 @@ pub struct StoreSpec {
     pub axes: Vec<Axis>,
     /// Size of a chunk.
     pub chunk_shape: Vec<f64>,
-    /// Size of a bin: a whole part of the chunk. Only point clouds without objects are cut by it.
+    /// Size of a bin: it divides the chunk. Only point clouds without objects have bins.
     pub bin_shape: Option<Vec<f64>>,
-    /// The bounds of the store. Default: those of the data. They are extended if rounding to the stored number type
-    /// moves a vertex beyond them.
+    /// The bounds of the store. Default: the bounds of the data. They are extended if rounding to the stored number type moves a vertex beyond them.
     pub bounds: Option<(Vec<f64>, Vec<f64>)>,
-    /// What happens to vertices outside of them.
+    /// How vertices outside the bounds are treated.
     pub outside: Outside,
     /// The number type of positions. Default `float32`.
     pub positions: NumberType,
@@ -300,17 +299,16 @@ pub struct StoreSpec {
     pub chunk_by: Option<ChunkBy>,
     /// Attributes of fragments; a fragment ends where any of them changes. Default none.
     pub fragment_attributes: Vec<AttributeSpec>,
-    /// Whether each fragment says which object it belongs to, in `fragment_attributes/object_id` (0.9 §11.7). Default: in stores of 0.9 with
-    /// objects.
+    /// Whether the object of each fragment is stored, in `fragment_attributes/object_id` (0.9 §11.7). Default: in stores of 0.9 with objects.
     pub fragment_owners: Option<bool>,
     /// Attributes of objects.
     pub object_attributes: Vec<AttributeSpec>,
     /// How links are stored, and their attributes.
     pub links: LinkSpec,
-    /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1, and in cells that several
-    /// programs write, zstd.
+    /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1 and in distributed
+    /// writes, zstd.
     pub compression: Compression,
-    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 1,000 chunks on, few objects hold the cells of an array.
+    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 1,000 chunks on, few objects have all cells of an array.
     pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,
@@ -318,11 +316,11 @@ pub struct StoreSpec {
     pub name: Option<String>,
     /// Coordinate reference system, opaque.
     pub crs: Option<Value>,
-    /// World position minus stored position, one number an axis (0.9 §15.7). Default none.
+    /// World position minus stored position, one number per axis (0.9 §15.7). Default none.
     pub coordinate_offset: Option<Vec<f64>>,
     /// Headers of source files by their format, such as `trk`: opaque (0.9 §16.2).
     pub headers: BTreeMap<String, JsonObject>,
-    /// Members of the users' own by namespace, in the root's document: opaque (0.9 §16.3).
+    /// Members defined by users, by namespace, in the root's document: opaque (0.9 §16.3).
     pub user_metadata: BTreeMap<String, JsonObject>,
     /// Objects given by coefficients.
     pub parametric: Option<Parametric>,
@@ -390,14 +388,14 @@ impl StoreSpec {
         self
     }
 
-    /// Cuts chunks into bins.
+    /// Divides chunks into bins.
     #[must_use]
     pub fn with_bin_shape(mut self, bin_shape: impl Into<Vec<f64>>) -> Self {
         self.bin_shape = Some(bin_shape.into());
         self
     }
 
-    /// Claims corners.
+    /// Sets the bounds.
     #[must_use]
     pub fn with_bounds(
         mut self,
@@ -466,7 +464,7 @@ impl StoreSpec {
         self
     }
 
-    /// How chunks are compressed, after what the version allows.
+    /// The compression of chunks, after the rules of the version.
     pub(crate) fn settled_compression(&self) -> Compression {
         self.target.rules().compression(&self.compression)
     }
@@ -478,29 +476,28 @@ impl StoreSpec {
         self
     }
 
-    /// Says what is to be added to stored positions to get world positions. Readers add it; positions are pushed as they
-    /// shall be stored.
+    /// Sets the offset that readers add to stored positions to get world positions. Positions are pushed in the form in which they are stored.
     #[must_use]
     pub fn with_coordinate_offset(mut self, offset: impl Into<Vec<f64>>) -> Self {
         self.coordinate_offset = Some(offset.into());
         self
     }
 
-    /// Puts cells together in shards; without numbers in none.
+    /// Combines cells in shards; without numbers, cells are not in shards.
     #[must_use]
     pub fn with_shard_shape(mut self, cells: impl Into<ShardShape>) -> Self {
         self.shard_shape = cells.into();
         self
     }
 
-    /// Keeps the header of a source file, by the name of its format.
+    /// Stores the header of a source file, by the name of its format.
     #[must_use]
     pub fn with_header(mut self, format: impl Into<String>, header: JsonObject) -> Self {
         self.headers.insert(format.into(), header);
         self
     }
 
-    /// Keeps members of the users' own below a namespace.
+    /// Stores members defined by users, below a namespace.
     #[must_use]
     pub fn with_user_metadata(mut self, namespace: impl Into<String>, members: JsonObject) -> Self {
         self.user_metadata.insert(namespace.into(), members);
@@ -526,7 +523,7 @@ impl StoreSpec {
         self.objects || self.kind != Kind::PointCloud
     }
 
-    /// The word of `links_convention`.
+    /// The value of `links_convention`.
     #[must_use]
     pub fn convention(&self) -> LinksConvention {
         match self.kind {
@@ -537,7 +534,7 @@ impl StoreSpec {
         }
     }
 
-    /// Whether batches carry links: graphs, skeletons and meshes.
+    /// Whether batches have links: graphs, skeletons and meshes.
     #[must_use]
     pub fn takes_links(&self) -> bool {
         matches!(self.kind, Kind::Graph | Kind::Skeleton | Kind::Mesh)
@@ -546,7 +543,7 @@ impl StoreSpec {
     /// Checks the specification.
     ///
     /// # Errors
-    /// The first member that is not legal, by its name.
+    /// The first invalid member, by its name.
     pub fn check(&self) -> Result<(), WriteError> {
         self.check_space()?;
         self.check_bounds()?;
@@ -651,7 +648,7 @@ impl StoreSpec {
         }
         let policy = links.directed || links.store == LinkStore::Duplicate;
         if policy && !links.explicit {
-            // Readers of implied links recognise the streamed form, with reversed records, by `directed` (0.9 §14.3).
+            // Readers of implied links detect the streamed form, with reversed records, from `directed` (0.9 §14.3).
             let expected = "undirected and canonical where links are implied";
             return Err(WriteError::spec("links", "another policy", expected));
         }
@@ -707,7 +704,7 @@ pub(crate) fn check_list(
     Ok(())
 }
 
-/// The members that have to be JSON objects, each below a name that is one path segment.
+/// Checks members that must be JSON objects, each below a name that is one path segment.
 fn check_named(member: &str, named: &BTreeMap<String, JsonObject>) -> Result<(), WriteError> {
     named
         .keys()

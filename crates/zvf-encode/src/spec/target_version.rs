@@ -2,10 +2,10 @@
 //!
 //! | choice | 0.9.2 | 0.8.1 |
 //! |---|---|---|
-//! | container of cells | one array, from the chunk of the lower bound | a group with an array a cell; in shards one array, from chunk 0 |
+//! | container of cells | one array, from the chunk of the lower bound | a group with one array per cell; in shards one array, from chunk 0 |
 //! | links between chunks | by the offset of their chunks | by their chunks |
 //! | ids of objects | in a table | row numbers |
-//! | members of documents | all | without what came later and can be told from the rest |
+//! | members of documents | all | without later ones that follow from the others |
 
 use zvf_meta::space::Grid;
 
@@ -15,10 +15,10 @@ use crate::spec::shard_shape::ShardShape;
 use crate::spec::store::{StoreSpec, TargetVersion};
 use zvf_codec::{Compression, names};
 
-/// One more than the largest id of 0.8.1, where ids are rows.
+/// One more than the largest id of 0.8.1, where ids are row numbers.
 pub const ID_END: u64 = 1 << 26;
 
-/// Most rows of an object index: readers number them by 32 bits.
+/// Most rows of an object index: readers number them with 32 bits.
 pub const MOST_ROWS: u64 = u32::MAX as u64;
 
 /// How links between chunks are found.
@@ -30,10 +30,10 @@ pub enum LinksBy {
     Chunks,
 }
 
-/// What an object's id is.
+/// How the id of an object is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdsIn {
-    /// Any number; ids are stored in a table beside the manifests (0.9 §11.2).
+    /// Any number; ids are stored in a table next to the manifests (0.9 §11.2).
     Table,
     /// The number of its row (0.8 §10.1).
     Rows,
@@ -42,9 +42,9 @@ pub enum IdsIn {
 /// Which members documents have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentMembers {
-    /// All that are known.
+    /// All known members.
     All,
-    /// Not the description for other tools, nor the mark that fragments tile: no reader of the time looks for them.
+    /// Without the description for other tools, and without the mark that fragments tile: no reader of that time reads them.
     Early,
 }
 
@@ -82,13 +82,13 @@ impl TargetVersion {
 }
 
 impl VersionRules {
-    /// Whether grids know no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
+    /// Whether grids have no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
     fn begins_at_zero(self) -> bool {
         self.container == CellContainer::Blobs
     }
 
-    /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. None are chosen for stores of 0.8.1, whose readers know cells as arrays of
-    /// their own.
+    /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. For stores of 0.8.1 none are chosen automatically, since their
+    /// readers expect each cell as an array of its own.
     pub fn shards<'c>(
         self,
         asked: &ShardShape,
@@ -102,11 +102,11 @@ impl VersionRules {
         }
     }
 
-    /// Returns where the cells of a level are stored, from the grid over its bounds, the cells of a shard, the compression, and the keys of
-    /// all its chunks.
+    /// Returns where the cells of a level are stored, given the grid over its bounds, the cells of a shard, the compression, and the keys of all its
+    /// chunks.
     ///
     /// # Errors
-    /// Misuse: shards, and a chunk that a grid from 0 has no place for.
+    /// Misuse: shards together with a chunk that is outside of a grid from 0.
     pub fn cells<'c>(
         self,
         grid: Grid,
@@ -139,8 +139,8 @@ impl VersionRules {
         ))
     }
 
-    /// The compression of a store of the version, given the one that is asked for. Readers of 0.8.1 are not known to have Blosc, so that arrays
-    /// whose codec follows their data have zstd there.
+    /// The compression of a store of the version, given the requested one. Readers of 0.8.1 may not support Blosc, so arrays whose codec follows
+    /// their data use zstd there.
     #[must_use]
     pub fn compression(self, asked: &Compression) -> Compression {
         match asked {
@@ -154,7 +154,7 @@ impl VersionRules {
         self.container == CellContainer::Blobs
     }
 
-    /// Whether the cells of such chunks can be stored in shards.
+    /// Whether the cells of these chunks can be stored in shards.
     pub fn takes_shards<'c>(self, mut chunks: impl Iterator<Item = &'c [i64]>) -> bool {
         !self.begins_at_zero() || chunks.all(|chunk| chunk.iter().all(|&at| at >= 0))
     }
@@ -188,7 +188,7 @@ impl VersionRules {
         Err(WriteError::spec("compression", found, expected))
     }
 
-    /// Checks the lower corner for shards; the error is the axis and the found value.
+    /// Checks the lower corner for shards; the error is the axis and the value found.
     pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
         if spec.shard_shape.cells().is_none() || !self.begins_at_zero() {
             return Ok(());
@@ -213,7 +213,7 @@ impl VersionRules {
 pub(crate) const NO_ORIGIN: &str =
     "0 or more: shards of 0.8.1 begin at chunk 0; without shards any chunk can be";
 
-/// What is expected of an id that is a row number.
+/// The expectation for an id that is a row number.
 pub const ID_IS_ROW: &str = "0 to 67108863: in 0.8.1 the id of an object is the number of its row";
 
 #[cfg(test)]

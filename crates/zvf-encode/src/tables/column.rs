@@ -1,9 +1,8 @@
-//! Tables: attributes of objects and groups, a typed array each, with a row for each object or group (0.9 §11.4).
+//! Tables: attributes of objects and groups, one typed array each, with one row per object or group (0.9 §11.4).
 //!
-//! Rows may lack a value. They are stored as the fill of the array, and the document declares that the fill means absence; a value
-//! equal to the fill cannot be distinguished from it (trap T24). [`EncodedRows::absence`] decides for writers, edits, copies and pyramids
-//! which fill is used and whether it means absence; [`Absence`] is the result. If every candidate occurs as a value, writers and
-//! edits refuse integers, and copies report the loss.
+//! Rows may lack a value. They are stored as the fill of the array, and the document declares that the fill means absence; a value equal to the fill
+//! cannot be distinguished from it (trap T24). For writers, edits, copies and pyramids, [`EncodedRows::absence`] chooses the fill and whether it
+//! means absence; [`Absence`] is the result. If every candidate occurs as a value, writers and edits refuse integers, and copies report the loss.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,10 +23,10 @@ use crate::values::column::Values;
 use crate::values::number::{Fill, NumberType};
 use zvf_codec::Compression;
 
-/// Most bytes of one attribute of objects or groups, which is made in memory.
+/// Most bytes of one attribute of objects or groups, because it is made in memory.
 const MOST_BYTES: u64 = 1 << 34;
 
-/// Whose attributes a table has.
+/// The owners of a table's attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableOf {
     /// Objects: `object_attributes`.
@@ -52,16 +51,16 @@ impl TableOf {
 pub enum Absence {
     /// The fill means absence: no row with a value is equal to it.
     Distinct(Fill),
-    /// Rows lack a value, and every candidate occurs as a value: stored as the first candidate, they cannot be distinguished from `row`.
+    /// Rows lack a value, and every candidate occurs as a value: stored as the first candidate, they cannot be distinguished from the value of `row`.
     Ambiguous {
         /// The first candidate.
         fill: Fill,
         /// The first row with an equal value.
         row: usize,
     },
-    /// Every row has a value, and every candidate that was looked at is one of them: the fill, a zero, means nothing.
+    /// Every row has a value, and every tested candidate occurs as a value: the fill is a zero without meaning.
     Unused(Fill),
-    /// Rows have no value, and there is no candidate: the type has no element that could mean absence.
+    /// Rows lack a value, and there is no candidate: no element of the type could mean absence.
     Impossible,
 }
 
@@ -95,7 +94,7 @@ impl EncodedRows {
         }
     }
 
-    /// Sets the unit of the attribute. If it makes the numbers dates, times or durations, rows that hold only the number for "missing" count as rows
+    /// Sets the unit of the attribute. If it makes the numbers dates, times or durations, rows with only the number for "missing" count as rows
     /// without a value.
     #[must_use]
     pub fn of_unit(mut self, unit: Option<&str>) -> Self {
@@ -139,8 +138,8 @@ impl EncodedRows {
         self.missing.len()
     }
 
-    /// The rows whose channels are all equal, with that value. A row means absence if all its channels do, so only such
-    /// rows can be mistaken for one that is absent.
+    /// The rows whose channels are all equal, with that value. A row means absence if all its channels do, so only these rows could be confused with
+    /// an absent one.
     fn uniform(&self) -> impl Iterator<Item = (usize, &[u8])> {
         let size = self.element.size().max(1);
         let mut missing = self.missing.iter().copied().peekable();
@@ -159,8 +158,8 @@ impl EncodedRows {
         rows.find(|(_, value)| *value == fill.0).map(|(row, _)| row)
     }
 
-    /// Decides how rows without a value are stored. The first of `candidates` means absence if no row with a value is equal to it;
-    /// another one is used only if rows lack a value, or if `always`, because there readers look at the fill alone.
+    /// Chooses how rows without a value are stored. The first of `candidates` means absence if no row with a value is equal to it. Another one is
+    /// used only if rows lack a value, or if `always`, for readers that only look at the fill.
     ///
     /// # Cost
     /// One pass over the rows; a second one with a set of the distinct values if the first candidate occurs as a value.
@@ -228,7 +227,7 @@ impl HeldColumn {
         }
     }
 
-    /// A column as it was given.
+    /// A column of the caller.
     pub(crate) fn of(values: &Values) -> Result<Self, WriteError> {
         let number = values.number_type();
         let mut held = Self::new(number.map_or(AttributeType::Text, AttributeType::Number));
@@ -236,7 +235,7 @@ impl HeldColumn {
         Ok(held)
     }
 
-    /// A column as it is stored; `None` for types that are not written.
+    /// A column of a stored table; `None` for types that are not written.
     pub fn stored(values: &TypedValues) -> Option<Self> {
         let DTypeKind::Utf32 { chars } = values.dtype.kind else {
             let number = NumberType::from_kind(values.dtype.kind)?;
@@ -287,7 +286,7 @@ impl HeldColumn {
         }
     }
 
-    /// The values, as a caller gives them.
+    /// The values in the form of callers.
     pub fn values(&self) -> Values {
         match self {
             Self::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
@@ -295,7 +294,7 @@ impl HeldColumn {
         }
     }
 
-    /// The texts of some rows; none of numbers.
+    /// The texts of some rows; empty for numbers.
     fn texts(
         &self,
         channels: usize,
@@ -311,11 +310,11 @@ impl HeldColumn {
     }
 }
 
-/// An attribute with a row for each object: the row of the column that has its value, and its id.
+/// An attribute with one row per object: the row of the column with its value, and its id.
 ///
-/// Where every object has a value and one of them is the usual fill, the fill is said to mean nothing. Where not every object has one,
-/// such a value is refused, but for NaN and the empty text, which say "none" anyway. Where ids are row numbers there is one chunk, and
-/// a fill that no row is equal to: it means absence whatever is said (0.8 §10.2).
+/// If every object has a value and one of them is the usual fill, the document states that the fill has no meaning. If some object has none, such a
+/// value is refused, except for NaN and the empty text, which mean "none" anyway. If ids are row numbers, there is one chunk, and a fill that no row
+/// is equal to: it always means absence there (0.8 §10.2).
 pub fn column(
     what: &str,
     one: &AttributeSpec,
@@ -356,7 +355,7 @@ pub fn column(
     Ok(table.finish(fill, absent, chunk_rows))
 }
 
-/// Rows of a column in their stored form; `None` has no value.
+/// Rows of a column in their stored form; `None` means no value.
 fn table_rows(
     what: &str,
     (channels, unit): (usize, Option<&str>),
@@ -376,7 +375,7 @@ fn table_rows(
         let expected = "texts that do not end with NUL";
         return Err(WriteError::input(what, format!("{text:?}"), expected));
     }
-    // Every text is as wide as the longest one, so the memory for this cannot be derived from the pushed bytes.
+    // Every text is stored as wide as the longest one, so the memory does not follow from the pushed bytes.
     let width = element.size().checked_mul(channels);
     let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
     let (Some(width), true) = (width, size.is_some_and(|size| size <= MOST_BYTES)) else {
@@ -406,7 +405,7 @@ fn table_rows(
     Ok(table)
 }
 
-/// A column of whole numbers in one chunk, as [`plain_column`] makes it, in which the rows in `absent` have no value.
+/// A column of whole numbers in one chunk, as in [`plain_column`]; the rows in `absent` have no value.
 pub(crate) fn gapped_column(
     what: &str,
     values: &Values,
@@ -437,7 +436,7 @@ fn channels_of(values: &Values, rows: usize) -> usize {
     channels.map_or(1, |channels| channels.max(1))
 }
 
-/// A column in one chunk, with the same number of values in every row and none missing.
+/// A column in one chunk, with the same number of values in every row, and none missing.
 pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<Typed, WriteError> {
     let channels = channels_of(values, rows);
     let table = table_rows(
@@ -450,7 +449,7 @@ pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<T
     Ok(table.finish(fill, false, None))
 }
 
-/// Makes the attributes of a table that a specification describes: unit, description and names of channels.
+/// Makes the attributes of a table from its specification: unit, description and names of channels.
 pub fn described(spec: &AttributeSpec) -> ArrayAttributes {
     ArrayAttributes {
         unit: spec.unit.clone(),
@@ -546,7 +545,7 @@ mod tests {
         assert_eq!(table.finish(fill(8), true, None).bytes, [9, 9, 8, 8]);
         let wrong = rows(1, &[]).push(Some(&[1, 2]));
         assert!(matches!(wrong, Err(crate::WriteError::Bug { .. })));
-        // Texts without characters have no bytes that could be mistaken.
+        // Texts without characters have no bytes that could be confused.
         let none: Fill = (Vec::new(), json!(""));
         let mut table = EncodedRows::new(ElementType::Text(0), vec![], 0);
         table.push(Some(&[])).unwrap();

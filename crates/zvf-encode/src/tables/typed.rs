@@ -15,7 +15,7 @@ use zvf_format::int::{index, wide};
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;
 
-/// Bytes of a chunk from which on it gets fewer rows: it is padded to its whole length.
+/// Bytes of a chunk above which it has fewer rows, because it is padded to its full length.
 const CHUNK: u64 = 64 << 20;
 
 /// The type of the elements of a typed array.
@@ -23,17 +23,17 @@ const CHUNK: u64 = 64 << 20;
 pub enum ElementType {
     /// Numbers.
     Number(NumberType),
-    /// Texts of so many code points at most, as UTF-32.
+    /// Texts of at most so many code points, as UTF-32.
     Text(usize),
-    /// Anything else, as the array says that it was copied from.
+    /// Any other type of a copied array.
     Other {
-        /// Its name in documents.
+        /// The name of the type in documents.
         data_type: Box<DataType>,
-        /// Bytes of one.
+        /// Bytes of an element.
         size: usize,
-        /// Its name as numpy spells it.
+        /// The name of the type in numpy.
         dtype: String,
-        /// The fill of that array.
+        /// The fill of the copied array.
         fill: Fill,
     },
 }
@@ -47,7 +47,7 @@ impl ElementType {
         }
     }
 
-    /// The element of rows that are stored without a meaning of their own.
+    /// An element without a meaning of its own.
     pub fn zero(&self) -> Fill {
         let zeros = |word| (vec![0; self.size()], word);
         match self {
@@ -164,8 +164,8 @@ impl Typed {
         }
     }
 
-    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, even if it holds nothing but fill, and the
-    /// document declares so: a lost chunk is therefore not read as one without values.
+    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, even if it only has the fill, and the document states so: a
+    /// lost chunk is therefore not read as one without values.
     pub fn objects(
         &self,
         path: &str,

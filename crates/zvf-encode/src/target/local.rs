@@ -1,9 +1,8 @@
 //! A folder of the local disk.
 //!
-//! A file is written under a temporary name beside its own and renamed, so that no reader ever sees half of one; a file that
-//! no reader looks for before a document is there has its own name at once. Before the document that makes the others
-//! visible gets its name, they are durable: files are synced one by one or, for many files and if the system supports it, all
-//! at once.
+//! A file is written under a temporary name next to its final one and then renamed, so that no reader sees a part of it. A file that no reader
+//! requests before some document exists is written under its final name at once. Before the document that makes the others visible is renamed, they
+//! are durable: files are synced one by one or, for many files and if the system supports it, all at once.
 //!
 //! Never writes or removes anything outside the folder. A file that is a symbolic link is replaced, not its target; a
 //! folder that is a symbolic link is refused ([`Local::check`]). The root folder itself may be one.
@@ -20,30 +19,30 @@ use tempfile::TempPath;
 
 use crate::WriteError;
 
-/// The beginning of temporary names. Readers ask for no such name.
+/// The beginning of temporary names. Readers never request such names.
 pub const TEMPORARY: &str = ".zvf-";
 
 #[derive(Debug)]
 pub(crate) struct Local {
     folder: PathBuf,
-    /// Of this writer, in its temporary names: two writers of one place may be in one process, and on two machines two
-    /// processes may have one number.
+    /// Identifies this writer in its temporary names: two writers of one store may be in one process, and processes of two machines may have the same
+    /// number.
     own: u64,
     next: AtomicU64,
     /// Files that may not be on the disk yet.
     unsynced: Mutex<Vec<PathBuf>>,
-    /// Whether anything is synced at all.
+    /// Whether files are synced at all.
     durable: bool,
-    /// Folders inside that are known to be no links, by key.
+    /// Folders in the store that are known not to be links, by key.
     plain: Mutex<HashSet<String>>,
-    /// The topmost folder that was made to write here.
+    /// The topmost folder that this writer created.
     made: Mutex<Option<PathBuf>>,
 }
 
-/// How many folders are kept in mind.
+/// How many folders are remembered.
 const KNOWN: usize = 1 << 12;
 
-/// How many files are synced one by one before a sync of the whole file system pays.
+/// More files than this are synced with the whole file system instead of one by one.
 const MANY: usize = 64;
 
 impl Local {
@@ -59,7 +58,7 @@ impl Local {
         }
     }
 
-    /// Checks that no folder above a key is a symbolic link, whose target is outside the store.
+    /// Checks that no folder above a key is a symbolic link, since its target is outside the store.
     ///
     /// # Errors
     /// [`WriteError::Linked`]; I/O.
@@ -85,7 +84,7 @@ impl Local {
         Ok(())
     }
 
-    /// Refuses a folder that is a link; whether there is one at all.
+    /// Refuses a folder that is a link; returns whether the folder exists.
     fn check_folder(&self, folder: &str) -> Result<bool, WriteError> {
         let path = self.path(folder);
         match fs::symlink_metadata(&path) {
@@ -108,9 +107,8 @@ impl Local {
         path
     }
 
-    /// Creates a file, replacing one of its name, and creates missing folders above it; both are
-    /// detected by failing, since most files are new and most folders exist. A link, or a file with other names,
-    /// is replaced: writing into it would change a file elsewhere.
+    /// Creates a file, replacing an existing one, and creates missing folders above it. Both cases are detected from errors, since most files are new
+    /// and most folders exist. A link, or a file with other names, is replaced: writing into it would change a file elsewhere.
     fn create(&self, path: &Path) -> std::io::Result<File> {
         match (File::create_new(path), path.parent()) {
             (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
@@ -125,7 +123,7 @@ impl Local {
         }
     }
 
-    /// Makes a folder and those above it, and records the topmost new one.
+    /// Creates a folder and the folders above it, and records the topmost new one.
     fn make(&self, folder: &Path) -> std::io::Result<()> {
         if !self.folder.exists() {
             let new = |one: &&Path| !one.as_os_str().is_empty() && !one.exists();
@@ -137,13 +135,13 @@ impl Local {
         fs::create_dir_all(folder)
     }
 
-    /// Removes the folders that were made to write here, where nothing is left in them.
+    /// Removes the folders that this writer created, if they are empty.
     pub(crate) fn unmake(&self) {
         let Some(top) = lock(&self.made).take() else {
             return;
         };
         for folder in self.folder.ancestors() {
-            // Fails where something is left in it, and so above it.
+            // Fails for a folder with content, and then for all above it.
             if fs::remove_dir(folder).is_err() || folder == top {
                 break;
             }
@@ -156,7 +154,7 @@ impl Local {
         format!("{TEMPORARY}{:016x}-{number}", self.own)
     }
 
-    /// Writes a temporary file beside `path`.
+    /// Writes a temporary file next to `path`.
     fn temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, WriteError> {
         let folder = path.parent().unwrap_or(&self.folder);
         let temporary = folder.join(self.temporary_name());
@@ -179,13 +177,13 @@ impl Local {
         }
     }
 
-    /// Notes a file that is to be synced before the next document; whether it is synced at once instead.
+    /// Records a file to be synced before the next document; returns whether it must be synced at once instead.
     fn note(&self, path: &Path) -> bool {
         if !self.durable {
             return false;
         }
         let mut unsynced = lock(&self.unsynced);
-        // One more than is worth it says that they are many.
+        // A list that is longer than the limit marks that there are many files.
         let many = unsynced.len() > MANY;
         if !many {
             unsynced.push(path.to_owned());
@@ -193,7 +191,7 @@ impl Local {
         many && !cfg!(target_os = "linux")
     }
 
-    /// Puts a file that no reader looks for yet: half of one, should the program end now, is no worse than none.
+    /// Writes a file that no reader requests yet: if the program ends now, an incomplete file is no worse than none.
     pub(crate) fn put_unseen(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
         self.check(key)?;
         let path = self.path(key);
@@ -206,7 +204,7 @@ impl Local {
         write().map_err(|error| WriteError::io(&path, error))
     }
 
-    /// Creates a temporary file beside that of a key, which is removed when its path is dropped.
+    /// Creates a temporary file next to the file of a key; it is removed when its path is dropped.
     pub(crate) fn create_file(&self, key: &str) -> Result<(File, TempPath), WriteError> {
         self.check(key)?;
         let path = self.path(key).with_file_name(self.temporary_name());
@@ -215,7 +213,7 @@ impl Local {
         Ok((file, TempPath::try_from_path(&path).map_err(failed)?))
     }
 
-    /// Gives a file that [`create_file`](Self::create_file) made the name of its key.
+    /// Renames a file from [`create_file`](Self::create_file) to the name of its key.
     pub(crate) fn put_file(&self, key: &str, file: TempPath) -> Result<(), WriteError> {
         self.check(key)?;
         let path = self.path(key);
@@ -242,7 +240,7 @@ impl Local {
         })
     }
 
-    /// Renames a durable file. A file that is missing at its old name and present at the new one was renamed before.
+    /// Renames a durable file. A file that only exists under its new name was renamed before.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), WriteError> {
         self.check(from)?;
         self.check(to)?;
@@ -271,7 +269,7 @@ impl Local {
         let made = match linked {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-            // No links on this file system: two steps, between which another writer could come.
+            // The file system has no hard links: two steps, and another writer may interfere between them.
             Err(_) if !self.exists(key)? => {
                 fs::rename(&temporary, &path).map_err(|e| WriteError::io(&path, e))?;
                 return self.sync_folder(&path).map(|()| true);
@@ -283,7 +281,7 @@ impl Local {
         Ok(made)
     }
 
-    /// Replaces a file that holds `seen`; `false` if it holds something else.
+    /// Replaces a file with the content `seen`; `false` if it has another content.
     pub(crate) fn replace(&self, key: &str, seen: &[u8], bytes: &[u8]) -> Result<bool, WriteError> {
         self.check(key)?;
         let path = self.path(key);
@@ -305,7 +303,7 @@ impl Local {
         }
     }
 
-    /// Moves a file away that holds `seen`, and removes it; `false` if it is not there, or holds something else.
+    /// Moves a file with the content `seen` away, and removes it; `false` if it does not exist, or has another content.
     pub(crate) fn take_away(&self, key: &str, seen: &[u8]) -> Result<bool, WriteError> {
         if self.read(key)?.as_deref() != Some(seen) {
             return Ok(false);
@@ -314,14 +312,14 @@ impl Local {
         let aside = path.with_file_name(self.temporary_name());
         match fs::rename(&path, &aside) {
             Ok(()) => {}
-            // Another one was quicker.
+            // Another writer was faster.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(WriteError::io(path, error)),
         }
         let found = fs::read(&aside).map_err(|e| WriteError::io(&aside, e))?;
         let same = found == seen;
         if !same {
-            // Of a writer who came in between: it goes back, unless yet another one came.
+            // The file of another writer that interfered: it is moved back, unless yet another one exists now.
             let back = fs::hard_link(&aside, &path);
             if let Err(error) = back
                 && error.kind() != ErrorKind::AlreadyExists
@@ -333,20 +331,20 @@ impl Local {
         Ok(same)
     }
 
-    /// The time of the clock of the file system.
+    /// The current time of the file system's clock.
     pub(crate) fn now(&self) -> Result<Option<SystemTime>, WriteError> {
         let file = self.temporary(&self.path("now"), &[], false)?;
         let found = fs::metadata(&file).map(|found| found.modified().ok());
-        // A vacuum removes it, should this fail.
+        // If this fails, a vacuum removes the file.
         let _ = fs::remove_file(&file);
         found.map_err(|e| WriteError::io(file, e))
     }
 
-    /// When a file was written last, by the clock of its file system.
+    /// When a file was last written, by the clock of its file system.
     pub(crate) fn modified(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
         let path = self.path(key);
         match fs::metadata(&path) {
-            // Not every file system keeps times.
+            // Some file systems do not store times.
             Ok(found) => Ok(found.modified().ok()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(WriteError::io(path, error)),
@@ -386,7 +384,7 @@ impl Local {
             synced.map_err(|e| WriteError::io(path, e))?;
         }
         let folders: HashSet<&Path> = files.iter().filter_map(|path| path.parent()).collect();
-        // Names of folders are in the folders above them.
+        // The names of folders are stored in the folders above them.
         let above: HashSet<&Path> = folders
             .iter()
             .flat_map(|folder| folder.ancestors())
@@ -421,7 +419,7 @@ impl Local {
     /// Keys below a group, or below the store itself for an empty name. A missing group has none.
     ///
     /// # Errors
-    /// [`WriteError::Linked`]: a folder that is a link; what is listed is listed to be removed or replaced. I/O.
+    /// [`WriteError::Linked`]: a folder that is a link, since listed files are removed or replaced. I/O.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let mut keys = Vec::new();
         if !group.is_empty() {
@@ -440,7 +438,7 @@ impl Local {
             let failed = |e| WriteError::io(&path, e);
             for entry in fs::read_dir(&path).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
-                // A name that is no text is no key of a store.
+                // Names that are not valid text are not keys of a store.
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
@@ -473,7 +471,7 @@ impl Local {
                         .file_name()
                         .to_string_lossy()
                         .into_owned();
-                    // A writer that was killed at its very first file leaves it without the marker's name.
+                    // A writer that was killed at its first file leaves it without the marker's name.
                     if !name.starts_with(TEMPORARY) {
                         return Ok(Some(name));
                     }
@@ -514,7 +512,7 @@ impl Local {
         }
     }
 
-    /// Removes folders of files that are gone. One that holds something stays: the system refuses to remove it.
+    /// Removes folders of files that no longer exist. The system refuses to remove folders with content.
     pub(crate) fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
         let mut folders = BTreeSet::new();
         for key in keys {
@@ -527,12 +525,12 @@ impl Local {
             }
         }
         lock(&self.plain).clear();
-        // The content of a folder comes after the folder in this order.
+        // In this order, the content of a folder is after the folder.
         for folder in folders.into_iter().rev() {
             if self.check(folder).is_err() {
                 continue;
             }
-            // Fails for a folder with content, and therefore for those above it.
+            // Fails for a folder with content, and therefore for all above it.
             let _ = fs::remove_dir(self.path(folder));
         }
     }
@@ -567,7 +565,7 @@ fn linked(path: PathBuf) -> WriteError {
     WriteError::Linked { path, to }
 }
 
-/// What these locks guard is right after every statement.
+/// The data behind these locks is consistent after every statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Where objects are put: a folder of a local disk, or a prefix of an object store.
 //!
-//! [`Target`] puts, reads, replaces and removes objects by key; [`Below`] is the part of it below a group; a [`Stage`] collects
-//! objects in a folder that readers do not use, until a transaction copies them to their keys.
+//! [`Target`] writes, reads, replaces and removes objects by key; [`Below`] is the part of it below a group; a [`Stage`] collects objects in a folder
+//! that readers do not use, until a transaction copies them to their keys.
 
 mod local;
 mod remote;
@@ -60,7 +60,7 @@ impl<'t> Below<'t> {
         self.target.read(&format!("{}/{key}", self.group))
     }
 
-    /// The same part, with its objects put into a stage.
+    /// The same part, but its objects are put into a stage.
     pub fn staged(self, stage: &'t Stage) -> Self {
         Self {
             stage: Some(stage),
@@ -68,7 +68,7 @@ impl<'t> Below<'t> {
         }
     }
 
-    /// The same part, with a count of all that is put.
+    /// The same part; all objects that are put are counted.
     pub fn tallied(self, tally: &'t ObjectTally) -> Self {
         Self {
             tally: Some(tally),
@@ -103,7 +103,7 @@ impl ObjectTally {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// The sum of their [checksums](checksum).
+    /// The sum of the [checksums](checksum) of these objects.
     pub fn sum(&self) -> u64 {
         self.sum.load(Ordering::Relaxed)
     }
@@ -113,12 +113,12 @@ impl ObjectTally {
 pub fn checksum(key: &str, bytes: &[u8]) -> u64 {
     let (key, sum) = (crc32c::crc32c(key.as_bytes()), crc32c::crc32c(bytes));
     let both = (u64::from(key) << 32) | u64::from(sum);
-    // Mixed, so that sums of several do not cancel each other out.
+    // Mixed, so that the checksums of several objects do not cancel each other out.
     let mixed = (both ^ (both >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)
 }
 
-/// Asks whether a program may still write: another one may have taken its work over.
+/// Checks whether this program may still write: another one may have taken over its work.
 struct Fence {
     address: String,
     holds: Box<dyn Fn() -> bool + Send + Sync>,
@@ -132,7 +132,7 @@ impl fmt::Debug for Fence {
     }
 }
 
-/// An object as it was read, to be replaced only if it is still the same.
+/// An object in the state in which it was read, to be replaced only in this state.
 #[derive(Debug, Clone)]
 pub struct SeenObject {
     /// The bytes.
@@ -164,7 +164,7 @@ impl SeenObject {
     }
 }
 
-/// The place of one store. All calls block: they are not made on a thread that runs tasks.
+/// The place of one store. All calls block, so they must not be made on a thread that runs tasks.
 #[derive(Debug)]
 pub struct Target {
     place: Where,
@@ -182,7 +182,7 @@ impl Target {
     /// Resolves an address. With `durable`, [`barrier`](Self::barrier) waits for the local disk.
     ///
     /// # Errors
-    /// Misuse: an address of no known backend, or of a web server; a backend that cannot be created, an object store outside of a tokio runtime.
+    /// Misuse: an address without a known backend, or of a web server; a backend that cannot be created, an object store outside of a tokio runtime.
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
         let is_web = address.starts_with("http://") || address.starts_with("https://");
         if is_web && options.io.object_store.is_none() {
@@ -227,16 +227,16 @@ impl Target {
         })
     }
 
-    /// Refuses to put and to move objects as soon as `holds` returns false.
+    /// Makes all later puts and moves fail as soon as `holds` returns false.
     pub fn fence(&self, address: &str, holds: impl Fn() -> bool + Send + Sync + 'static) {
-        // A second one is of the same program.
+        // A second call is from the same program.
         let _ = self.fence.set(Fence {
             address: address.to_owned(),
             holds: Box::new(holds),
         });
     }
 
-    /// Checks that this program was not asked to stop and that no other one can have taken over its work.
+    /// Checks that this program was not asked to stop, and that no other program can have taken over its work.
     ///
     /// # Errors
     /// Interrupted; [`WriteError::Lost`].
@@ -270,7 +270,7 @@ impl Target {
         self.put_decided(objects)
     }
 
-    /// As [`put`](Self::put), of a change that counts already: it is not stopped half way.
+    /// As [`put`](Self::put), for a change that is already committed and must not be stopped.
     pub(crate) fn put_decided(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => objects
@@ -280,7 +280,7 @@ impl Target {
         }
     }
 
-    /// Puts objects of arrays that have no document yet. Documents among them are seen as soon as they are there.
+    /// Puts objects of arrays that have no document yet. Documents among them are visible as soon as they exist.
     pub fn put_unseen(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         self.may_write()?;
         match &self.place {
@@ -295,7 +295,7 @@ impl Target {
         }
     }
 
-    /// Creates a file whose content [`put_file`](Self::put_file) puts at a key: beside it on a local disk, else in `folder`.
+    /// Creates a file whose content [`put_file`](Self::put_file) puts at a key: next to the final file on a local disk, else in `folder`.
     pub fn create_file(
         &self,
         key: &str,
@@ -341,7 +341,7 @@ impl Target {
         Ok(self.put_new_seen(key, bytes)?.is_some())
     }
 
-    /// As [`put_new`](Self::put_new), of an object that will be replaced; `None` if there is one.
+    /// As [`put_new`](Self::put_new), for an object that will be replaced later; `None` if there is one.
     pub(crate) fn put_new_seen(
         &self,
         key: &str,
@@ -356,7 +356,7 @@ impl Target {
         }
     }
 
-    /// Reads an object that will be replaced.
+    /// Reads an object that will be replaced later.
     pub fn see(&self, key: &str) -> Result<Option<SeenObject>, WriteError> {
         match &self.place {
             Where::Local(local) => {
@@ -368,7 +368,7 @@ impl Target {
         }
     }
 
-    /// Replaces an object if it is the one that was seen; `None` if it is another one now.
+    /// Replaces an object in the state that was seen; `None` if its state has changed.
     pub(crate) fn replace(
         &self,
         key: &str,
@@ -384,10 +384,10 @@ impl Target {
         }
     }
 
-    /// Puts an object in the place of the one that was seen. Of several who saw the same, one succeeds.
+    /// Replaces an object in the state that was seen. If several programs saw the same state, one of them succeeds.
     ///
-    /// A file cannot be compared and replaced in one step: it is moved away, which one of several can do, looked at, and
-    /// the new one is put if none is there.
+    /// A file cannot be compared and replaced in one step. It is moved away, in which only one program can succeed, and compared; the new file is put
+    /// if none exists there.
     pub(crate) fn take_over(
         &self,
         key: &str,
@@ -405,7 +405,7 @@ impl Target {
         }
     }
 
-    /// The time of the backend's clock: puts `key`, or a temporary file, reads its time and removes it.
+    /// The current time of the backend's clock: puts `key`, or a temporary file, reads its time and removes it.
     pub(crate) fn now(&self, key: &str) -> Result<Option<SystemTime>, WriteError> {
         match &self.place {
             Where::Local(local) => local.now(),
@@ -418,11 +418,11 @@ impl Target {
         }
     }
 
-    /// Waits until everything that was put would survive a loss of power.
+    /// Waits until all objects that were put would survive a loss of power.
     pub fn barrier(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.barrier(),
-            // A put that was answered is durable.
+            // A put is durable once it was answered.
             Where::Remote(_) => Ok(()),
         }
     }
@@ -443,7 +443,7 @@ impl Target {
         }
     }
 
-    /// Reads objects, from a server several at a time; `None` for those that are not there.
+    /// Reads objects, from a server several at a time; `None` for missing ones.
     ///
     /// # Errors
     /// I/O.
@@ -470,7 +470,7 @@ impl Target {
         }
     }
 
-    /// Removes the temporary files of a program that was interrupted.
+    /// Removes the temporary files of an interrupted program.
     pub fn remove_temporary(&self) -> Result<(), WriteError> {
         let Where::Local(local) = &self.place else {
             return Ok(());
@@ -493,7 +493,7 @@ impl Target {
         }
     }
 
-    /// Names of the objects right below a group, in no order.
+    /// Names of the objects directly below a group, in no order.
     pub(crate) fn names(&self, group: &str) -> Result<Vec<String>, WriteError> {
         match &self.place {
             Where::Local(local) => local.names(group),
@@ -520,7 +520,7 @@ impl Target {
         }
     }
 
-    /// Removes the folders of objects that are gone, where nothing is left in them.
+    /// Removes the folders of objects that no longer exist, if they are empty.
     pub fn prune<'k>(&self, keys: impl Iterator<Item = &'k str>) {
         match &self.place {
             Where::Local(local) => local.prune(keys),
@@ -529,7 +529,7 @@ impl Target {
         }
     }
 
-    /// Removes every object below a group; none is no error.
+    /// Removes every object below a group; it is not an error if there are none.
     pub fn remove_below(&self, group: &str) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove_below(group),
@@ -537,7 +537,7 @@ impl Target {
         }
     }
 
-    /// Removes every object but `last`, then `last`.
+    /// Removes every object except `last`, then `last`.
     pub fn clear(&self, last: &str) -> Result<(), WriteError> {
         self.clear_others(last)?;
         self.remove(last)?;
@@ -545,7 +545,7 @@ impl Target {
         Ok(())
     }
 
-    /// Removes the folders that were made to write here, where nothing is left in them.
+    /// Removes the folders that this writer created, if they are empty.
     pub(crate) fn unmake(&self) {
         match &self.place {
             Where::Local(local) => local.unmake(),
@@ -554,7 +554,7 @@ impl Target {
         }
     }
 
-    /// Refuses keys that must be neither written nor removed, before a change counts.
+    /// Refuses keys that must be neither written nor removed, before a change is committed.
     ///
     /// # Errors
     /// [`WriteError::Linked`]; I/O.
@@ -569,7 +569,7 @@ impl Target {
         }
     }
 
-    /// Removes every object but `last`.
+    /// Removes every object except `last`.
     pub(crate) fn clear_others(&self, last: &str) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.clear(last),
@@ -600,7 +600,7 @@ pub type ObjectPut = (String, Vec<u8>);
 /// Payloads of cells, by chunk.
 pub type Payloads<'c> = Vec<(&'c [i64], Vec<u8>)>;
 
-/// The object of the document of a node.
+/// The object with the document of a node.
 pub fn node(path: impl fmt::Display, json: String) -> ObjectPut {
     (format!("{path}/zarr.json"), json.into_bytes())
 }

@@ -1,6 +1,6 @@
 //! A prefix of an object store.
 //!
-//! Requests of writers, removals included, are retried as requests of readers are ([`WriteRequests`]).
+//! Requests of writers, including removals, are retried like requests of readers ([`WriteRequests`]).
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(crate) struct RemoteTarget {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     handle: Handle,
-    /// One for all threads: a limit inside a limit would multiply.
+    /// One semaphore for all threads: nested limits would multiply.
     slots: Semaphore,
     concurrency: usize,
     requests: WriteRequests,
 }
 
-/// How often a prefix is listed again, because something came while it was cleared.
+/// How often a prefix is listed again, because new objects appeared while it was cleared.
 const SWEEPS: usize = 8;
 
 /// How often a conditional put is retried if it is refused although the object no longer exists.
@@ -55,7 +55,7 @@ impl RemoteTarget {
         }
     }
 
-    /// Names are taken as they are: no part of them is escaped.
+    /// Names are used unchanged, without escaping.
     fn path(&self, key: &str) -> Result<Path, WriteError> {
         let whole = match (self.prefix.as_str(), key) {
             ("", key) => key.to_owned(),
@@ -68,7 +68,7 @@ impl RemoteTarget {
         })
     }
 
-    /// Sends a request with a body of `size` bytes, in a slot that it keeps between its tries.
+    /// Sends a request with a body of `size` bytes, in a slot that it keeps between retries.
     async fn send<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
@@ -93,8 +93,7 @@ impl RemoteTarget {
         Ok(found.into_iter().map(|meta| meta.location).collect())
     }
 
-    /// Puts objects. After a failure no other put is begun, and those on their way are waited for: nothing comes after
-    /// the error.
+    /// Puts objects. After a failure no further put is started, and running ones are awaited: nothing is written after the error is returned.
     pub(crate) fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         let failed = AtomicBool::new(false);
         let failed = &failed;
@@ -156,7 +155,7 @@ impl RemoteTarget {
         let copied = self.send(to, 0, |_| self.store.copy(&source, &path));
         match copied.await? {
             Ok(()) => Ok(()),
-            // A backend that cannot copy.
+            // The backend cannot copy.
             Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
                 match self.get(from).await? {
                     Some((_, bytes)) => self.put_one(to, bytes.to_vec()).await,
@@ -189,13 +188,13 @@ impl RemoteTarget {
                     Err(Error::AlreadyExists { .. }) => {}
                     Err(source) => return Err(refused(key, source)),
                 }
-                // An earlier try may have come through although its answer was lost: then the object is ours.
+                // An earlier try may have succeeded although its answer was lost: then the object is ours.
                 match self.get(key).await? {
                     Some((meta, found)) if found == bytes => {
                         return Ok(Some(SeenObject::remote(&meta, found.to_vec())));
                     }
                     Some(_) => return Ok(None),
-                    // Whoever had it removed it meanwhile.
+                    // Its owner removed it in the meantime.
                     None => {}
                 }
             }
@@ -224,7 +223,7 @@ impl RemoteTarget {
         let put = self.handle.block_on(self.send(key, bytes.len(), |_| async {
             let put = self.store.put_opts(&path, payload.clone(), options()).await;
             put.map_err(|error| match error {
-                // 409: another conditional put is on its way, and may fail.
+                // 409: another conditional put is running, and may fail.
                 Error::AlreadyExists { source, .. } => Error::Generic {
                     store: "object store",
                     source,
@@ -235,7 +234,7 @@ impl RemoteTarget {
         match put? {
             Ok(done) => Ok(Some(seen(bytes, done))),
             Err(Error::Precondition { .. } | Error::NotFound { .. }) => {
-                // An earlier try may have come through although its answer was lost: then the object is ours.
+                // An earlier try may have succeeded although its answer was lost: then the object is ours.
                 let found = self.see(key)?;
                 Ok(found.filter(|found| found.bytes == bytes))
             }
@@ -320,8 +319,8 @@ impl RemoteTarget {
         self.handle.block_on(self.remove_one(&path))
     }
 
-    /// Removes an object if it holds these bytes. A request to remove cannot have a condition: the object is looked at
-    /// before each try, since an earlier one may have come through, and another writer's object be there by now.
+    /// Removes an object if it has these bytes. Removals cannot have a condition. So the object is read before each try, since an earlier try may
+    /// have succeeded, and there may now be an object of another writer.
     pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
         let path = self.path(key)?;
         let removed = self.send(key, 0, |_| async {
@@ -339,7 +338,7 @@ impl RemoteTarget {
         gone(key, self.send(key, 0, |_| self.store.delete(path)).await?)
     }
 
-    /// Removes objects. After a failure those on their way are waited for.
+    /// Removes objects. After a failure running requests are awaited.
     async fn remove_all(&self, paths: Vec<Path>) -> Result<(), WriteError> {
         let failed = AtomicBool::new(false);
         let failed = &failed;
@@ -357,7 +356,7 @@ impl RemoteTarget {
             .await
     }
 
-    /// Removes every object but `last`, and looks again until nothing else is there.
+    /// Removes every object except `last`, and lists again until there are no others.
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
         let (prefix, last) = (self.path("")?, self.path(last)?);
         self.handle.block_on(async {
@@ -375,7 +374,7 @@ impl RemoteTarget {
     }
 }
 
-/// An object as it was put.
+/// The state of an object that was put.
 fn seen(bytes: Vec<u8>, done: PutResult) -> SeenObject {
     SeenObject {
         bytes,

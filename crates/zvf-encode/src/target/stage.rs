@@ -1,4 +1,4 @@
-//! Objects of a change that are laid aside until it counts.
+//! Objects of a change, stored in a folder until it is committed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::WriteError;
 use crate::target::{ObjectPut, Target};
 
-/// The folder of a change. Objects that the store has already, with the same bytes, are not put.
+/// The folder of a change. Objects that the store already has, with the same bytes, are not put.
 #[derive(Debug)]
 pub struct Stage {
     folder: String,
@@ -15,7 +15,7 @@ pub struct Stage {
     done: Mutex<StagedKeys>,
 }
 
-/// Keys of objects that were put, and of those that the store has with the same bytes.
+/// Keys of objects that were put, and of objects that the store has with the same bytes.
 #[derive(Debug, Default)]
 struct StagedKeys {
     put: BTreeSet<String>,
@@ -27,9 +27,9 @@ struct StagedKeys {
 pub struct StagedObjects {
     /// Keys of objects in the folder.
     pub put: BTreeSet<String>,
-    /// Keys of objects that were known, and that the change does not have.
+    /// Keys of known objects that the change no longer has.
     pub removed: BTreeSet<String>,
-    /// Keys of objects that stay as they are.
+    /// Keys of unchanged objects.
     pub same: BTreeSet<String>,
 }
 
@@ -48,7 +48,7 @@ impl Stage {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lays objects aside, but for those that the store has.
+    /// Puts objects into the folder, except for those that the store has.
     pub(crate) fn put(&self, target: &Target, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         let mut new = Vec::new();
         for (key, bytes) in objects {
@@ -63,7 +63,7 @@ impl Stage {
         target.put(new)
     }
 
-    /// Whether the change has an object.
+    /// Whether the change has an object with this key.
     pub fn has(&self, key: &str) -> bool {
         let done = self.done();
         done.put.contains(key) || done.same.contains(key)

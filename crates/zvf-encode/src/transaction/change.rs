@@ -1,15 +1,15 @@
-//! A change of a store that exists: one writer at a time, and no other's work is ever replaced.
+//! A change of an existing store: one writer at a time, and the work of another writer is never replaced.
 //!
 //! ```text
-//! zvf-unfinished.json   put if absent: one change at a time; put again now and then, as a sign of life
+//! zvf-unfinished.json   put if absent: one change at a time; renewed regularly, as a sign of life
 //! …                     objects that no reader uses yet
 //! zarr.json             replaced, if it is still the one that was read
 //! zvf-unfinished.json   removed, if it is still ours
 //! ```
 //!
-//! The marker keeps writers of this crate apart; the root is compared because others do not know the marker. In a bucket
-//! the comparison is the backend's (`If-Match`); on a local disk the root is read again right before it is renamed over,
-//! so that a foreign writer has to come within microseconds to be missed.
+//! The marker excludes other writers of this crate; the root is compared because foreign writers do not know the marker. In a bucket the backend
+//! compares (`If-Match`). On a local disk the root is read again right before it is replaced, so that only a foreign write within microseconds is
+//! missed.
 //!
 //! The marker of a dead writer is removed by the next one: see [`lease`](crate::transaction::lease).
 
@@ -24,29 +24,29 @@ use crate::target::{SeenObject, Target};
 use crate::transaction::lease::{Lease, is_free};
 use crate::transaction::marker::{MARKER, ROOT, mark};
 
-/// A change of an existing store: one writer at a time, and the root is replaced only if it is the one that was read.
+/// A change of an existing store: one writer at a time, and the root is replaced only in the state in which it was read.
 #[derive(Debug)]
 pub struct Change {
     target: Arc<Target>,
     address: String,
     lease: Lease,
     root: SeenObject,
-    /// The remains of changes whose markers this one took over.
+    /// The remains of changes whose markers this change took over.
     left: UnfinishedChanges,
     /// Whether a root was sent and its outcome is unknown.
     unsure: bool,
 }
 
-/// Which markers of other writers are taken over.
+/// Which markers of other writers may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Of a writer that is known to have ended, or that can do no harm any more.
+    /// Markers of writers that are known to have ended, or can do no harm any more.
     Expired,
-    /// Any: the caller says that its writer is dead.
+    /// Any marker: the caller states that its writer is dead.
     Any,
 }
 
-/// What changes that were begun and not finished may have left.
+/// Possible remains of unfinished changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UnfinishedChanges {
     /// Ids of edits.
@@ -60,11 +60,11 @@ impl UnfinishedChanges {
         self.edits.is_empty() && self.groups.is_empty()
     }
 
-    /// Parses a marker; `None` if it belongs to another kind of change, which only its own command can end.
+    /// Parses a marker; `None` if it belongs to another kind of change, which only its own command can finish.
     pub(crate) fn of(marker: &Value) -> Option<Self> {
         let mut left = Self::default();
         let details = marker.get("details")?;
-        // A new store with a root is complete: only the removal of its marker was missing.
+        // A new store with a root is complete: only its marker was not removed.
         if details.as_object().is_some_and(serde_json::Map::is_empty) {
             return Some(left);
         }
@@ -95,12 +95,12 @@ fn is_id(id: &str) -> bool {
     zvf_store::writing::Redo::new(id, [], []).is_ok()
 }
 
-/// The checksum of a root, by which a marker says what its change builds on.
+/// The checksum of a root, by which a marker identifies the root that its change builds on.
 fn sum(root: &[u8]) -> String {
     format!("{:x}-{:08x}", root.len(), crc32c::crc32c(root))
 }
 
-/// How often a change is begun again, because the root changed between a look at it and the marker.
+/// How often a change begins again, because the root changed between reading it and putting the marker.
 const ROUNDS: usize = 16;
 
 impl Change {
@@ -109,7 +109,7 @@ impl Change {
     /// `what` and `details` are stored in the marker, for users and for cleanup.
     ///
     /// # Errors
-    /// Misuse: no store; another change that is running, or was interrupted (its marker in the store says which). I/O.
+    /// Misuse: no store; another change that is running, or was interrupted (its marker in the store states which). I/O.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
@@ -123,7 +123,7 @@ impl Change {
             };
             let marker = |left: &UnfinishedChanges| {
                 let mut marker = mark(what, details.clone());
-                // Settling the remains of others may change the root.
+                // Settling the remains of other writers may change the root.
                 if left.is_empty() && take == Take::Expired {
                     marker.insert("root".to_owned(), Value::from(sum(&root.bytes)));
                 }
@@ -158,7 +158,7 @@ impl Change {
                         unsure: false,
                     });
                 }
-                // What others left is still known by this marker.
+                // This marker still records the remains of other writers.
                 _ if !left.is_empty() => lease.leave(),
                 _ => lease.end()?,
             }
@@ -166,7 +166,7 @@ impl Change {
         Err(WriteError::changed(address))
     }
 
-    /// The details of a change that was begun here and not finished; `None` if there is none.
+    /// The details of an unfinished change of this store; `None` if there is none.
     ///
     /// # Errors
     /// I/O.
@@ -174,7 +174,7 @@ impl Change {
         let Some(found) = target.read(MARKER)? else {
             return Ok(None);
         };
-        // A marker of no known form is a change all the same.
+        // A marker of an unknown form is a change, too.
         Ok(Some(serde_json::from_slice(&found).unwrap_or(json!({}))))
     }
 
@@ -183,12 +183,12 @@ impl Change {
         &self.root.bytes
     }
 
-    /// The remains of changes whose markers this one took over, which must be settled first.
+    /// The remains of changes whose markers this change took over. They must be settled first.
     pub(crate) fn left(&self) -> &UnfinishedChanges {
         &self.left
     }
 
-    /// What others left is settled.
+    /// Records that the remains of other writers are settled.
     pub(crate) fn settled(&mut self) {
         self.left = UnfinishedChanges::default();
     }
@@ -206,10 +206,10 @@ impl Change {
         }
     }
 
-    /// Replaces the root, if it is still the one that was read. May be called again.
+    /// Replaces the root, if it is in the state in which it was read. May be called again.
     ///
     /// # Errors
-    /// [`WriteError::Changed`]: somebody else changed the store; the root was not touched. [`WriteError::Lost`]. I/O.
+    /// [`WriteError::Changed`]: another writer changed the store; the root was not touched. [`WriteError::Lost`]. I/O.
     pub fn replace_root(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
         self.target.barrier()?;
         self.check()?;
@@ -227,7 +227,7 @@ impl Change {
     /// Ends the change.
     ///
     /// # Errors
-    /// [`WriteError::Tidying`]: the store is as it shall be, but the marker is still there.
+    /// [`WriteError::Tidying`]: the store is complete, but the marker still exists.
     pub fn finish(self) -> Result<(), WriteError> {
         self.lease.end().map_err(|source| WriteError::Tidying {
             key: MARKER.to_owned(),
@@ -235,11 +235,11 @@ impl Change {
         })
     }
 
-    /// Ends a change before its commit: removes `groups`, which no reader uses, and the marker. If removing
-    /// fails, the next writer does it: the first failure is reported.
+    /// Ends a change before its commit: removes `groups`, which no reader uses, and the marker. If removing fails, the next writer does it, because
+    /// the first failure is reported.
     ///
-    /// If a root was sent without an answer, another root is put first, so that the sent one fails; if that is impossible,
-    /// everything stays, because the sent root may name it.
+    /// If a root was sent without an answer, another root is put first, so that the sent one fails. If that is impossible, everything stays, because
+    /// the sent root may refer to it.
     pub fn abandon(mut self, groups: &[String]) {
         if self.unsure {
             let other = crate::transaction::root_mark::fenced(self.root());
@@ -257,18 +257,18 @@ impl Change {
         }
     }
 
-    /// Ends a change that counts and is carried out, but not tidied up: the next writer does that.
+    /// Ends a change that is committed and applied, but not cleaned up: the next writer does that.
     pub(crate) fn give_up(self) {
         self.lease.give_up();
     }
 
-    /// Leaves the marker, and the rest to whoever takes it over.
+    /// Keeps the marker; whoever takes it over handles the rest.
     pub(crate) fn leave(self) {
         self.lease.leave();
     }
 }
 
-/// The marker that may be taken over, and what its change may have left; `None` if there is none that may.
+/// The marker if it may be taken over, and the possible remains of its change; `None` if no marker may be taken over.
 fn may_take(
     target: &Target,
     root: &SeenObject,
@@ -283,7 +283,7 @@ fn may_take(
     };
     let text = |name: &str| marker.get(name).and_then(Value::as_str);
     let (base, edit) = (text("root"), marker.pointer("/details/edit"));
-    // The root is not the one that the edit builds on, and names none: it counts and is carried out, or it never will.
+    // The root is not the one that the edit builds on, and names no edit: the edit is committed and applied, or can never be committed.
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
         && crate::transaction::root_mark::names_no_edit(&root.bytes);
@@ -291,7 +291,7 @@ fn may_take(
     Ok(taken.then_some((left, seen)))
 }
 
-/// The groups that a marker names, if they are such as a pyramid writes: nothing else is ever removed.
+/// The groups that a marker names, if a pyramid writes such groups: nothing else is ever removed.
 fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
     let named = marker.pointer("/details/pyramid")?.as_array()?;
     let known = |name: &str| {

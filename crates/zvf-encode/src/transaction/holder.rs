@@ -1,4 +1,4 @@
-//! The process that wrote a marker or a note: for messages, and to find out whether it still runs.
+//! The process that wrote a marker or a note: for messages, and to determine whether it still runs.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Letters of a host's name that are shown: it comes from a file.
+/// Most characters of a host name that are shown, since it comes from a file.
 const SHOWN: usize = 64;
 
 /// The process that wrote a marker or a note, and when.
@@ -24,7 +24,7 @@ pub struct Holder {
     process: Option<Identity>,
 }
 
-/// A process of Linux: numbers of processes are used again, but not with the same start in one boot and namespace.
+/// A Linux process: process numbers are reused, but not with the same start time in one boot and namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     boot: String,
@@ -58,17 +58,17 @@ impl Holder {
 
     /// Returns the member of a document that describes the process.
     pub fn document(&self) -> Value {
-        // Texts and numbers always have a form in JSON.
+        // Texts and numbers can always be represented in JSON.
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Whether the process has ended, if that is certain: it ran on this machine, and the system knows it no more.
+    /// Whether the process has certainly ended: it ran on this machine, and the system no longer has it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.runs() == Some(false)
     }
 
-    /// Whether this is another process that certainly runs.
+    /// Whether this is another process that is certainly running.
     pub(crate) fn is_another_that_runs(&self) -> bool {
         self.pid != std::process::id() && self.runs() == Some(true)
     }
@@ -80,7 +80,7 @@ impl Holder {
         same.then(|| start_of(self.pid) == Some(process.start))
     }
 
-    /// When it began, as a text of ISO 8601.
+    /// The start of the process, as a text of ISO 8601.
     #[must_use]
     pub fn since(&self) -> String {
         moment(self.since)
@@ -95,7 +95,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The name of this machine, as far as the system provides it.
+/// The name of this machine, if the system provides it.
 fn host() -> String {
     let file = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let known = file
@@ -117,7 +117,7 @@ fn here() -> Option<(String, String)> {
 /// When a process started, in ticks since the boot; `None` if it does not exist or is a zombie.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program is in parentheses, and may hold blanks and parentheses.
+    // The name of the program is in parentheses, and may have blanks and parentheses.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") {

@@ -1,4 +1,4 @@
-//! No store inside of another one: its folders would be cells, levels or leftovers to whoever writes the outer one.
+//! Prevents stores inside other stores: the outer store's writers would take their folders for cells, levels or stale files.
 
 use zvf_store::OpenOptions;
 use zvf_store::writing::{WriteLocation, is_part_of_store, store_around};
@@ -7,7 +7,7 @@ use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::marker::ROOT;
 
-/// Folders above a prefix that are looked at.
+/// Most folders above a prefix that are checked.
 const ABOVE: usize = 16;
 
 /// Refuses an address below the root of a store.

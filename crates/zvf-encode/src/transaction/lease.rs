@@ -1,15 +1,14 @@
-//! The marker of a change as a lease: it is renewed while its writer lives, and may be taken over when it is not.
+//! The marker of a change as a lease: it is renewed while its writer runs, and may be taken over afterwards.
 //!
-//! Clocks of two machines are never compared. The writer that takes over puts an object and compares the times that the
-//! *server* gives to it and to the marker; the one who holds the marker counts, by its own clock, how long ago the last
-//! renewal was *begun* that succeeded, and stops well before the lease ends.
+//! Clocks of two machines are never compared. A writer that takes over puts an object and compares the times that the *server* gives to it and to the
+//! marker. The holder of the marker measures, by its own clock, the time since the last successful renewal *began*, and stops well before the lease
+//! ends.
 //!
 //! ```text
-//! renewed every 1/4 of the lease;  not trusted by its holder from 2/3 on;  may be taken over after the whole, and 2 s
+//! renewed every 1/4 of the lease;  not trusted by its holder after 2/3;  may be taken over after the whole lease and 2 s
 //! ```
 //!
-//! A marker is replaced only if it is still the one that was read, so that one of several takeovers
-//! succeeds, and a renewal that comes late fails.
+//! A marker is replaced only in the state in which it was read, so that one of several takeovers succeeds, and a late renewal fails.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,16 +20,16 @@ use serde_json::{Map, Value};
 use crate::WriteError;
 use crate::target::{SeenObject, Target, unique};
 
-/// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) say otherwise.
+/// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) state another one.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// The member of a marker whose writer has ended without being able to remove it.
+/// The member of a marker whose writer has ended without removing it.
 pub(crate) const OVER: &str = "over";
 
 /// Times of servers have whole seconds.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The longest that a marker may ask for: it comes from a file.
+/// The longest lease that a marker may state, since it comes from a file.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
 /// A marker that this writer holds and renews.
@@ -48,8 +47,7 @@ pub struct Lease {
 #[derive(Debug)]
 struct LeaseState {
     seen: SeenObject,
-    /// The start of its last successful put, by two clocks: one may stand still while the machine
-    /// sleeps, the other may be set.
+    /// The start of its last successful put, by two clocks: one may stop while the machine sleeps, the other may be set.
     since: (Instant, SystemTime),
     lost: bool,
 }
@@ -67,7 +65,7 @@ impl Lease {
         Ok(put.map(|seen| Self::hold(target, key, marker, length, (seen, since))))
     }
 
-    /// Replaces a marker that was read; `None` if it has changed since.
+    /// Replaces a marker in the state in which it was read; `None` if it has changed.
     pub fn take(
         target: &Arc<Target>,
         key: &str,
@@ -108,13 +106,13 @@ impl Lease {
                         held.lost = true;
                         return;
                     }
-                    // The next one may go better; if none does, the lease ends.
+                    // The next renewal may succeed; if none does, the lease ends.
                     Err(_) => {}
                 }
             }
         };
         let name = "zvf-lease".to_owned();
-        // Without a thread the lease ends early, and nothing else.
+        // Without a thread the lease only ends early.
         let thread = std::thread::Builder::new().name(name).spawn(renew).ok();
         Self {
             target: Arc::clone(target),
@@ -136,7 +134,7 @@ impl Lease {
         move || holds(&held, length)
     }
 
-    /// Whether the marker is there, and ours.
+    /// Whether the marker exists and is ours.
     pub(crate) fn is_there(&self) -> bool {
         let ours = lock(&self.held).seen.bytes.clone();
         let found = self.target.read(&self.key);
@@ -144,7 +142,7 @@ impl Lease {
         found.is_ok_and(|found| found.is_some_and(|found| found == ours || found == later()))
     }
 
-    /// Removes the marker, if it is ours. If that fails, the marker records that it has no owner.
+    /// Removes the marker, if it is ours. If that fails, tries to record in it that it has no owner.
     pub fn end(mut self) -> Result<(), WriteError> {
         self.stop();
         let held = lock(&self.held);
@@ -158,7 +156,7 @@ impl Lease {
         removed
     }
 
-    /// Leaves the marker of a change that counts and is carried out: it records that it has no owner.
+    /// Keeps the marker of a change that is committed and applied: it records that it has no owner.
     pub(crate) fn give_up(mut self) {
         self.stop();
         let held = lock(&self.held);
@@ -172,16 +170,16 @@ impl Lease {
             serde_json::from_slice(&seen.bytes).unwrap_or_default();
         marker.insert(OVER.to_owned(), Value::from(true));
         let bytes = Value::Object(marker).to_string().into_bytes();
-        // Else the next writer waits until the lease is over.
+        // Otherwise the next writer waits until the lease ends.
         let _ = self.target.replace(&self.key, seen, bytes);
     }
 
-    /// Leaves the marker to whoever takes it over.
+    /// Keeps the marker for the next writer to take over.
     pub(crate) fn leave(mut self) {
         self.stop();
     }
 
-    /// Waits until no renewal is on its way any more.
+    /// Waits until no renewal is running.
     fn stop(&mut self) {
         if let Some((stop, thread)) = self.renewing.take() {
             drop(stop);
@@ -197,7 +195,7 @@ fn holds(held: &Mutex<LeaseState>, length: Duration) -> bool {
     !held.lost && held.since.0.elapsed().max(by_wall) < length / 3 * 2
 }
 
-/// The bytes of a marker; those of each renewal differ from the ones before.
+/// The bytes of a marker; they differ in every renewal.
 fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
     let mut marker = marker.clone();
     let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
@@ -206,11 +204,11 @@ fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
     Value::Object(marker).to_string().into_bytes()
 }
 
-/// How long after a change ends its writer may still remove its remains.
+/// How long the writer may still clean up after its change is complete.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Whether a marker that was seen may be taken over: its writer has ended, or let its lease end; or its change is `done`,
-/// as the root says that was seen, and its writer had time to tidy up. A marker without a lease never ends by itself.
+/// Whether a marker that was read may be taken over. Its writer has ended, or let its lease end; or its change is `done` according to the root, and
+/// its writer had time to clean up. A marker without a lease never expires.
 pub fn is_free(
     target: &Target,
     marker: &Value,
@@ -235,7 +233,7 @@ pub fn is_free(
     Ok(longer(lease, seen) || (done && longer(GRACE, root)))
 }
 
-/// What these locks guard is right after every statement.
+/// The data behind these locks is consistent after every statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The marker of a store that is being written, which identifies its content to later writers, and the key of the root.
+//! The marker of an unfinished store, which identifies its content to later writers, and the key of the root.
 
 use serde_json::{Map, Value};
 
@@ -10,13 +10,13 @@ pub use zvf_store::writing::MARKER;
 /// The key of the root document: a store exists if it does.
 pub const ROOT: &str = "zarr.json";
 
-/// What is done with what an interrupted writer left.
+/// How the files of an interrupted writer are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum StaleFiles {
-    /// It is an error.
+    /// They are an error.
     #[default]
     Refuse,
-    /// It is removed, if it is known to be the rest of a store that was never finished.
+    /// They are removed, if they are known to belong to a store that was never finished.
     Remove,
 }
 
@@ -26,9 +26,9 @@ pub fn new_mark(details: Value) -> Vec<u8> {
     Value::Object(mark(what, details)).to_string().into_bytes()
 }
 
-/// Makes a marker with the process and a random number of its writer: `what` is for people, `details` for the next writer.
+/// Makes a marker with the process and a random number of its writer: `what` is for users, `details` for the next writer.
 pub fn mark(what: &str, details: Value) -> Map<String, Value> {
-    // Two writers that begin at once must not take each other's marker for their own.
+    // Two writers that begin at the same time must not confuse their markers.
     let writer = format!("{}-{:x}", std::process::id(), unique());
     let members = [
         ("what", Value::from(what)),

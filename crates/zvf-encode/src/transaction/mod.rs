@@ -3,12 +3,12 @@
 //! | protocol | for | visible |
 //! |---|---|---|
 //! | [`new_store`] | a store at an empty address | with its root, which is put only if none exists |
-//! | [`Change`] | objects that no reader requests before the root names them, such as new levels | with the root, which is replaced only if it is the one that was read |
+//! | [`Change`] | objects that no reader requests before the root names them, such as new levels | with the root, which is replaced only in the state in which it was read |
 //! | [`Transaction`] | objects that readers use | with the root, which names a redo log until all objects are in place |
 //! | [`partition`] | one new store that several programs write | as [`new_store`], with the parts that one program chose |
 //!
-//! All put the marker [`MARKER`] first and remove it last. The marker of a change is a [`Lease`]: its writer renews it while
-//! it runs, and the next writer settles the remains of a dead one ([`settle`]).
+//! All put the marker [`MARKER`] first and remove it last. The marker of a change is a [`Lease`]: its writer renews it while it runs, and the next
+//! writer settles the remains of a writer that died ([`settle`]).
 
 pub(crate) mod change;
 pub(crate) mod holder;

@@ -10,8 +10,8 @@
 //! zvf-unfinished.json     removed
 //! ```
 //!
-//! A crash before the last document leaves no store; from the marker, the next writer knows that the content
-//! may be removed. A crash after it leaves a complete store, and at most the marker, which readers ignore.
+//! A crash before the last document leaves no store; the marker tells the next writer that the content may be removed. A crash after it leaves a
+//! complete store, and at most the marker, which readers ignore.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
         ));
     }
-    // Neither a root nor a marker: only files that only a writer of such stores makes may be removed.
+    // There is neither a root nor a marker: only files that must come from a writer of these stores may be removed.
     match target.keys()?.iter().find(|key| !is_piece(key)) {
         Some(foreign) => exists(format!(
             "{foreign} lies there, which no writer of such stores left: nothing was removed"
@@ -69,7 +69,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     }
 }
 
-/// The folders of a level.
+/// The folders in a level.
 const FAMILIES: [&str; 13] = [
     "vertices",
     "vertex_fragments",
@@ -98,7 +98,7 @@ fn is_piece(key: &str) -> bool {
     level && (rest == "zarr.json" || temporary || FAMILIES.contains(&family))
 }
 
-/// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] takes.
+/// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] needs.
 ///
 /// # Errors
 /// As [`check`].
@@ -125,7 +125,7 @@ pub fn begin_as(
 ) -> Result<(), WriteError> {
     check(target, address, stale_files)?;
     if stale_files == StaleFiles::Remove {
-        // `check` looked at any content without a marker.
+        // If there is content without a marker, `check` has accepted it.
         let cleared = unfinished::clear(target, address)?;
         if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
             target.clear(MARKER)?;
@@ -136,7 +136,7 @@ pub fn begin_as(
         let what = "another writer began at the same time";
         return Err(WriteError::busy(address, what));
     }
-    // Another writer may have begun and finished between the look and the marker.
+    // Another writer may have begun and finished before the marker was put.
     if target.exists(ROOT)? {
         target.remove_own(MARKER, mark)?;
         return exists("another store appeared");
@@ -144,11 +144,11 @@ pub fn begin_as(
     Ok(())
 }
 
-/// Takes over the place of a store that an interrupted writer began with the same details of its marker, with all that it wrote;
-/// returns the new marker, or `None` if there is no such marker.
+/// Takes over a store that an interrupted writer began with the same details in its marker, with everything that it wrote. Returns the new marker, or
+/// `None` if there is no such marker.
 ///
 /// # Errors
-/// [`WriteError::Busy`] if that writer is at work, or another one takes over at the same time. I/O.
+/// [`WriteError::Busy`] if that writer is running, or another one takes over at the same time. I/O.
 pub fn resume(
     target: &Target,
     address: &str,
@@ -176,8 +176,8 @@ pub fn resume(
     }
 }
 
-/// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the
-/// next writer does it: the first failure is reported.
+/// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the next writer does it, because the first failure is
+/// reported.
 pub fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)
@@ -189,7 +189,7 @@ pub fn abandon(target: &Target, mark: &[u8]) {
     }
 }
 
-/// Puts the root, with which the store exists, and removes the marker and the objects below `notes`. Everything else was put before.
+/// Puts the root, with which the store exists, and removes the marker and the objects below `notes`. All other objects must have been put before.
 ///
 /// # Errors
 /// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Tidying`]: the store is complete, but
@@ -212,7 +212,7 @@ pub fn commit(
     tidy(target, &mark, notes)
 }
 
-/// Removes what [`commit`] removes, of a store whose root was put.
+/// Removes the objects that [`commit`] removes, for a store whose root was put.
 ///
 /// # Errors
 /// [`WriteError::Tidying`].

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! ┌──────────┬──────┬──────────┬────────┬─────────┐
-//! │ kind  u8 │ length u64      │ CRC u32│ payload │   each whole before the call that appends it returns
+//! │ kind  u8 │ length u64      │ CRC u32│ payload │   complete before the call that appends it returns
 //! └──────────┴─────────────────┴────────┴─────────┘
 //! ```
 //!
-//! A record that was cut short by a crash is cut off; any other damage is an error. The file is of one machine and one version of
-//! this crate: it is no format to keep data in. Payloads are CBOR (RFC 8949) of what their types derive.
+//! A record that is incomplete after a crash is removed; any other damage is an error. The file belongs to one machine and one version of this crate
+//! and is not a storage format. Payloads are CBOR (RFC 8949) of the derived serialization of their types.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -24,7 +24,7 @@ use zvf_format::int::wide;
 /// Bytes before a payload.
 const HEAD: usize = 13;
 
-/// A record log, locked for as long as it is held.
+/// A record log, locked while it is open.
 #[derive(Debug)]
 pub struct RecordLog {
     path: PathBuf,
@@ -34,11 +34,11 @@ pub struct RecordLog {
 }
 
 impl RecordLog {
-    /// Opens a file, or makes one; hands each whole record to `take`, in order: its place, its kind and its payload. The first
-    /// record is of the kind `first`.
+    /// Opens or creates a file, and passes each complete record to `take`, in order: its position, its kind and its payload. The first record has the
+    /// kind `first`.
     ///
     /// # Errors
-    /// Misuse: a file that another writer has open, or that begins as no such file does. I/O, damage.
+    /// Misuse: a file that another writer has open, or that does not begin like a record log. I/O, damage.
     pub fn open(
         path: &Path,
         sync: bool,
@@ -53,7 +53,7 @@ impl RecordLog {
             .truncate(false)
             .open(path)
             .map_err(failed)?;
-        // Reading from a pipe would wait for whoever writes into it.
+        // Reading from a pipe would wait for its writer.
         if !file.metadata().map_err(failed)?.is_file() {
             return Err(misused(path, "a pipe or a device", "a journal, or nothing"));
         }
@@ -71,7 +71,7 @@ impl RecordLog {
             sync,
         };
         let length = records.file.metadata().map_err(failed)?.len();
-        // An incomplete last record is cut off, so a file of another kind must not get that far.
+        // An incomplete last record is removed, so files of another kind must be refused first.
         let mut begin = [first; 1];
         let got = (&records.file).read(&mut begin).map_err(failed)?;
         if got > 0 && begin != [first] {
@@ -108,7 +108,7 @@ impl RecordLog {
             .map(|_| ())
     }
 
-    /// Cuts off everything.
+    /// Removes all records.
     pub fn clear(&mut self) -> Result<(), WriteError> {
         self.cut(0)
     }
@@ -142,7 +142,7 @@ impl RecordLog {
         write().map_err(|e| WriteError::io(&self.path, e))
     }
 
-    /// Removes the file, which is not needed any more.
+    /// Removes the file, which is no longer needed.
     pub fn done(self) -> Result<(), WriteError> {
         drop(self.file);
         std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {
@@ -168,17 +168,17 @@ pub fn from_bytes<T: DeserializeOwned>(mut bytes: &[u8]) -> Option<T> {
     bytes.is_empty().then_some(value)
 }
 
-/// LogReader as far as they are whole.
+/// Reads records as far as they are complete.
 struct LogReader<'p> {
     path: &'p Path,
     file: BufReader<File>,
-    /// End of the last whole record.
+    /// End of the last complete record.
     at: u64,
     length: u64,
 }
 
 impl LogReader<'_> {
-    /// The next record; `None` at the end, or at a record that a crash cut short.
+    /// The next record; `None` at the end, or at a record that is incomplete after a crash.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
         let left = self.length.checked_sub(self.at);
         let left = left.or_bug("a record behind the end of its journal")?;
@@ -197,7 +197,7 @@ impl LogReader<'_> {
         let mut payload = vec![0; to_index("bytes of a journal's record", length)?];
         self.fill(&mut payload)?;
         if crc32c::crc32c(&payload) != sum {
-            // The last record may have got its length before its bytes; any other was whole once.
+            // The length of the last record may have been written before its bytes; all others were complete.
             return if length == left {
                 Ok(None)
             } else {
@@ -215,13 +215,13 @@ impl LogReader<'_> {
     }
 }
 
-/// A journal that is not the one to go on from.
+/// A journal that cannot be continued.
 #[cold]
 pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
     WriteError::input(format!("journal {}", path.display()), found, expected)
 }
 
-/// A record that no writer wrote like that.
+/// A record that no writer can have written.
 #[cold]
 pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
     let what = format!("journal {}, byte {at}", path.display());

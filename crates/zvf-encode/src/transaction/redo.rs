@@ -5,15 +5,15 @@
 //! 2  zvf-edit-<id>/<key>            every new object, under its own key in a folder that no reader uses
 //!    zvf-edit-<id>/manifest.json    what is put and what is removed
 //!    ── everything above is durable ──
-//! 3  zarr.json                      the new root, which names the edit: from here on it counts
+//! 3  zarr.json                      the new root, which names the edit: this commits the edit
 //! 4  <key>                          objects are copied into place, others are removed
 //!    ── everything above is durable ──
 //! 5  zarr.json                      the new root names no edit any more
 //! 6  zvf-edit-<id>/, zvf-unfinished.json   removed
 //! ```
 //!
-//! A crash before 3 leaves the old store. A crash after 3 leaves the new one: readers of this workspace look into the
-//! folder, and the steps that are left can be repeated by anybody, as often as it takes.
+//! A crash before 3 leaves the old store. A crash after 3 leaves the new one: readers of this workspace read from the folder, and any program can
+//! repeat the remaining steps, as often as necessary.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
 use crate::transaction::root_mark::{Word, fenced, named, new_id, under};
 use zvf_format::int::wide;
 
-/// Objects that are copied at a time.
+/// Objects that are copied together.
 const BATCH: usize = 64;
 
 /// A change of objects that readers use: it takes effect as a whole, with the root, or not at all.
@@ -39,7 +39,7 @@ const BATCH: usize = 64;
 pub struct Transaction {
     target: Arc<Target>,
     address: String,
-    /// Boxed: journals are moved through the futures of edits, which are on the stack.
+    /// Boxed, because journals are moved through the futures of edits, which are on the stack.
     change: Box<Change>,
     id: String,
 }
@@ -54,8 +54,7 @@ pub struct ChangedObjects {
 }
 
 impl Transaction {
-    /// Begins a transaction. One that was interrupted is finished or rolled back first, if its lease has ended or `stale_files` allows
-    /// it.
+    /// Begins a transaction. An interrupted one is finished or rolled back first, if its lease has ended or `stale_files` allows it.
     ///
     /// # Errors
     /// [`StoreError::NoStore`]; [`WriteError::Busy`] if another change is running. I/O.
@@ -80,8 +79,8 @@ impl Transaction {
             change,
             id,
         };
-        // An edit that counts, without a marker: nothing says that its writer is dead. This marker, which nobody renews,
-        // stops one that lives, and is taken over in time.
+        // There is a committed edit without a marker, and its writer may still be running. This marker is not renewed: it stops such a writer, and
+        // can be taken over later.
         let taken = !transaction.change.left().is_empty() || take == Take::Any;
         match transaction.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
@@ -122,7 +121,7 @@ impl Transaction {
         &self.id
     }
 
-    /// Rolls back: the store is as it was.
+    /// Rolls back: the store is unchanged.
     pub fn abandon(self) {
         self.change.abandon(&[Redo::folder_of(&self.id)]);
     }
@@ -130,7 +129,7 @@ impl Transaction {
     /// Commits: `objects` are put, the keys of `removed` are removed, `root` is the new root.
     ///
     /// # Errors
-    /// If [`WriteError::is_committed`], the edit took effect all the same. Else the store is as it was.
+    /// If [`WriteError::is_committed`], the edit took effect in spite of the error. Otherwise the store is unchanged.
     pub fn commit(
         self,
         objects: impl Iterator<Item = Result<Vec<ObjectPut>, WriteError>>,
@@ -147,7 +146,7 @@ impl Transaction {
         self.commit_staged(put, removed, root)
     }
 
-    /// As [`commit`](Self::commit), of a root that is to have exactly these bytes.
+    /// As [`commit`](Self::commit), with a root of exactly these bytes.
     pub fn commit_exact(
         self,
         objects: Vec<ObjectPut>,
@@ -168,7 +167,7 @@ impl Transaction {
         }
     }
 
-    /// As [`commit`](Self::commit), of objects that are in the folder of the transaction already.
+    /// As [`commit`](Self::commit), for objects that are already in the folder of the transaction.
     pub fn commit_staged(
         self,
         put: BTreeSet<String>,
@@ -180,7 +179,7 @@ impl Transaction {
         self.commit_roots(put, removed, named, plain)
     }
 
-    /// `named` is the root that names the edit, `plain` the one that comes after it.
+    /// `named` is the root that names the edit, `plain` the root after it.
     fn commit_roots(
         mut self,
         put: BTreeSet<String>,
@@ -200,7 +199,7 @@ impl Transaction {
             removed: wide(staged.removed().count()),
         };
         if let Err(error) = self.change.replace_root(named) {
-            // The answer may have been lost, and not the root.
+            // The root may have been put although its answer was lost.
             let sent = !matches!(error, WriteError::Changed { .. } | WriteError::Lost { .. });
             if sent && current(&self.target).is_ok_and(|id| id.as_ref() == Some(&self.id)) {
                 self.change.leave();
@@ -215,7 +214,7 @@ impl Transaction {
             let id = current(&self.target);
             self.change.leave();
             return match id {
-                // Whoever took this change over carried it out.
+                // The program that took over this change has applied it.
                 Ok(id) if id.as_ref() != Some(&self.id) => Ok(written),
                 _ => Err(pending(&self.address, error)),
             };
@@ -231,7 +230,7 @@ impl Transaction {
         self.change.finish().map(|()| written)
     }
 
-    /// Lays objects into the folder of the edit; returns their keys.
+    /// Puts objects into the folder of the edit; returns their keys.
     fn stage(
         &self,
         objects: impl Iterator<Item = Result<Vec<ObjectPut>, WriteError>>,
@@ -243,11 +242,11 @@ impl Transaction {
         Ok(stage.finish().put)
     }
 
-    /// Writes the list of objects that the edit puts and removes into its folder.
+    /// Puts the list of the objects that the edit puts and removes into its folder.
     fn list(&self, put: BTreeSet<String>, removed: BTreeSet<String>) -> Result<Redo, WriteError> {
         let removed = removed.difference(&put).cloned().collect::<Vec<_>>();
         let redo = Redo::new(&self.id, put, removed)?;
-        // Once it counts, it has to be carried out.
+        // After the commit, the edit must be applicable.
         self.target.check(redo.put().chain(redo.removed()))?;
         let manifest = (Redo::manifest_of(&self.id), redo.to_json().into_bytes());
         self.target.put(vec![manifest])?;
@@ -255,7 +254,7 @@ impl Transaction {
     }
 }
 
-/// The edit counts, but is not carried out.
+/// The edit is committed, but not applied.
 #[cold]
 fn pending(address: &str, source: WriteError) -> WriteError {
     WriteError::Pending {
@@ -278,14 +277,14 @@ fn current(target: &Target) -> Result<Option<String>, WriteError> {
     }
 }
 
-/// Copies the objects of an edit into place, and removes those that it removes. May be repeated.
+/// Copies the objects of an edit into place, and removes the removed ones. May be repeated.
 ///
-/// Programs that do not know the log find no coarse level while its cells change: its document goes first, and comes last.
+/// Programs that do not support the log must not see a coarse level while its cells change: its document is removed first, and put last.
 fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError> {
     let (levels, others): (Vec<&str>, Vec<&str>) = redo.put().partition(|key| is_coarse(key));
     let gone = redo.removed().filter(|key| is_coarse(key));
     let mut hidden = levels.iter().copied().chain(gone);
-    // A writer that was taken for dead must not revert a later edit here.
+    // A writer that was assumed dead must not revert a later edit here.
     let remove = |key: &str| change.check().and_then(|()| target.remove(key));
     hidden.try_for_each(remove)?;
     copy(change, target, redo, &others)?;
@@ -317,21 +316,21 @@ fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<
     Ok(())
 }
 
-/// What [`settle`] found.
+/// The result of [`settle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// Nothing was interrupted.
     Nothing,
-    /// An edit counted already, and is carried out now.
+    /// An edit was already committed, and is now applied.
     Finished,
     /// An edit was not committed; its remains are removed.
     TakenBack,
 }
 
-/// Finishes a change that was interrupted, or rolls it back if its root was not put yet.
+/// Finishes an interrupted change, or rolls it back if its root was not put yet.
 ///
-/// Its writer must be dead, or have lost its marker: one that lives after all finds the root changed and fails, or its
-/// marker taken over and stops.
+/// Its writer should be dead, or have lost its marker. If it is running after all, it fails because the root has changed, or stops because its marker
+/// was taken over.
 pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Settled, WriteError> {
     let Some(root) = target.read(ROOT)? else {
         return Err(StoreError::no_root(address).into());
@@ -342,7 +341,7 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
                 return Ok(Settled::Nothing);
             }
         }
-        // Another kind of change: its own command knows what to do.
+        // Another kind of change: only its own command can finish it.
         Some(marker) if UnfinishedChanges::of(&marker).is_none() => {
             let found = target.read(MARKER)?;
             return Err(WriteError::held(address, MARKER, found.as_deref()));
@@ -361,12 +360,12 @@ pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Se
     }
 }
 
-/// Settles the remains that a change found at its beginning, under its own marker.
+/// Settles the remains that a change found when it began, under its own marker.
 fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteError> {
     let mut left = change.left().clone();
     let root = change.root().to_vec();
     let done = match RootDoc::parse(&root) {
-        // An unreadable root names no committed edit: only the marker of a repair can exist beside it.
+        // An unreadable root names no committed edit: only the marker of a repair can exist together with it.
         Err(_) if !left.edits.is_empty() && !mentions_edit(&root) => Settled::TakenBack,
         Err(error) => return Err(error.into()),
         Ok(doc) => match named(&doc)? {
@@ -386,7 +385,7 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
                 let last = doc.extra.get(Redo::LAST).and_then(Value::as_str);
                 let mut counted = left.edits.iter().any(|id| Some(id.as_str()) == last);
                 if doc.multiscales.dataset(1).is_some() {
-                    // A root that names levels was the last step.
+                    // The root that names the levels was the last step.
                     counted |= !left.groups.is_empty();
                     left.groups.clear();
                 }

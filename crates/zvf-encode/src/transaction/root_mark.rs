@@ -10,13 +10,13 @@ use crate::target::unique;
 /// The reference of a root to an edit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Word<'i> {
-    /// It counts, and is being carried out.
+    /// It is committed, and being applied.
     Counts(&'i str),
-    /// It was the last one that was carried out, or taken back.
+    /// It was the last one that was applied or rolled back.
     Over(&'i str),
 }
 
-/// The bytes of a root that says this of an edit.
+/// The bytes of a root with this reference to an edit.
 pub(crate) fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
     let mut root = root.clone();
     root.extra.remove(Redo::ATTRIBUTE);
@@ -28,7 +28,7 @@ pub(crate) fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
     root.to_json().into_bytes()
 }
 
-/// The same root in other bytes than any before: a writer that is late finds that it is not the one that it read.
+/// The same root with bytes that no root had before: a late writer detects that the root has changed.
 pub(crate) fn fenced(root: &[u8]) -> Vec<u8> {
     match RootDoc::parse(root) {
         Ok(doc) => under(&doc, Word::Over(&new_id())),

@@ -1,4 +1,4 @@
-//! Columns of values, as a caller has them.
+//! Columns of values in the form of callers.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use crate::error::OrBug;
 use crate::records::record::row_of;
 use crate::values::number::{NumberType, narrow};
 
-/// A column: numbers row by row, or texts, in buffers of Arrow. A clone copies no values.
+/// A column: numbers row by row, or texts, in Arrow buffers. Clones share the values.
 ///
 /// # Shape
-/// A column of `rows` rows with `channels` numbers each is one flat list, the channels of a row together.
+/// A column of `rows` rows with `channels` numbers each is one flat list, in which the channels of a row are consecutive.
 ///
 /// # Cost
 /// None for a `Vec` of numbers and for a column of an Arrow table; one copy of a slice, of truth values and of texts.
@@ -58,7 +58,7 @@ pub enum Values {
     F32(ScalarBuffer<f32>),
     /// IEEE binary64.
     F64(ScalarBuffer<f64>),
-    /// Texts; a null is a missing one.
+    /// Texts; a null is a missing text.
     Text(LargeStringArray),
 }
 
@@ -184,7 +184,7 @@ impl Values {
         }
     }
 
-    /// The values of several columns of one type, one after another; `None` for none and for different types.
+    /// The values of several columns of one type, one after another; `None` without columns or for different types.
     pub fn concat<'v>(parts: impl IntoIterator<Item = &'v Self, IntoIter: Clone>) -> Option<Self> {
         let parts = parts.into_iter();
         let Some(number) = parts.clone().next()?.number_type() else {
@@ -205,7 +205,7 @@ impl Values {
         Some(Self::of_bytes(number, &bytes))
     }
 
-    /// The values of some rows of `channels` values each, in the order given.
+    /// The values of some rows of `channels` values each, in the order of `rows`.
     ///
     /// # Errors
     /// Bug: a row does not exist.
@@ -222,7 +222,7 @@ impl Values {
             }
             Ok(all)
         }
-        // Bits and texts are no slices: their places are checked, then only they are read.
+        // Bits and texts are not slices: their indices are checked, and then they are read.
         let places = || {
             let mut places = Vec::with_capacity(rows.len().saturating_mul(channels));
             for &row in rows {
@@ -253,7 +253,7 @@ impl Values {
         })
     }
 
-    /// The numbers as float64; nothing for texts. Whole numbers beyond 2^53 are rounded.
+    /// The numbers as float64; empty for texts. Whole numbers beyond 2^53 are rounded.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "as the documentation says")]
     pub fn to_f64(&self) -> Vec<f64> {
@@ -285,7 +285,7 @@ impl Values {
             .map_or_else(|| "text".to_owned(), |number| number.to_string())
     }
 
-    /// The numbers as stored bytes of their own type; `None` for texts. Borrowed where memory has the same bytes.
+    /// The numbers as stored bytes of their own type; `None` for texts. Borrowed if memory has the same bytes.
     fn own_bytes(&self) -> Option<Cow<'_, [u8]>> {
         macro_rules! bytes {
             ($list:expr) => {
@@ -313,7 +313,7 @@ impl Values {
         })
     }
 
-    /// Numbers by their stored bytes: little-endian, truth values a byte each. A trailing part of a number is left out.
+    /// Numbers from their stored bytes: little-endian, one byte per truth value. A trailing part of a number is left out.
     ///
     /// # Cost
     /// One copy.
@@ -342,8 +342,8 @@ impl Values {
         }
     }
 
-    /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None`
-    /// for every other pair, where values could be lost.
+    /// The numbers as stored bytes of `wanted`: the same type, or a float rounded or widened to another float. `None` for every other pair, because
+    /// values could be lost.
     pub fn bytes_as(&self, wanted: NumberType) -> Option<Cow<'_, [u8]>> {
         if self.number_type()? == wanted {
             return self.own_bytes();
@@ -368,7 +368,7 @@ impl Values {
     }
 }
 
-/// A column as a journal keeps it.
+/// A column in the form of a journal.
 #[derive(Serialize, Deserialize)]
 enum JournalColumn<'v> {
     /// The bytes of the numbers, little-endian.
@@ -406,7 +406,7 @@ impl<'de> Deserialize<'de> for Values {
     }
 }
 
-/// Lists of numbers as [`Values`]: one run of bytes, not one record a number.
+/// Lists of numbers in the form of [`Values`]: one run of bytes instead of one record per number.
 pub mod packed {
     use std::ops::Deref;
 

@@ -1,4 +1,4 @@
-//! Numbers as texts: which of them float types hold, and which they would silently make other numbers of.
+//! Numbers as texts: which of them a float type can represent, and which it would silently change.
 
 use crate::values::column::Values;
 use crate::values::number::{NumberType, narrow};
@@ -23,8 +23,7 @@ pub fn float(text: &str, number: NumberType) -> Option<f64> {
     (!lost && !rounds_in(text, value, number)).then_some(value)
 }
 
-/// Whether a number is too large or too small for float64: `value`, which it was parsed to, is infinite, or 0 though the text has other
-/// digits.
+/// Whether a number is too large or too small for float64: its parsed `value` is infinite, or is 0 although the text has other digits.
 #[must_use]
 pub fn out_of_range(text: &str, value: f64) -> bool {
     if value.is_infinite() {
@@ -34,15 +33,15 @@ pub fn out_of_range(text: &str, value: f64) -> bool {
     value == 0.0 && { digits }.any(|byte| (b'1'..=b'9').contains(&byte))
 }
 
-/// Whether a text is a number without exponent whose integer part float64 cannot hold; `value` is the parsed number.
+/// Whether a text is a number without exponent whose integer part cannot be represented in float64; `value` is the parsed number.
 #[must_use]
 pub fn rounds(text: &str, value: f64) -> bool {
     rounds_in(text, value, NumberType::F64)
 }
 
-/// As [`rounds`], of the value that a float type holds of a number.
+/// As [`rounds`], for the value in another float type.
 fn rounds_in(text: &str, value: f64, number: NumberType) -> bool {
-    // Below these numbers every whole one is held.
+    // Up to these limits, every whole number can be represented.
     let exact = match number {
         NumberType::F64 => 9_007_199_254_740_992.0,
         NumberType::F32 => 16_777_216.0,

@@ -1,4 +1,4 @@
-//! Values brought to the type of an attribute.
+//! Values converted to the type of an attribute.
 
 use arrow_array::{Array, LargeStringArray};
 
@@ -14,7 +14,7 @@ impl AttributeType {
         self.number().map(|_| ()).ok_or("a number type")
     }
 
-    /// The type of the numbers; none of texts.
+    /// The type of the numbers; `None` for texts.
     #[must_use]
     pub const fn number(self) -> Option<NumberType> {
         match self {
@@ -31,11 +31,11 @@ impl AttributeType {
 }
 
 impl Values {
-    /// The values in the type of an attribute: exactly, but for floats, which are rounded to shorter floats. Whole numbers become texts
-    /// for an attribute of texts.
+    /// The values in the type of an attribute. Conversion is exact, except that floats are rounded to shorter floats. Whole numbers become texts for
+    /// an attribute of texts.
     ///
     /// # Errors
-    /// Misuse: a number that the type does not hold, other numbers for texts or texts for numbers.
+    /// Misuse: a number that the type cannot represent, other numbers for texts, or texts for numbers.
     pub fn fitted(&self, one: &AttributeSpec) -> Result<Values, WriteError> {
         let fitted = match (self, one.values) {
             (numbers, AttributeType::Number(number)) => numbers.exactly(number),
@@ -57,7 +57,7 @@ impl Values {
     /// A column of `rows` missing values of an attribute.
     ///
     /// # Errors
-    /// Misuse: a type that has no value for absence.
+    /// Misuse: a type without a value for absence.
     pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values, WriteError> {
         match one.values {
             AttributeType::Category | AttributeType::Text => {
@@ -80,8 +80,8 @@ impl Values {
         }
     }
 
-    /// The numbers in another type, if it holds all of them; floats are rounded to floats, unless they would be infinite. Floats that are whole
-    /// numbers are these, as long as no other whole number is rounded to the same float.
+    /// The numbers in another type, if it can represent all of them. Floats are rounded to floats, unless they would become infinite. Floats with
+    /// whole values become whole numbers, as long as no other whole number is rounded to the same float.
     pub fn exactly(&self, wanted: NumberType) -> Option<Self> {
         if self.number_type() == Some(wanted) {
             return Some(self.clone());
@@ -153,7 +153,7 @@ impl Values {
         })
     }
 
-    /// Floats that all are whole numbers, below the first one that floats of their type round.
+    /// Floats that are all whole numbers, and small enough that no other whole number is rounded to the same float.
     fn whole_floats(&self) -> Option<Vec<i128>> {
         let limit = match self.number_type()? {
             NumberType::F16 => f64::from(1 << 11),
@@ -174,9 +174,9 @@ impl Values {
     }
 }
 
-/// A whole number as a float, if a float of that type holds it.
+/// A whole number as a float, if the float type can represent it.
 fn float(number: i128, wanted: NumberType) -> Option<f64> {
-    // Every whole number up to two to the power of the digits is a float.
+    // Every whole number up to two to the power of the digits can be represented.
     let digits = match wanted {
         NumberType::F16 => 11,
         NumberType::F32 => 24,
@@ -236,7 +236,7 @@ mod tests {
         let wanted = Some(Values::from(vec![1_i32, -16_777_215, 0]));
         assert_eq!(whole.exactly(NumberType::I32), wanted);
         assert_eq!(whole.exactly(NumberType::I16), None);
-        // What 2^24 + 1 becomes as float32 may have been that.
+        // 16777216 may be the rounded 2^24 + 1.
         for no in [16_777_216.0_f32, 0.5, -0.0, f32::NAN, f32::INFINITY] {
             assert_eq!(
                 Values::from(vec![no]).exactly(NumberType::I64),

@@ -56,7 +56,7 @@ impl NumberType {
         Self::F64,
     ];
 
-    /// The same type in the words of the format's blobs.
+    /// The same type as a dtype of the format.
     #[must_use]
     pub const fn dtype(self) -> DType {
         DType::little(match self {
@@ -94,13 +94,13 @@ impl NumberType {
         self.dtype().size()
     }
 
-    /// Whether the numbers are real floating-point numbers.
+    /// Whether the numbers are floating-point numbers.
     #[must_use]
     pub const fn is_float(self) -> bool {
         self.dtype().is_float()
     }
 
-    /// NaN as it is stored; none of integers.
+    /// NaN in its stored form; `None` for integers.
     pub fn nan(self) -> Option<Vec<u8>> {
         Some(match self {
             Self::F16 => f16::NAN.to_le_bytes().to_vec(),
@@ -162,7 +162,7 @@ impl NumberType {
         }
     }
 
-    /// A number as it is after it was stored.
+    /// A number after it was rounded to the type.
     pub(crate) fn round(self, value: f64) -> f64 {
         match self {
             Self::F16 => f64::from(f16::from_f64(value)),
@@ -180,7 +180,7 @@ impl NumberType {
         }
     }
 
-    /// Stored numbers as f64, which is what chunks are computed in (0.9 §10.1). A trailing part of a number is left out.
+    /// Stored numbers as f64, in which chunks are computed (0.9 §10.1). A trailing part of a number is left out.
     pub fn to_f64(self, bytes: &[u8]) -> Vec<f64> {
         macro_rules! widen {
             ($type:ty, $convert:expr) => {
@@ -200,7 +200,7 @@ impl NumberType {
             Self::I8 => widen!(i8, f64::from),
             Self::I16 => widen!(i16, f64::from),
             Self::I32 => widen!(i32, f64::from),
-            // Rounded, as the format has it: chunks are computed in f64.
+            // Rounded, as in the format: chunks are computed in f64.
             Self::I64 => widen!(i64, |v| v as f64),
             Self::U16 => widen!(u16, f64::from),
             Self::U32 => widen!(u32, f64::from),

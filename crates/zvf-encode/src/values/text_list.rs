@@ -1,11 +1,11 @@
-//! Lists of texts in blocks: 4 bytes for each text beside its own.
+//! Lists of texts in blocks: 4 bytes per text in addition to its own.
 //!
 //! ```text
-//! list    block 0             block 1             …        4096 texts each, but for the last one
-//! block   text "pearfig…"     ends 4, 7, …                 all texts one after another, and where each ends
+//! list    block 0             block 1             …        4096 texts each, except for the last one
+//! block   text "pearfig…"     ends 4, 7, …                 all texts one after another, and the end of each
 //! ```
 //!
-//! A list that grows is never copied, and one that is merged into another one is freed block by block.
+//! A growing list is never copied, and a list that is merged into another one is freed block by block.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -55,7 +55,7 @@ impl TextList {
         self.blocks.len().saturating_sub(1) * BLOCK + last
     }
 
-    /// Whether there are none.
+    /// Whether there are no texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
@@ -82,7 +82,7 @@ impl TextList {
         Ok(())
     }
 
-    /// The text at a place.
+    /// The text at an index.
     #[must_use]
     pub fn get(&self, at: usize) -> Option<&str> {
         self.blocks.get(at / BLOCK)?.get(at % BLOCK)
@@ -95,7 +95,7 @@ impl TextList {
             .flat_map(|block| (0..block.ends.len()).map_while(|at| block.get(at)))
     }
 
-    /// The place of a text in a sorted list.
+    /// The index of a text in a sorted list.
     pub(crate) fn position(&self, text: &str) -> Option<usize> {
         let first = |block: &TextBlock| block.get(0).is_some_and(|first| first <= text);
         let number = self.blocks.partition_point(first).checked_sub(1)?;
@@ -153,7 +153,7 @@ impl TextList {
 /// Reads a list and frees it block by block.
 struct TextListReader {
     rest: std::vec::IntoIter<TextBlock>,
-    /// The block that is read; an empty one at the end.
+    /// The current block; empty at the end.
     block: TextBlock,
     at: usize,
 }
@@ -178,10 +178,10 @@ impl TextListReader {
     }
 }
 
-/// The union of sorted lists that come one after another.
+/// The union of sorted lists that are added one after another.
 ///
-/// Lists of like sizes are merged first: every text is merged as often as the number of lists has binary digits, and the lists
-/// that wait have at most twice the texts of the largest one.
+/// Lists of similar sizes are merged first: every text is merged as often as the number of lists has binary digits, and the waiting lists have at
+/// most twice the texts of the largest one.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     lists: Vec<TextList>,
@@ -213,11 +213,11 @@ impl Union {
     }
 }
 
-/// Different texts, in the order in which they came first.
+/// Distinct texts, in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub struct TextSet {
     list: TextList,
-    /// Numbers of texts by these.
+    /// Numbers of texts, looked up by text.
     table: HashTable<u32>,
     hasher: RandomState,
 }
@@ -229,7 +229,7 @@ impl TextSet {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no texts.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -240,7 +240,7 @@ impl TextSet {
         self.list
     }
 
-    /// The number of a text that came before.
+    /// The number of a known text.
     #[must_use]
     pub fn number(&self, text: &str) -> Option<u32> {
         let same = |number: &u32| self.list.get(index(*number)) == Some(text);
@@ -272,7 +272,7 @@ impl TextSet {
     }
 }
 
-/// A block as a file has it.
+/// A block in the form of a file.
 #[derive(Serialize, Deserialize)]
 struct StoredBlock<'b> {
     text: Cow<'b, str>,

@@ -272,7 +272,7 @@ impl ComparedLevel {
         let columns = self.reader.columns().iter().zip(&chunk.columns);
         for ((column, values), sum) in columns.zip(of_values) {
             let absent = column.absent_row();
-            // The order of columns is that of a listing, or of the documents.
+            // The columns may be in the order of a listing, or of the documents.
             let name = hash(&column.name());
             for ((row, position), all) in (0_u32..).zip(&positions).zip(&mut hashes) {
                 let value = values.as_ref().and_then(|values| values.row(row));
@@ -343,7 +343,7 @@ impl ComparedLevel {
         } else {
             1e-6
         };
-        // Keys of chunks begin with the value of the dividing attribute.
+        // Keys of chunks begin with the value of the attribute that splits chunks.
         let shape = self.level.chunk_shape().iter().rev();
         let bounds = chunk.coord.iter().rev().zip(shape).rev().map(|(at, size)| {
             #[expect(clippy::cast_precision_loss, reason = "the bounds are widened")]

@@ -25,7 +25,7 @@ struct EndIdentities<'s> {
     by_place: bool,
     /// Whether these are links of the source; its links without an end were reported and left out of the copy.
     of_source: bool,
-    /// Hashes of rows by chunk, and whether it is one of the other level.
+    /// Hashes of rows by chunk; the key also states whether the chunk is in the other level.
     cached: HashMap<(bool, u32), Vec<u64>>,
     rows: usize,
 }

@@ -42,7 +42,7 @@ struct ComparedIds {
 }
 
 impl ComparedIds {
-    /// The row of an object in the copy. Of two old rows with one id the first is copied.
+    /// The row of an object in the copy. If two old rows have the same id, the first one is copied.
     fn row(&self, row: u64) -> Option<u64> {
         if self.same {
             return Some(row);
@@ -148,7 +148,7 @@ impl LevelPair {
         let (old, new) = (handle.block_on(index.ids())?, handle.block_on(copy.ids())?);
         let same = old.iter().eq(new.iter());
         if !same {
-            // Where ids are rows, a deleted object has none in the copy.
+            // If ids are row numbers, the copy has no deleted objects.
             let by_row = copy.layout() == Some(ObjectLayout::V1);
             let deleted: HashSet<i64> = index.deleted().iter().copied().collect();
             let lost = |id: &i64| match by_row {

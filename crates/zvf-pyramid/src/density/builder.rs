@@ -1,8 +1,7 @@
-//! Levels in files: each one's vertices in their order, with object and position, and its links as pairs or faces of these.
+//! Levels in files: the vertices of each in order, with object and position, and its links as pairs or faces of these vertices.
 //!
-//! The representative of a vertex is computed in parts of whole bins of whole objects that fit in memory, or chain by
-//! chain. The data that a link needs about its ends are joined to it block by block of the ends' vertices. At most
-//! half a byte for each vertex is in memory at one time: whether it is kept.
+//! Representatives of vertices are computed chain by chain, or in parts of whole bins of whole objects that fit in memory. The vertex data that links
+//! need is joined to them block by block of vertices. At most half a byte per vertex is in memory at one time, to mark the kept vertices.
 
 use std::hash::BuildHasher;
 
@@ -34,7 +33,7 @@ use zvf_encode::records::Bucket;
 use zvf_encode::{WriteError, arrow, parallel, records};
 use zvf_format::int::{index, wide};
 
-/// Links that go to the writer at a time.
+/// Links that are passed to the writer together.
 const BATCH: usize = 1 << 14;
 
 /// The levels of one store.
@@ -43,7 +42,7 @@ pub(crate) struct LevelBuilder<'n> {
     pub(super) finest: FinestLevel<'n>,
     /// Level 0.
     pub(super) base: LevelRecords,
-    /// The levels that were made, each of the one before.
+    /// The computed levels, each from the one before.
     made: Vec<LevelRecords>,
     error: Option<f64>,
 }
@@ -67,7 +66,7 @@ impl<'n> LevelBuilder<'n> {
         let width = finest.metadata.spec.links.width;
         let mut links = PagedRecords::new(link_size(width), &context);
         let trees = finest.metadata.spec.kind == Kind::Skeleton;
-        // The child of each edge is its first end: edges in the order of children are in the order of objects.
+        // The child of each edge is its first end, so that edges in the order of children are in the order of objects.
         let mut of_trees = Shuffle::new(&context);
         if finest.metadata.spec.takes_links() {
             finest.links(|first, batch| {
@@ -124,7 +123,7 @@ impl<'n> LevelBuilder<'n> {
         Metric::of(&self.metadata().spec.axes)
     }
 
-    /// How many vertices level 0 has.
+    /// The number of vertices in level 0.
     pub(crate) fn vertices(&self) -> u64 {
         u64::from(self.base.vertices.len())
     }
@@ -134,7 +133,7 @@ impl<'n> LevelBuilder<'n> {
         self.finest.places.take()
     }
 
-    /// Most bytes of vertices and links that were held at one time.
+    /// Most bytes of vertices and links that were held at the same time.
     pub(crate) fn most_held(&self) -> u64 {
         wide(self.finest.meter.most())
     }
@@ -204,7 +203,7 @@ impl<'n> LevelBuilder<'n> {
         base::spacing(each, dims, chunk_shape, &times)
     }
 
-    /// Writes everything of the levels that were made, but for their documents, which are returned.
+    /// Writes the computed levels except for their documents, which are returned.
     ///
     /// # Errors
     /// I/O.
@@ -292,7 +291,7 @@ impl<'n> LevelBuilder<'n> {
         })
     }
 
-    /// Makes the next level, of the last one.
+    /// Computes the next level from the last one.
     ///
     /// # Errors
     /// Positions outside every bin. I/O.
@@ -408,8 +407,7 @@ impl<'n> LevelBuilder<'n> {
         link_size(self.finest.metadata.spec.links.width)
     }
 
-    /// The remaining links, each once, in their order, with representatives as ends; and marks of these ends, if
-    /// they decide which vertices are kept.
+    /// The remaining links, each once, in their order, with representatives as ends; and marks of these ends, if they decide which vertices are kept.
     fn left(
         &self,
         fine: &LevelRecords,
@@ -422,7 +420,7 @@ impl<'n> LevelBuilder<'n> {
         if fine.links.len() == 0 {
             return Ok((links, stays));
         }
-        // Links of one key in one part, with their places among the links, which go on in this order.
+        // Links with the same key are in one part, with their places among all links, by which they are sorted again.
         let bytes = u64::from(fine.links.len()) * wide(size + 4);
         let mut parts = Partitions::new(bytes, context)?;
         let mut place = 0_u32;
@@ -495,7 +493,7 @@ impl<'n> LevelBuilder<'n> {
         Ok((links, stays))
     }
 
-    /// Marks the vertices that are kept: those that are their own representative; of a mesh only one vertex of each object that has no face left.
+    /// Marks the kept vertices, which are their own representatives; of a mesh only one vertex of each object without remaining faces.
     fn mark(
         &self,
         fine: &LevelRecords,

@@ -1,4 +1,4 @@
-//! Graphs, skeletons and meshes: vertices of a bin become one.
+//! Graphs, skeletons and meshes: merges the vertices of a bin into one.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_format::int::index;
 
-/// Sets of places; the smallest member names its set.
+/// Disjoint sets of places; the smallest member identifies its set.
 #[derive(Debug)]
 struct Sets(Vec<u32>);
 
@@ -50,20 +50,20 @@ impl Sets {
     }
 }
 
-/// Vertices that are contracted with each other.
+/// Vertices that may be merged.
 #[derive(Debug)]
 pub(super) struct ContractedBins<F> {
     pub(super) metric: Metric,
-    /// For each its bin.
+    /// The bin of each vertex.
     pub(super) all: Vec<Bin>,
-    /// For each its object.
+    /// The object of each vertex.
     pub(super) owner: Vec<u32>,
-    /// For each its position.
+    /// The position of each vertex.
     pub(super) position: F,
 }
 
 impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
-    /// The vertices of bins of this size.
+    /// The vertices with their bins of this size.
     ///
     /// # Errors
     /// Positions outside every bin.
@@ -82,7 +82,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         })
     }
 
-    /// One object and one bin.
+    /// Whether two vertices are in one object and one bin.
     fn same(&self, a: u32, b: u32) -> bool {
         self.all.get(index(a)) == self.all.get(index(b))
             && self.owner.get(index(a)) == self.owner.get(index(b))
@@ -92,7 +92,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         (0_u32..).zip(&self.all).map(|(place, _)| place)
     }
 
-    /// The representative of each vertex: the vertex of its set with the smallest measure, of equal ones the first.
+    /// The representative of each vertex: the vertex of its set with the smallest measure; of equal ones the first.
     fn choose(
         &self,
         sets: &mut Sets,
@@ -123,11 +123,11 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         })
     }
 
-    /// Graphs: vertices of one object and one bin that are connected inside it become one, which is an end or a fork where
-    /// there is one, else the one nearest to the middle of the bin. Vertices without links that share a bin become one as
-    /// well. What is contracted is connected, so that a tree stays a tree.
+    /// Graphs: merges vertices of one object and one bin that are connected inside the bin. The representative is an end or a fork if there is one,
+    /// else the vertex nearest to the middle of the bin. Vertices without links that share a bin are merged, too. Merged vertices are connected, so
+    /// that a tree stays a tree.
     ///
-    /// `degree` counts the links of each vertex that lead to another one; `links` are those inside bins, and may be others.
+    /// `degree` counts the links of each vertex that lead to another one; `links` are the links inside bins, and may include others.
     pub(super) fn connected(
         &self,
         degree: &[u32],
@@ -157,8 +157,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         })
     }
 
-    /// Meshes: vertices of one object and one bin become the one nearest to their mean. Bins are the same everywhere, so that
-    /// faces of two chunks that met still meet.
+    /// Meshes: merges the vertices of one object and one bin into the one nearest to their mean. Bins are the same in all chunks, so that faces of
+    /// two chunks stay connected.
     pub(super) fn clustered(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
         let mut sets = Sets::new(self.all.len())?;
         let mut first: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
@@ -186,11 +186,11 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ContractedLink {
     pub(super) ends: Vec<u32>,
-    /// Links of the same key are one.
+    /// Links with the same key are merged.
     pub(super) key: Vec<u32>,
 }
 
-/// Links as they become when their ends do.
+/// How links change when their ends are replaced.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Joining {
     pub(super) kind: Kind,
@@ -199,7 +199,7 @@ pub(super) struct Joining {
 }
 
 impl Joining {
-    /// A link between these ends; `None` of one that leads nowhere, or a face without area.
+    /// A link between these ends; `None` for a link from a vertex to itself, or a face without area.
     pub(super) fn link(self, ends: Vec<u32>) -> Option<ContractedLink> {
         if self.kind == Kind::Mesh {
             let ends = without_repeats(ends, self.width)?;
@@ -218,8 +218,8 @@ impl Joining {
     }
 }
 
-/// Merges equal neighbouring corners of a face; `None` if fewer than three are left, or the face touches itself. Faces of
-/// more than three corners repeat their last one if they have fewer.
+/// Merges equal neighbouring corners of a face; `None` if fewer than three are left, or the face touches itself. If the width is larger than the
+/// number of corners, the last corner is repeated.
 fn without_repeats(mut corners: Vec<u32>, width: usize) -> Option<Vec<u32>> {
     corners.dedup();
     while corners.len() > 1 && corners.first() == corners.last() {
@@ -234,12 +234,12 @@ fn without_repeats(mut corners: Vec<u32>, width: usize) -> Option<Vec<u32>> {
     Some(corners)
 }
 
-/// A face from its smallest corner on, so that the same face is found again; its direction is kept.
+/// A face that starts at its smallest corner, so that equal faces are detected; its direction is kept.
 fn turned<T: Ord + Copy + Hash>(face: &[T]) -> Vec<T> {
     let mut corners = face.to_vec();
     corners.dedup();
     let first = (0..corners.len()).min_by_key(|&at| corners.get(at).copied());
-    // A face without corners is as it was.
+    // A face without corners is unchanged.
     corners.rotate_left(first.unwrap_or(0));
     corners
 }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(without_repeats(vec![5, 5, 6, 7], 4), Some(vec![5, 6, 7, 7]));
         assert_eq!(without_repeats(vec![5, 6, 7, 5], 4), Some(vec![5, 6, 7, 7]));
         assert_eq!(without_repeats(vec![5, 6, 5, 7], 4), None);
-        // A face that was degenerate before.
+        // A face that already was degenerate.
         assert_eq!(without_repeats(vec![5, 6, 7, 7], 4), Some(vec![5, 6, 7, 7]));
     }
 

@@ -1,4 +1,4 @@
-//! What links need to know of the vertices that they lead to, where neither are held.
+//! Joins data of vertices to links, without holding either of them in memory.
 
 use super::level::LevelRecords;
 use super::paged::{MemoryContext, PagedRecords, Shuffle, Shuffled, word, words};
@@ -9,22 +9,22 @@ use zvf_encode::error::OrBug;
 use zvf_encode::records::{records, row_of};
 use zvf_format::int::index;
 
-/// Bytes of an end on its way to its vertex: vertex, link, which end, whether the link leads to itself.
+/// Bytes of the record of an end: vertex, link, which end, whether the link leads to itself.
 const END: usize = 10;
 
-/// Some vertices that follow each other.
+/// Some consecutive vertices.
 #[derive(Debug)]
 pub(super) struct VertexBlock<'b> {
     pub(super) number: u32,
-    /// The place of the first of them.
+    /// The place of the first vertex.
     pub(super) first: u32,
-    /// Points.
+    /// The records of points.
     pub(super) vertices: &'b [u8],
     ends: Option<&'b Shuffled>,
 }
 
 impl VertexBlock<'_> {
-    /// For each vertex how many links lead from it to another one.
+    /// For each vertex the number of links from it to another one.
     pub(super) fn degrees(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
         let many = self.vertices.len() / PointVertex::size(dims);
         let mut degrees = vec![0_u32; many];
@@ -33,7 +33,7 @@ impl VertexBlock<'_> {
             .into_iter()
             .flat_map(|ends| ends.pieces(self.number))
         {
-            // Their last byte says whether the link leads to itself.
+            // The last byte marks links that lead to themselves.
             let piece = piece?;
             for end in records(&piece, END)?.filter(|end| end.last() == Some(&0)) {
                 let degree = degrees.get_mut(place(end, self.first)?);
@@ -44,7 +44,7 @@ impl VertexBlock<'_> {
     }
 }
 
-/// Brings values of vertices to links.
+/// Joins values of vertices to links.
 #[derive(Debug)]
 pub(super) struct EndpointLookup<'f> {
     pub(super) context: &'f MemoryContext<'f>,
@@ -73,11 +73,11 @@ impl EndpointLookup<'_> {
         })
     }
 
-    /// Applies `take` to all links in their order, each with the values of its ends. `of` appends the values of the vertices of a
-    /// block; it gets each block once, in order.
+    /// Applies `take` to all links in their order, each with the values of its ends. `of` appends the values of the vertices of a block; it is called
+    /// once per block, in order.
     ///
     /// # Cost
-    /// Every end goes through a file twice.
+    /// Every end is written to a file and read twice.
     pub(super) fn ends(
         &self,
         fine: &LevelRecords,
@@ -121,7 +121,7 @@ impl EndpointLookup<'_> {
         self.answers(&fine.links, &answers.finish(), &mut take)
     }
 
-    /// Puts the values of each link together.
+    /// Combines the values of each link.
     fn answers(
         &self,
         links: &PagedRecords,

@@ -1,4 +1,4 @@
-//! Level 0 as it is read: once for its vertices and links, and once more with all that belongs to them, for all levels together.
+//! Reads level 0: once for its vertices and links, and once more with all its data, for all levels together.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl<'f> FinestLevel<'f> {
         self.metadata.spec.dims()
     }
 
-    /// What its records may use.
+    /// The resources of its records.
     pub(super) fn context(&self) -> MemoryContext<'f> {
         MemoryContext {
             means: self.from.means,
@@ -65,7 +65,7 @@ impl<'f> FinestLevel<'f> {
         }
     }
 
-    /// The query of level 0, for one table at a time; at most an eighth of the budget is in flight.
+    /// The query of level 0 for one table; at most an eighth of the budget is in flight.
     fn asked(&self) -> Query {
         let budget = self.from.means.budget / 8;
         Query {
@@ -75,7 +75,7 @@ impl<'f> FinestLevel<'f> {
         }
     }
 
-    /// Applies `take` to the batches of an answer, with the number of the first row of each.
+    /// Applies `take` to the batches of a result, with the number of the first row of each.
     fn scan(
         &self,
         asked: Query,
@@ -103,7 +103,7 @@ impl<'f> FinestLevel<'f> {
         mut columns: Vec<Column>,
         take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        // In front: an attribute may have this name, too.
+        // First, because an attribute may also have this name.
         if self.metadata.spec.objects {
             columns.insert(0, Column::ObjectId);
         }
@@ -182,7 +182,7 @@ impl<'f> FinestLevel<'f> {
         Ok(())
     }
 
-    /// Reads level 0 with all its data, once, and passes the picked vertices and links to the writers of all levels.
+    /// Reads level 0 with all its data, once, and passes the selected vertices and links to the writers of all levels.
     pub(super) fn pick(&self, picks: &mut [LevelPick<'_, '_>]) -> Result<(), WriteError> {
         let mut owners = ObjectNumbers::new(&self.metadata);
         let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);
@@ -227,20 +227,20 @@ impl<'f> FinestLevel<'f> {
     }
 }
 
-/// The vertices and links of level 0 that are chosen for one level, while they are written.
+/// The vertices and links of level 0 that are selected for one level, while they are written.
 #[derive(Debug)]
 pub(super) struct LevelPick<'p, 't> {
     /// The level's vertices.
     pub(super) vertices: PagedReader<'p>,
     /// The level's links.
     pub(super) links: PagedReader<'p>,
-    /// Links of level 0 with their attributes, of trees that have such.
+    /// Links of level 0 with their attributes, for trees with link attributes.
     pub(super) table: Option<&'p RecordBatch>,
     pub(super) writing: Writing<'t>,
-    /// Objects that are written as a whole wait until their last vertex was read: their rows, and the object of each.
+    /// The pending rows of objects that are written as a whole, after their last vertex was read, and the object of each row.
     waiting: Vec<RecordBatch>,
     owners: Vec<u32>,
-    /// How many vertices of the level were written.
+    /// The number of vertices of the level that were written.
     done: u32,
 }
 
@@ -277,7 +277,7 @@ impl<'p, 't> LevelPick<'p, 't> {
         Ok(())
     }
 
-    /// Writes the pending objects, except one that may get more vertices.
+    /// Writes the pending objects, except for one that may get more vertices.
     fn flush(&mut self, metadata: &LevelMetadata, open: Option<u32>) -> Result<(), WriteError> {
         let rest = self.owners.iter().rev();
         let rest = rest.take_while(|owner| Some(**owner) == open).count();
@@ -294,7 +294,7 @@ impl<'p, 't> LevelPick<'p, 't> {
             let rows = UInt32Array::from_iter_values(
                 narrow("vertices", ready)?..narrow("vertices", all.num_rows())?,
             );
-            // A copy: a slice would hold all of it.
+            // A copy, because a slice would keep all rows in memory.
             self.waiting
                 .push(take_record_batch(&all, &rows).map_err(|error| schema(&error))?);
         }
@@ -334,10 +334,10 @@ fn schema(error: &ArrowError) -> WriteError {
     WriteError::data("level 0", error.to_string(), "batches of one schema")
 }
 
-/// Objects that follow each other, and how many rows each has.
+/// Consecutive objects, and the number of rows of each.
 fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
     let runs = owners.chunk_by(|a, b| a == b);
-    // A run has one element at least.
+    // A run has at least one element.
     runs.filter_map(|run| Some((i64::from(*run.first()?), run.len())))
         .collect()
 }
@@ -363,7 +363,7 @@ pub(super) fn numbers(
     Ok(())
 }
 
-/// The positions of a batch, one a row.
+/// The positions of a batch, one per row.
 fn records_of(
     numbers: &[f64],
     dims: usize,
@@ -377,15 +377,15 @@ fn records_of(
     Ok(numbers.chunks_exact(dims))
 }
 
-/// The error for an id that occurs twice, or in the wrong place.
+/// The error for an id that occurs twice, or at the wrong place.
 fn repeated(id: i64) -> WriteError {
     WriteError::data("object index", format!("object {id}"), "each id once")
 }
 
-/// The numbers of objects by their ids, which come in their order.
+/// The numbers of objects by their ids; ids are looked up in their order.
 #[derive(Debug)]
 struct ObjectNumbers<'o> {
-    /// Whether there are any.
+    /// Whether there are objects.
     objects: bool,
     ids: &'o [i64],
     at: usize,

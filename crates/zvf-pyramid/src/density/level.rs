@@ -1,4 +1,4 @@
-//! One level in files, and which of its vertices stay.
+//! One level in files, and which of its vertices are kept.
 
 use super::Metric;
 use super::paged::{BitSet, MemoryContext, PagedRecords, word, words};
@@ -19,9 +19,9 @@ pub(super) struct LevelRecords {
 /// Which vertices are kept.
 #[derive(Debug)]
 pub(super) enum KeptVertices {
-    /// The marked ones. The representative of each vertex, if requested.
+    /// The marked vertices; also the representative of each vertex, if requested.
     Marked(BitSet, Option<PagedRecords>),
-    /// Decided by links and faces: the representative of each vertex.
+    /// Vertices that links and faces need; the representative of each vertex.
     Linked(PagedRecords),
 }
 
@@ -36,7 +36,7 @@ impl LevelRecords {
             .each(|place, record| take(place, PointVertex::take(&mut &*record, dims)?))
     }
 
-    /// BitSet the vertices of some objects.
+    /// Marks the vertices of some objects.
     pub(super) fn of_objects(&self, kept: &[bool]) -> Result<BitSet, WriteError> {
         let mut marks = BitSet::new(self.vertices.len());
         self.vertices.each(|place, record| {
@@ -53,8 +53,7 @@ impl LevelRecords {
         Ok(marks)
     }
 
-    /// The vertices that are marked, with links between them; how many objects they have, and the mean distance of those that
-    /// follow each other in an object.
+    /// The marked vertices, with the links between them; the number of their objects, and the mean distance of consecutive vertices of an object.
     pub(super) fn keep(
         &self,
         stays: &BitSet,
@@ -103,8 +102,8 @@ impl LevelRecords {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Vanished {
     pub(crate) vertices: u64,
-    /// Objects that have such vertices.
+    /// Objects with such vertices.
     pub(crate) objects: u64,
-    /// The square of the largest distance of one of them from a kept vertex of its object.
+    /// The square of the largest distance of such a vertex from a kept vertex of its object.
     pub(super) square: f64,
 }

@@ -1,4 +1,4 @@
-//! Levels that are chosen by the data: how much is left of it at which size of bins.
+//! Chooses levels from the data: how many vertices remain for each size of bins.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::plan::{PlannedLevel, Sampling};
 use zvf_encode::WriteError;
 use zvf_format::int::wide;
 
-/// A level shall have so many times fewer vertices than the finer one, at least and at most.
+/// The least and the largest factor by which a level should have fewer vertices than the finer one.
 const FEWER: (f64, f64) = (4.0, 7.5);
 /// Vertices of chains from which tolerances are measured.
 const SAMPLE: u64 = 1 << 20;
 /// Vertices from which the candidate sizes of bins are chosen.
 const FIRST: u64 = 100_000;
-/// Sizes of bins: so many, each the root of a half of the one before.
+/// The number of tested bin sizes; each is the previous one divided by the square root of two.
 const SIZES: i32 = 48;
 
-/// How many vertices are left at which size, in chunks; sizes ascend.
+/// The number of remaining vertices by bin size, in chunks; sizes ascend.
 #[derive(Debug, Default)]
 struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
-    /// The size at which so many vertices are left.
+    /// The size at which `vertices` vertices remain.
     fn size(&self, vertices: f64) -> f64 {
         let at = self.0.partition_point(|(_, count)| *count > vertices);
         let above = at.checked_sub(1).and_then(|at| self.0.get(at));
@@ -49,7 +49,7 @@ impl Curve {
     }
 }
 
-/// By how much levels shrink, and how many there are, from so many vertices down to about so many.
+/// The factor by which each level shrinks, and the number of levels, from `vertices` vertices down to about `until`.
 fn shrink(vertices: f64, until: f64) -> (f64, i32) {
     let (least, most) = FEWER;
     let ratio = (vertices / until.max(1.0)).max(1.0);
@@ -63,7 +63,7 @@ fn shrink(vertices: f64, until: f64) -> (f64, i32) {
     (factor, levels)
 }
 
-/// How many vertices an object has at least on average, before some objects are left out instead.
+/// The least average number of vertices per object; below it, objects are left out instead.
 const fn enough(kind: Kind) -> f64 {
     match kind {
         Kind::Graph | Kind::Skeleton => 32.0,
@@ -73,8 +73,7 @@ const fn enough(kind: Kind) -> f64 {
 }
 
 impl LevelBuilder<'_> {
-    /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none if there are no
-    /// more.
+    /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none if there are no more than that.
     ///
     /// # Errors
     /// Positions outside every bin. I/O.
@@ -118,7 +117,7 @@ impl LevelBuilder<'_> {
         Ok(levels.collect())
     }
 
-    /// How many vertices of chains are left, by the size of a bin that is twice the tolerance: of some of them, evenly picked.
+    /// The number of remaining vertices of chains, by the size of a bin that is twice the tolerance; measured for an even sample.
     fn tolerances(&self, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let dims = self.finest.dims();
         let axes = &self.metadata().spec.axes;
@@ -135,7 +134,7 @@ impl LevelBuilder<'_> {
                 seen += line.len() as f64;
                 ends += line.len().min(2) as f64;
                 tolerances(&line, metric, |square| {
-                    // Straight parts go at once.
+                    // Vertices of straight parts are removed at the smallest tolerance.
                     #[expect(clippy::cast_possible_truncation, reason = "a thousand at most")]
                     let class = (square.max(f64::MIN_POSITIVE).log2() * 8.0).floor() as i64;
                     *found.entry(class).or_default() += 1.0;
@@ -157,7 +156,7 @@ impl LevelBuilder<'_> {
         Ok(Curve(curve))
     }
 
-    /// How many bins of objects hold vertices, by their size.
+    /// The number of occupied bins, counted separately for each object, by bin size.
     fn bins(&self, frame: &ZOrderFrame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let times = is_time(&self.metadata().spec.axes);
         let largest = frame.extent.max(f64::MIN_POSITIVE);
@@ -191,10 +190,10 @@ impl LevelBuilder<'_> {
         let every = (self.vertices() / FIRST).max(1);
         let first = count(0..SIZES, every)?;
         let seen = (self.vertices() / every).max(1) as f64;
-        // Below a thousand no level is wanted; where few vertices share a bin, all of them share fewer.
+        // Levels below a thousand vertices are not wanted; if few vertices of the sample share a bin, few of all vertices do.
         let coarse = first.partition_point(|(_, count)| *count < 1000.0);
         let fine = first.partition_point(|(_, count)| *count < seen * 0.9);
-        // One more to the coarse side, if possible, and some to the fine side.
+        // One more size on the coarse side, if possible, and some on the fine side.
         let [coarse, fine] = [coarse.saturating_sub(1), fine + 9];
         let number = |at: usize| i32::try_from(at).map_or(SIZES, |at| at.min(SIZES));
         let mut curve = match every {
@@ -206,7 +205,7 @@ impl LevelBuilder<'_> {
     }
 }
 
-/// A chunk, divided or multiplied by a whole number, so that it is about so many chunks large.
+/// A chunk, divided or multiplied by a whole number, so that its size is about `size` chunks.
 fn divided(chunk_shape: &[f64], size: f64, times: &[bool]) -> Vec<f64> {
     let size = match size {
         size if size >= 1.0 => size.round(),
@@ -220,11 +219,11 @@ fn divided(chunk_shape: &[f64], size: f64, times: &[bool]) -> Vec<f64> {
     .collect()
 }
 
-/// How many different bins there are, about: of some of them, picked by a hash.
+/// The approximate number of different bins, counted for a sample that a hash selects.
 #[derive(Debug, Default)]
 struct Sketch {
     seen: FxHashSet<u64>,
-    /// Of hashes only those that begin with so many zeros are picked.
+    /// Only hashes that begin with so many zeros are selected.
     zeros: u32,
 }
 
@@ -251,7 +250,7 @@ impl Sketch {
     }
 }
 
-/// Every bit of the number in every bit of the result (SplitMix64).
+/// Every bit of the result depends on every bit of the number (SplitMix64).
 const fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

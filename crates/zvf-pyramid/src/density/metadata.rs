@@ -1,4 +1,4 @@
-//! What coarse levels are, whatever vertices they keep.
+//! Data of coarse levels that does not depend on which vertices are kept.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
@@ -19,17 +19,17 @@ use zvf_encode::tables::HeldColumn;
 use zvf_encode::{Groups, StoreSpec, WriteError, arrow};
 use zvf_format::int::index;
 
-/// Most objects that are queried to learn how many values a row of an attribute has.
+/// Most objects that are queried to detect the number of values in a row of an attribute.
 const LOOKED_AT: usize = 16;
 
-/// What belongs to level 0 beside its vertices and links.
+/// The data of level 0 besides its vertices and links.
 #[derive(Debug)]
 pub(crate) struct LevelMetadata {
-    /// What levels are, but for chunks and storage. Attributes are there once vertices were seen.
+    /// The specification of levels, without chunks and storage. Attributes are added when vertices have been seen.
     pub(super) spec: StoreSpec,
     /// Ids of the objects that exist, in the order of the object index.
     pub(crate) ids: Vec<i64>,
-    /// Their rows in the object index, which also has rows of deleted objects.
+    /// The rows of these objects in the object index, which also has rows of deleted objects.
     pub(super) index_rows: Vec<usize>,
     pub(super) groups: Groups,
     /// Attributes of a type that is not written.
@@ -91,8 +91,8 @@ impl LevelMetadata {
 
     /// Declares positions and attributes before vertices are read.
     pub(super) fn declare_first(&mut self, from: Reading<'_>) -> Result<(), WriteError> {
-        // A query of no object, or of a box far from all data: the columns are known before cells are read. If a document does not
-        // state how many values a row has, or states one as some writers do for any number (trap T8), the width is taken from a cell.
+        // A query of no object, or of a box far from all data, gives the columns before cells are read. If a document does not state the number of
+        // values in a row, or states one that some writers use for any number (trap T8), the width is taken from a cell.
         let attributes = self.level.vertex_attributes();
         let declared = attributes.iter().all(|one| one.declared_width.is_some());
         let objects = if declared {
@@ -125,7 +125,7 @@ impl LevelMetadata {
         Ok(())
     }
 
-    /// Level 0 by objects, these of them, or all of it; with the places of its vertices if `placed`.
+    /// The query of level 0 for these objects, or for everything; with the places of vertices if `placed`.
     pub(super) fn ask(&self, objects: Range<usize>, placed: bool) -> Query {
         let ids = self
             .ids
@@ -148,7 +148,7 @@ impl LevelMetadata {
         asked
     }
 
-    /// Declares positions and attributes as they come in answers.
+    /// Declares positions and attributes from the columns of a result.
     pub(super) fn declare(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
         self.spec.vertex_attributes.clear();
         self.left_out.clear();
@@ -156,7 +156,7 @@ impl LevelMetadata {
         let declared = tables::declare("position", &position)?;
         let texts = || WriteError::data("position", "texts", "numbers");
         self.spec.positions = declared.values.number().ok_or_else(texts)?;
-        // The attribute by which chunks are divided is in their keys; some released writers also leave an array of it.
+        // The attribute that splits chunks is in their keys; some released writers also write an array of it.
         let key = self.level.doc().chunk_attribute_name.clone();
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
         self.spec.chunk_by = None;
@@ -180,7 +180,7 @@ impl LevelMetadata {
         Ok(())
     }
 
-    /// Declares links and their attributes as they come in answers.
+    /// Declares links and their attributes from the columns of a result.
     pub(super) fn declare_links(
         &mut self,
         store: &Store,
@@ -230,7 +230,7 @@ pub(super) fn start(store: &Store, asked: Query, handle: &Handle) -> Result<Answ
     handle.block_on(query(store, asked)).map_err(failed)
 }
 
-/// Applies `take` to the batches of an answer of one table.
+/// Applies `take` to the batches of a result of one table.
 pub(super) fn each_batch(
     mut answer: Answer,
     handle: &Handle,
@@ -242,13 +242,13 @@ pub(super) fn each_batch(
     Ok(())
 }
 
-/// A column of an answer.
+/// A column of a result.
 pub(super) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
     let missing = || WriteError::data(name, "no column", "one");
     batch.column_by_name(name).cloned().ok_or_else(missing)
 }
 
-/// The column of an attribute: attributes come last, and may have the name of another column.
+/// The column of an attribute: attributes are the last columns, and may have the name of another column.
 pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
     let schema = batch.schema();
     let mut fields = schema.fields().iter();
@@ -258,10 +258,10 @@ pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, Wri
         .ok_or_else(missing)
 }
 
-/// The columns of an answer that state the place of a vertex.
+/// The columns of a result that state the place of a vertex.
 #[derive(Debug, Default)]
 pub(super) struct PlaceColumns {
-    /// Chunks by the order in which they came.
+    /// Chunks in the order of their first occurrence.
     slots: BTreeMap<ChunkCoord, u32>,
     places: Vec<(u32, u32)>,
 }
@@ -311,19 +311,19 @@ impl PlaceColumns {
     }
 }
 
-/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels need them.
+/// Vertices of a level, numbered chunk by chunk and row by row, as links between levels require.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     /// Chunks with vertices, in lex order.
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
-    /// The first vertex of each chunk, and the count of all.
+    /// The first vertex of each chunk, and the number of all vertices.
     pub(crate) starts: Vec<u32>,
-    /// The number of each place of the level's state.
+    /// The number of each vertex of the computed level.
     pub(crate) of: Vec<u32>,
 }
 
 impl Numbered {
-    /// From the slot and the row of each place. Rows that no place names are counted.
+    /// Makes the numbers from the slot and the row of each place. Rows that no place names are counted, too.
     pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
         let mut counts = vec![0_usize; chunks.len()];
         for &(slot, row) in places {
@@ -353,9 +353,9 @@ impl Numbered {
     }
 }
 
-/// Groups, which coarse levels of the package do not have (trap T21).
+/// The groups of level 0, which coarse levels of the package do not have (trap T21).
 ///
-/// Members that no object is are left out.
+/// Members that are not objects are left out.
 fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups, WriteError> {
     let Some(found) = level.groups() else {
         return Ok(Groups::default());

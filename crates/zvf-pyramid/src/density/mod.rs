@@ -36,7 +36,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_meta::Metric;
 
-/// What levels are made with.
+/// The source and the resources of levels.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'r> {
     pub(crate) store: &'r Store,
@@ -63,19 +63,19 @@ pub(crate) struct ComputedLevel {
     pub(crate) vertices: u64,
     /// Objects with vertices.
     pub(crate) objects: u64,
-    /// Largest distance from any part of level 0 to the level; none if the level is a sample of points.
+    /// Largest distance from any part of level 0 to the level; `None` if the level is a sample of points.
     pub(crate) error: Option<f64>,
     pub(crate) vanished: Vanished,
     /// The mean distance of consecutive vertices of an object; 0 if there are none.
     pub(crate) step: f64,
-    /// For each vertex of the finer level the number of its representative, [`NONE`](super::bins::NONE) if it has
-    /// none; only if places were requested.
+    /// For each vertex of the finer level the number of its representative, [`NONE`](super::bins::NONE) if it has none; only if places were
+    /// requested.
     pub(crate) representatives: Vec<u32>,
 }
 
-/// The objects of a level that the next one keeps, of a step that draws them; `None` for all of them.
+/// The objects of a level that the next one keeps, if a step draws objects; `None` for all of them.
 ///
-/// Objects without vertices are there, and are drawn like others: the same objects as by the other method.
+/// Objects without vertices are included in the draw, so that the same objects are kept as in the other method.
 fn drawn(objects: usize, step: &PlannedLevel, seed: u64) -> Result<Option<Vec<bool>>, WriteError> {
     if step.share >= 1.0 || objects <= 1 {
         return Ok(None);
@@ -88,7 +88,7 @@ fn drawn(objects: usize, step: &PlannedLevel, seed: u64) -> Result<Option<Vec<bo
     Ok(Some(kept))
 }
 
-/// How far a position is from the middle of its bin, in bins, squared, in space.
+/// The squared distance of a position from the middle of its bin, in bins, in space.
 fn off_middle(metric: Metric, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
     let axes = metric.space(position).iter().zip(metric.space(bin));
     axes.zip(metric.space(bins))

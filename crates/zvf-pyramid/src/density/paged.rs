@@ -1,4 +1,4 @@
-//! Records that are not held together: read by their numbers, block by block, and put where others are.
+//! Records in files: read by number, block by block, or sorted to the blocks of other records.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_encode::records::{Bucket, Buckets, SpillFile, SpillRange};
 use zvf_format::int::{index, wide};
 
-/// What is held while records are gone through.
+/// The resources for processing records.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryContext<'d> {
     pub(super) means: Means<'d>,
@@ -20,13 +20,13 @@ pub(super) struct MemoryContext<'d> {
 }
 
 impl MemoryContext<'_> {
-    /// Records of one block: some hundred bytes of each are held at a time.
+    /// Records of one block, of which some hundred bytes each are held.
     fn block(&self) -> u32 {
         u32::try_from(self.means.budget >> 11).map_or(1 << 16, |many| many.clamp(1 << 8, 1 << 16))
     }
 }
 
-/// Records of one width, numbered as they come. Whole blocks of them are in a file.
+/// Records of one width, numbered in the order of insertion. Complete blocks are in a file.
 #[derive(Debug)]
 pub(super) struct PagedRecords {
     width: usize,
@@ -62,7 +62,7 @@ impl PagedRecords {
     /// Appends a record.
     ///
     /// # Errors
-    /// More than 2^32 - 2 of them; I/O.
+    /// More than 2^32 - 2 records; I/O.
     pub(super) fn push(&mut self, record: &[u8]) -> Result<(), WriteError> {
         internal!(
             record.len() == self.width,
@@ -85,7 +85,7 @@ impl PagedRecords {
         self.count
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub(super) fn blocks(&self) -> u32 {
         self.count.div_ceil(self.block)
     }
@@ -126,18 +126,18 @@ impl PagedRecords {
     }
 }
 
-/// The records of paged records, one after the other.
+/// Iterates over paged records.
 #[derive(Debug)]
 pub(super) struct PagedReader<'s> {
     paged: &'s PagedRecords,
     bytes: Vec<u8>,
-    /// The block that comes next.
+    /// The next block.
     block: u32,
     at: usize,
 }
 
 impl PagedReader<'_> {
-    /// The record that is next.
+    /// The next record.
     pub(super) fn peek(&mut self) -> Result<Option<&[u8]>, WriteError> {
         if self.at >= self.bytes.len() {
             if self.block >= self.paged.blocks() {
@@ -176,7 +176,7 @@ pub(super) fn words(record: &[u8]) -> impl Iterator<Item = u32> + '_ {
     words.map(|word| u32::from_le_bytes(*word))
 }
 
-/// Records on their way to the blocks of paged records that they are about.
+/// Collects records by the block of the paged record that they refer to.
 #[derive(Debug)]
 pub(super) struct Shuffle {
     buckets: Buckets<u32>,
@@ -193,7 +193,7 @@ impl Shuffle {
         }
     }
 
-    /// Appends what `write` appends to the block of the record of this number.
+    /// Adds the bytes that `write` appends to the block of the record with this number.
     pub(super) fn push(
         &mut self,
         number: u32,
@@ -227,7 +227,7 @@ fn push(
     Ok(())
 }
 
-/// Records by the block that they are about.
+/// Records by the block that they refer to.
 #[derive(Debug)]
 pub(super) struct Shuffled {
     buckets: FxHashMap<u32, Bucket>,
@@ -246,17 +246,17 @@ impl Shuffled {
     }
 }
 
-/// Records in parts by a hash, each part small enough to be held.
+/// Records in parts by a hash; each part is small enough to be held.
 #[derive(Debug)]
 pub(super) struct Partitions {
-    /// One for each part, in their order.
+    /// One bucket per part, in their order.
     buckets: Buckets<u32>,
     count: usize,
     held: MeteredBytes,
 }
 
 impl Partitions {
-    /// For so many bytes of records.
+    /// Parts for records of `bytes` bytes in total.
     pub(super) fn new(bytes: u64, context: &MemoryContext<'_>) -> Result<Self, WriteError> {
         let means = context.means;
         let share = wide(means.budget / (means.threads * 32).max(1)).max(1 << 14);
@@ -265,7 +265,7 @@ impl Partitions {
         Self::of(parts, context)
     }
 
-    /// So many of them.
+    /// Creates `parts` parts.
     pub(super) fn of(parts: usize, context: &MemoryContext<'_>) -> Result<Self, WriteError> {
         let keys = 0..narrow("parts", parts)?;
         Ok(Self {
@@ -279,7 +279,7 @@ impl Partitions {
         self.count
     }
 
-    /// Appends what `write` appends to the part of a hash.
+    /// Adds the bytes that `write` appends to the part of a hash.
     pub(super) fn push(
         &mut self,
         hash: u64,
@@ -289,7 +289,7 @@ impl Partitions {
         push(&mut self.buckets, &mut self.held, part, write)
     }
 
-    /// The parts in the order of their numbers. They are counted as long as what comes with them is there.
+    /// The parts in the order of their numbers. Their memory is counted until the last result is dropped.
     pub(super) fn finish(self) -> (Vec<Bucket>, SpillFile, MeteredBytes) {
         let (buckets, file) = self.buckets.finish();
         let buckets = buckets.into_iter().map(|(_, bucket)| bucket).collect();
@@ -297,11 +297,11 @@ impl Partitions {
     }
 }
 
-/// A mark for each of many numbers: an eighth of a byte for each, and half of that for ranks.
+/// A set of numbers: an eighth of a byte per possible number, and half as much for ranks.
 #[derive(Debug, Default)]
 pub(super) struct BitSet {
     words: Vec<u64>,
-    /// How many marks are before each word.
+    /// The number of members before each word.
     ranks: Vec<u32>,
 }
 
@@ -314,14 +314,14 @@ impl BitSet {
     }
 
     /// # Errors
-    /// Bug: a number that there is no mark for; and below.
+    /// Bug: a number beyond the set. The methods below have the same errors.
     pub(super) fn set(&mut self, number: u32) -> Result<(), WriteError> {
         let word = self.words.get_mut(index(number / 64));
         *word.or_bug(format_args!("no mark for {number}"))? |= 1 << (number % 64);
         Ok(())
     }
 
-    /// Whether a number has a mark; [`NONE`] has none.
+    /// Whether a number is in the set; [`NONE`] never is.
     pub(super) fn has(&self, number: u32) -> Result<bool, WriteError> {
         if number == NONE {
             return Ok(false);
@@ -331,7 +331,7 @@ impl BitSet {
         Ok(word >> (number % 64) & 1 == 1)
     }
 
-    /// Counts the marks, once all are set.
+    /// Counts the members, after all are set.
     pub(super) fn count(&mut self) {
         let mut sum = 0_u32;
         self.ranks.clear();
@@ -341,7 +341,7 @@ impl BitSet {
         }
     }
 
-    /// How many marks precede that of a number; `None` for a number without a mark.
+    /// The number of members before a number; `None` if it is not a member.
     pub(super) fn rank(&self, number: u32) -> Result<Option<u32>, WriteError> {
         if number == NONE {
             return Ok(None);
@@ -469,7 +469,7 @@ mod tests {
         assert!(bug(paged.push(&[0; 7])));
         assert!(bug(paged.read(1, &mut Vec::new()).map(|_| ())));
         assert!(bug(word(&[0; 7], 1).map(|_| ())));
-        // Words of marks are 64 numbers.
+        // A word has 64 numbers.
         let mut marks = BitSet::new(64);
         marks.set(63).unwrap();
         assert!(bug(marks.set(64)));

@@ -1,25 +1,25 @@
-//! Chains, some at a time, and of a long one a piece.
+//! Batches of chains; long chains are divided into pieces.
 
 use super::paged::{PagedReader, PagedRecords};
 use super::points::PointVertex;
 use zvf_encode::WriteError;
 
-/// Vertices of one chain that are simplified together. The ends of a piece stay, so that a chain of any length takes no more
-/// memory: it is the same for all budgets, and so are levels.
+/// Most vertices of one chain that are simplified together. The ends of a piece are kept, so that chains of any length need limited memory. The
+/// length does not depend on the budget, and neither do levels.
 const LONGEST: usize = 1 << 16;
-/// Vertices that go to a thread at a time.
+/// Vertices that are passed to a thread together.
 const MANY: usize = 1 << 13;
 
-/// Some chains that follow each other.
+/// Some consecutive chains.
 #[derive(Debug, Default)]
 pub(super) struct ChainRun {
     positions: Vec<f64>,
-    /// For each chain the number of its first vertex, and how many it has here.
+    /// For each chain the number of its first vertex, and the number of its vertices here.
     chains: Vec<(u32, usize)>,
 }
 
 impl ChainRun {
-    /// For each chain the number of its first vertex, and positions.
+    /// For each chain the number of its first vertex, and its positions.
     pub(super) fn lines(&self, dims: usize) -> impl Iterator<Item = (u32, Vec<&[f64]>)> {
         let mut rows = self.positions.chunks_exact(dims.max(1));
         let chains = self.chains.iter();
@@ -34,7 +34,7 @@ pub(super) struct ChainRuns<'s> {
     dims: usize,
     /// The number of the next vertex.
     next: u32,
-    /// The vertex that ended a piece inside of a chain: the next piece begins with it.
+    /// The last vertex of a piece inside a chain: the next piece begins with it.
     last: Option<PointVertex>,
 }
 
@@ -88,7 +88,7 @@ impl ChainRun {
         self.positions.extend_from_slice(point.axes(dims));
     }
 
-    /// The vertex that ends it.
+    /// The last vertex of the run.
     fn last(&self, owner: Option<u32>, dims: usize) -> Option<PointVertex> {
         let mut position = [0.0; crate::bin::MOST_AXES];
         let start = self.positions.len().checked_sub(dims)?;

@@ -1,4 +1,4 @@
-//! Points that are not held together: as records of files, in parts of whole bins.
+//! Points as records of files, in parts of whole bins.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use zvf_meta::Metric;
 /// One point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PointVertex {
-    /// Its place in the answer about level 0.
+    /// Its place in the result of the query of level 0.
     pub(super) place: u32,
     /// The number of its object.
     pub(super) object: u32,
@@ -25,7 +25,7 @@ impl PointVertex {
         dims * 8 + 8
     }
 
-    /// The axes that there are.
+    /// The coordinates along the existing axes.
     pub(super) fn axes(&self, dims: usize) -> &[f64] {
         &self.position[..dims.min(MOST_AXES)]
     }
@@ -38,11 +38,11 @@ impl PointVertex {
         }
     }
 
-    /// Takes one from the front of a record.
+    /// Takes a point from the front of a record.
     ///
     /// # Errors
     /// Bug: the record is shorter.
-    // As a call, it and `bin_of` cost a fifth of the time of coarse levels of points.
+    // Inlined: as a call, it and `bin_of` took a fifth of the time of coarse levels of points.
     #[inline(always)]
     pub(super) fn take(record: &mut &[u8], dims: usize) -> Result<Self, WriteError> {
         let place = u32::from_le_bytes(take_array(record)?);
@@ -58,10 +58,10 @@ impl PointVertex {
         })
     }
 
-    /// All of them.
+    /// Reads all points.
     ///
     /// # Errors
-    /// Bug: bytes that are no whole number of them.
+    /// Bug: bytes that are not a whole number of points.
     pub(super) fn read_all(
         bytes: &[u8],
         dims: usize,
@@ -98,7 +98,7 @@ impl Thinner<'_> {
         bin_of(point.axes(self.dims), self.bins)
     }
 
-    /// One point a bin: the one nearest to the middle of the bin, of equal ones the first.
+    /// One point per bin: the one nearest to the middle of the bin; of equal ones the first.
     pub(super) fn thin(&self, bucket: &Bucket) -> Result<Thinned, WriteError> {
         let mut best: FxHashMap<Bin, (f64, PointVertex)> = FxHashMap::default();
         let mut held = 0;

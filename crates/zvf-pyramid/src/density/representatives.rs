@@ -27,15 +27,15 @@ use zvf_format::int::{index, wide};
 #[derive(Debug)]
 pub(super) struct Representatives {
     pub(super) stays: KeptVertices,
-    /// The square of the largest distance of a vertex from its representative; none if it is not measured.
+    /// The square of the largest distance of a vertex from its representative; `None` if it is not measured.
     pub(super) moved: Option<f64>,
 }
 
-/// Bytes held for a vertex beside its point: in lines bin and representative, twice; else bin, object, set and choice.
+/// Bytes held for a vertex besides its point: in lines bin and representative, twice; else bin, object, set and choice.
 const LINE: usize = 64;
 const MEMBER: usize = 160;
 
-/// The records of a part as `read` reads them.
+/// The records of a part, each converted by `read`.
 pub(super) fn read_part<T>(
     part: &Bucket,
     file: &SpillFile,
@@ -110,7 +110,7 @@ impl LevelBuilder<'_> {
         Ok(all)
     }
 
-    /// Everything stays.
+    /// All vertices are kept.
     pub(super) fn all(&self, fine: &LevelRecords) -> Result<Representatives, WriteError> {
         let mut stays = BitSet::new(fine.vertices.len());
         let mut kept = PagedRecords::new(4, &self.finest.context());
@@ -124,7 +124,7 @@ impl LevelBuilder<'_> {
         })
     }
 
-    /// Points: one a bin. Partitions are of bins.
+    /// Points: one per bin. Parts have whole bins.
     pub(super) fn points(
         &self,
         fine: &LevelRecords,
@@ -230,7 +230,7 @@ impl LevelBuilder<'_> {
         self.marked(fine, marks, pairs, Some(moved))
     }
 
-    /// Lines: parts are of pairs of bins.
+    /// Lines: parts have whole pairs of bins.
     pub(super) fn lines(
         &self,
         fine: &LevelRecords,
@@ -249,7 +249,7 @@ impl LevelBuilder<'_> {
                 line.iter().for_each(|end| end.write(dims, out));
             })
         };
-        // Only the first vertices of an object are looked at: of three it is no line.
+        // An object with three vertices is not a line, so more are not collected.
         let mut line: Vec<PointVertex> = Vec::with_capacity(3);
         fine.each_point(dims, |place, point| {
             if line.last().is_some_and(|last| last.object != point.object) {
@@ -297,7 +297,7 @@ impl LevelBuilder<'_> {
         found
     }
 
-    /// Graphs and meshes: parts are of bins of objects.
+    /// Graphs and meshes: parts have whole bins of objects.
     pub(super) fn contract(
         &self,
         fine: &LevelRecords,
@@ -335,7 +335,7 @@ impl LevelBuilder<'_> {
             find.blocks(&fine.vertices, None, |block| spread(block, &mut Vec::new()))?;
         } else {
             find.ends(fine, spread, |link, values| {
-                // Only links of two ends contract what they join.
+                // Only links with two ends merge their ends.
                 let ([a, b], []) = values.as_chunks::<8>() else {
                     return Ok(());
                 };
@@ -357,7 +357,7 @@ impl LevelBuilder<'_> {
             let mut held = MeteredBytes::new(&context.meter);
             held.set(points.len() * (size_of::<PointVertex>() + MEMBER));
             let owner = points.iter().map(|point| point.object).collect();
-            // A number that is not a member has no bin; the look-up of bins reports it.
+            // A number without a member has no bin; the look-up of bins reports it.
             let position = |at: u32| {
                 points
                     .get(index(at))

@@ -2,7 +2,7 @@
 
 use zvf_meta::Metric;
 
-/// For each vertex of a line the nearer one of the two kept vertices before and after it; of equally near ones the one before.
+/// For each vertex of a line the nearer one of the two kept vertices before and after it; at equal distances the one before.
 pub(super) fn neighbours(
     line: &[&[f64]],
     stays: &[bool],
@@ -32,14 +32,14 @@ pub(super) fn neighbours(
     })
 }
 
-/// For each vertex of a line but its ends the square of the largest tolerance below which it stays.
+/// For each vertex of a line, except for its ends, the square of the largest tolerance at which it is kept.
 pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f64)) {
     let Some(last) = line.len().checked_sub(1) else {
         return;
     };
     let mut stack = vec![(0_usize, last, f64::INFINITY)];
     while let Some((from, to, most)) = stack.pop() {
-        // A line of one vertex has nothing between two.
+        // A range of one vertex has no inner vertices.
         let Some([a, inner @ .., b]) = line.get(from..=to) else {
             continue;
         };

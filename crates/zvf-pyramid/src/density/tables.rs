@@ -1,4 +1,4 @@
-//! Columns of an answer as columns of a batch.
+//! Columns of a query result as columns of a batch.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::Field;
@@ -6,10 +6,10 @@ use arrow_select::take::{TakeOptions, take};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 
-/// Rows of a column, in this order.
+/// Rows of a column, in the order of `rows`.
 ///
 /// # Errors
-/// Malformed data: a row without a value, where numbers cannot say so. Misuse: a type that is not written.
+/// Malformed data: a row without a value in a column of numbers that cannot express this. Misuse: a type that is not written.
 pub(super) fn rows(name: &str, column: &ArrayRef, rows: &[u32]) -> Result<Values, WriteError> {
     let checked = Some(TakeOptions { check_bounds: true });
     let rows = UInt32Array::from(rows.to_vec());
@@ -23,7 +23,7 @@ pub(super) fn rows(name: &str, column: &ArrayRef, rows: &[u32]) -> Result<Values
     Ok(values)
 }
 
-/// What an attribute of vertices or links is to be declared as.
+/// The declaration of an attribute of vertices or links.
 pub(super) fn declare(name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
     let field = Field::new(name, column.data_type().clone(), true);
     arrow::declare(&field, AttributeType::Category)

@@ -1,4 +1,4 @@
-//! Points and lines: one of those that are alike stays.
+//! Points and lines: one of several similar ones is kept.
 
 use rustc_hash::FxHashMap;
 
@@ -6,8 +6,8 @@ use crate::bin::{Bin, bin_of};
 use zvf_encode::WriteError;
 use zvf_meta::Metric;
 
-/// Calls `stands` with the representative of each end of lines; ends are counted line by line. Returns the square of the largest distance
-/// of an end from its representative.
+/// Calls `stands` with each end of a line and its representative; ends are counted line by line. Returns the square of the largest distance of an end
+/// from its representative.
 ///
 /// # Errors
 /// Positions outside every bin.
@@ -26,7 +26,7 @@ pub(super) fn pairs(
             ends.iter().for_each(|&end| stands(end, end));
             continue;
         }
-        // Ends that share a bin are compared with each other.
+        // Compares the ends in the order in which they are nearer.
         let straight = metric.square(a, c).max(metric.square(b, d));
         let crossed = metric.square(a, d).max(metric.square(b, c));
         moved = moved.max(straight.min(crossed));
@@ -42,7 +42,7 @@ pub(super) fn pairs(
     Ok(moved)
 }
 
-/// The bins of the ends of a line, whichever way it goes.
+/// The bins of the ends of a line, independent of its direction.
 pub(super) fn pair_of(ends: [&[f64]; 2], bins: &[f64]) -> Result<[Bin; 2], WriteError> {
     let mut pair = [bin_of(ends[0], bins)?, bin_of(ends[1], bins)?];
     pair.sort_unstable();

@@ -1,4 +1,4 @@
-//! Vertices of meshes without a representative: those of parts whose faces all lost their area.
+//! Vertices of meshes without a representative, in parts whose faces all lost their area.
 
 use std::hash::BuildHasher;
 
@@ -16,17 +16,17 @@ use zvf_encode::records::Bucket;
 use zvf_encode::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Bytes held for a vertex beside its point: bin and object, twice.
+/// Bytes held for a vertex besides its point: bin and object, twice.
 const VERTEX: usize = 96;
 
-/// How often bins are doubled. Then each object is one bin, since bins on both sides of 0 never become one.
+/// How often bins are doubled. Bins on both sides of 0 are never combined, so after that each object is one bin on each side.
 const DOUBLED: i32 = 20;
 
 impl LevelBuilder<'_> {
-    /// Measures vertices without a representative: from a kept vertex in the same bin, which is doubled until there is one.
+    /// Measures the distance of vertices without a representative from a kept vertex in the same bin. The bin is doubled until there is one.
     ///
     /// # Cost
-    /// The kept vertices go through a file, and one in each bin again for each doubling that is needed.
+    /// The kept vertices are written to a file, and again one per bin for each doubling.
     pub(super) fn vanished(
         &self,
         fine: &LevelRecords,
@@ -103,7 +103,7 @@ impl LevelBuilder<'_> {
                     }
                 }
                 let open = left.len();
-                // The first of each bin, whatever the parts are.
+                // The first vertex of each bin, independent of the parts.
                 let kept = kept.into_values();
                 left.extend(kept.filter_map(|kept| kept.into_iter().min_by_key(|kept| kept.place)));
                 Ok((left, wide(open), square))

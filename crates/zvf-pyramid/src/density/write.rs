@@ -1,4 +1,4 @@
-//! A level as it is written.
+//! Writes a level.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct LevelTarget<'t> {
     pub(crate) bounds: &'t Corners,
     pub(crate) cells: &'t LevelCells,
     pub(crate) chunk_shape: &'t [f64],
-    /// Bins of level 0 that cells of points are cut by, so that readers that take fragments for these bins are right.
+    /// Bins of level 0 that divide cells of points, so that readers that take fragments for these bins are right.
     pub(crate) bins: Option<&'t [f64]>,
     pub(crate) budget: usize,
     pub(crate) threads: usize,
@@ -34,8 +34,7 @@ pub(crate) struct LevelTarget<'t> {
 }
 
 impl LevelTarget<'_> {
-    /// With its share of half of the budget: the other half is for level 0, which is read while this and other levels are
-    /// written.
+    /// The same level with its share of half of the budget. The other half is for level 0, which is read while all levels are written.
     pub(super) fn beside_reading(self, levels: usize) -> Self {
         let budget = self.budget / 2 / levels.max(1);
         Self { budget, ..self }
@@ -59,7 +58,7 @@ impl<'t> Writing<'t> {
         spec.outside = Outside::Grow;
         if spec.kind == Kind::PointCloud && !spec.objects {
             spec.bin_shape = to.bins.map(<[f64]>::to_vec);
-            // The package takes bins that do not divide a chunk (trap T13): cells are not cut then.
+            // The package accepts bins that do not divide a chunk (trap T13): cells are not divided by them.
             if spec.check().is_err() {
                 spec.bin_shape = None;
             }
@@ -72,7 +71,7 @@ impl<'t> Writing<'t> {
         Ok(Self { spec, router, to })
     }
 
-    /// Some vertices: rows of an answer, with the object of each run of them.
+    /// A batch of vertices: rows of a query result, with the object of each run of them.
     fn batch(
         &self,
         vertices: &RecordBatch,
@@ -92,7 +91,7 @@ impl<'t> Writing<'t> {
         Ok(batch)
     }
 
-    /// Takes some vertices, rows of an answer, with the object of each run of them; links may follow.
+    /// Adds vertices, which are rows of a query result, with the object of each run of them; links may follow.
     pub(super) fn push_vertices(
         &mut self,
         metadata: &LevelMetadata,
@@ -104,7 +103,7 @@ impl<'t> Writing<'t> {
         self.push(batch, (&metadata.no_links, &[]))
     }
 
-    /// Takes some links between vertices that were taken: their ends by number, and rows of an answer with their attributes.
+    /// Adds links between vertices that were added: their ends by number, and rows of a query result with their attributes.
     pub(super) fn push_links(
         &mut self,
         metadata: &LevelMetadata,
@@ -115,7 +114,7 @@ impl<'t> Writing<'t> {
         self.push(batch.with_links_between_batches(ends), links)
     }
 
-    /// Takes whole trees: all rows of an answer, and links between them, with the attributes of these.
+    /// Adds whole trees: all rows of a query result, and the links between them, with their attributes.
     pub(super) fn push_trees(
         &mut self,
         vertices: &RecordBatch,
@@ -128,7 +127,7 @@ impl<'t> Writing<'t> {
         self.push(batch.with_links(ends), links)
     }
 
-    /// Takes a batch; the attributes of its links are rows of an answer.
+    /// Adds a batch; the attributes of its links are rows of a query result.
     fn push(
         &mut self,
         mut batch: Batch,
@@ -146,7 +145,7 @@ impl<'t> Writing<'t> {
         self.router.rows.memory()
     }
 
-    /// Writes everything but the document, which is returned.
+    /// Writes the level except for its document, which is returned.
     pub(super) fn finish(
         self,
         metadata: &LevelMetadata,
@@ -186,7 +185,7 @@ impl<'t> Writing<'t> {
     }
 }
 
-/// A level that was written, but for its document.
+/// A level that is written except for its document.
 #[derive(Debug)]
 pub(crate) struct WrittenLevel {
     pub(crate) doc: LevelDoc,
@@ -205,7 +204,7 @@ fn write_columns(
     if columns.is_empty() {
         return Ok(());
     }
-    // Every object keeps its values, whether a vertex of it is left or not.
+    // Every object keeps its values, even if none of its vertices remains.
     let kept = &metadata.index_rows;
     let mut objects = vec![node("object_attributes", documents::plain_group())];
     for column in columns {

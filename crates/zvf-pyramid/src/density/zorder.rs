@@ -1,5 +1,5 @@
-//! Every so many-th point or object along a curve that fills space (Morton 1966): what is near in space is near on the curve, so
-//! that every region keeps its share, and a level is as dense as the finer one wherever one looks.
+//! Keeps every n-th point or object along a space-filling curve (Morton 1966). Points that are near on the curve are near in space, so that every
+//! region keeps its share, and a level is as dense everywhere as the finer one, relative to it.
 
 use super::builder::LevelBuilder;
 use super::level::LevelRecords;
@@ -18,7 +18,7 @@ use zvf_meta::Metric;
 #[derive(Debug)]
 pub(super) struct ZOrderFrame {
     low: [f64; MOST_AXES],
-    /// What is 1 along each axis: of time its own extent, of space a chunk.
+    /// The unit of each axis: its own extent for time, a chunk for space.
     unit: [f64; MOST_AXES],
     /// The largest extent of an axis of space, in chunks.
     pub(super) extent: f64,
@@ -75,7 +75,7 @@ impl LevelBuilder<'_> {
         })
     }
 
-    /// Every so many-th point of a cloud.
+    /// Keeps every n-th point of a cloud.
     pub(super) fn sample_points(
         &self,
         fine: &LevelRecords,
@@ -104,7 +104,7 @@ impl LevelBuilder<'_> {
         self.marked(fine, marks, pairs, None)
     }
 
-    /// For each object whether it is kept: every so many-th by its middle and length.
+    /// For each object whether it is kept: every n-th along the curve, by its middle and length.
     pub(super) fn sample_objects(
         &self,
         fine: &LevelRecords,
@@ -114,14 +114,14 @@ impl LevelBuilder<'_> {
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
         let mut push = |object: &ObjectShape| {
-            // Of three vertices it is no line.
+            // An object with three vertices is not a line.
             let line = self.finest.metadata.spec.kind == zvf_meta::Kind::Line;
             if object.count == 0.0 || (line && object.count != 2.0) {
                 return Ok(());
             }
             let middle = object.sum.map(|sum| sum / object.count);
             let axes = frame.axes(&middle);
-            // 40 powers of two, below and above the extent of everything.
+            // 40 powers of two, below and above the total extent.
             let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
             let axes = axes.into_iter().take(dims).chain([length]);
             sorter.push([key(axes, dims + 1), u64::from(object.number)])
@@ -153,7 +153,7 @@ struct ObjectShape {
     count: f64,
     sum: [f64; MOST_AXES],
     last: [f64; MOST_AXES],
-    /// In space, in extents of everything.
+    /// Length in space, in units of the total extent.
     length: f64,
 }
 
@@ -171,7 +171,7 @@ impl ObjectShape {
 }
 
 impl ZOrderFrame {
-    /// A position as numbers from 0 to 1. Space and time are not compared: each has its own extent.
+    /// A position as numbers from 0 to 1. Space and time are scaled by their own extents.
     fn axes(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = [0.0; MOST_AXES];
         let parts = axes.iter_mut().zip(position).zip(&self.low);
@@ -185,7 +185,7 @@ impl ZOrderFrame {
         axes
     }
 
-    /// The same without the time, which is 0.
+    /// The same with 0 in place of time.
     fn space(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = self.axes(position);
         let times = axes.iter_mut().zip(&self.times);
@@ -196,7 +196,7 @@ impl ZOrderFrame {
     }
 }
 
-/// The place on the curve: the bits of all axes in turn, from the highest on.
+/// The place on the curve: the bits of all axes alternate, from the highest on.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -218,7 +218,7 @@ fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     key
 }
 
-/// Applies `take` to all numbers along the curve, with whether a window begins at it: so for `share` of them, at least one.
+/// Applies `take` to all numbers along the curve, with whether the number begins a window: this is true for `share` of them, and at least one.
 fn sampled(
     sorter: Sorter<[u64; 2]>,
     share: f64,
@@ -244,11 +244,11 @@ mod tests {
     fn bits_of_axes_come_in_turn() {
         assert_eq!(key([0.0, 0.0, 0.0], 3), 0);
         assert_eq!(key([1.0, 1.0, 1.0], 3), (1 << 60) - 1);
-        // The first axis decides first.
+        // The first axis has the highest bit.
         assert_eq!(key([1.0, 0.0], 2) >> 58, 0b10);
         assert_eq!(key([0.0, 1.0], 2) >> 58, 0b01);
         assert!(key([0.51, 0.0], 2) > key([0.49, 1.0], 2));
-        // What is not there does not count.
+        // Axes beyond the count are ignored.
         assert_eq!(key([0.3, 0.0, 1.0], 2), key([0.3, 0.0], 2));
     }
 

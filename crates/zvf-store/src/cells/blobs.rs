@@ -14,7 +14,7 @@ use crate::container::blobs::Pack;
 use crate::container::{Container, GridArray};
 use zvf_io::{Ask, Cap, Kv};
 
-/// One blob that is wanted, and for which cells.
+/// One requested blob, and the cells that it is for.
 #[derive(Debug)]
 pub(super) struct BlobWant {
     path: String,
@@ -44,12 +44,12 @@ impl BlobWant {
 }
 
 impl Decoder for BlobWant {
-    /// The document and the chunk, at once.
+    /// The requests for the document and the chunk, which are sent together.
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError> {
         let (document, chunk) = (self.document(), format!("{}/{CHUNK}", self.path));
         Ok(vec![
             Get {
-                // A bucket that may not be listed answers "denied" for what does not exist, and there chunks are tried.
+                // A bucket that forbids listing answers "denied" for objects that do not exist, and unlisted chunks are requested there anyway.
                 denied_is_absent: !self.listed && !kv.can_list(),
                 ..Get::new(document, Ask::Whole, Cap::document(kv.limits()))
             },
@@ -100,7 +100,7 @@ impl Decoder for BlobWant {
     }
 }
 
-/// The wanted parts of one pack.
+/// The requested parts of one pack.
 #[derive(Debug)]
 pub(super) struct PackWant {
     array: Arc<GridArray>,
@@ -119,7 +119,7 @@ pub(super) struct PackPart {
 }
 
 impl PackWant {
-    /// The pack of that number of an array.
+    /// Pack number `pack` of an array, without cells yet.
     pub(super) fn new(array: Arc<GridArray>, pack: usize) -> Self {
         Self {
             array,
@@ -179,7 +179,7 @@ impl Decoder for PackWant {
         };
         let bytes = if blob.is_plain() {
             match part.state {
-                // A pack that is stored as it is has the bytes that its document says.
+                // A pack without codec must have the size that its document states.
                 Some((size, _)) if size != blob.stored() => {
                     let what = format!("{size} bytes found, expected {}", blob.stored());
                     return Err(StoreError::malformed(key, what));

@@ -1,4 +1,4 @@
-//! A cache of decoded cells: those used last, up to a number of bytes. Off by default.
+//! A cache of decoded cells, limited in bytes; evicts the least recently used. Off by default.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use super::want::CellWant;
 use crate::ChunkCoord;
 use zvf_format::int::wide;
 
-/// Memory of an entry beside the bytes of its cell.
+/// Memory of an entry besides the bytes of its cell.
 const OVERHEAD: u64 = 256;
 
 /// Decoded cells by array and chunk, shared by all clones of a store. Absent cells are kept too.
@@ -41,17 +41,17 @@ impl CachedCell {
     }
 }
 
-/// A batch, split into what is there and what has to be read.
+/// A batch, split into cached cells and cells to read.
 #[derive(Debug)]
 pub(crate) struct CachedBatch {
     cells: Vec<Option<Bytes>>,
-    /// Where the rest belongs.
+    /// The places of `rest` in the batch.
     places: Vec<usize>,
     pub(crate) rest: Vec<CellWant>,
 }
 
 impl CellCache {
-    /// A cache of so many bytes; `None` for none.
+    /// A cache of at most `limit` bytes; `None` if that is 0.
     pub(crate) fn new(limit: u64) -> Option<Arc<Self>> {
         (limit > 0).then(|| {
             Arc::new(Self {
@@ -61,7 +61,7 @@ impl CellCache {
         })
     }
 
-    /// Takes out of a batch what is there.
+    /// Splits a batch into cached cells and cells to read.
     pub(crate) fn split(&self, wants: Vec<CellWant>) -> CachedBatch {
         let mut split = CachedBatch {
             cells: Vec::with_capacity(wants.len()),
@@ -82,7 +82,7 @@ impl CellCache {
         split
     }
 
-    /// Caches the cells that were read, and puts them into their batch. `fresh[i]` belongs to `split.rest[i]`, passed as `rest`.
+    /// Caches the cells that were read, and puts them into their batch. `fresh[i]` belongs to `rest[i]`.
     pub(crate) fn merge(
         &self,
         cells: Vec<Option<Bytes>>,
@@ -123,7 +123,7 @@ impl CacheState {
     fn put(&mut self, path: &str, chunk: ChunkCoord, cell: Option<&Bytes>, limit: u64) {
         self.clock = self.clock.saturating_add(1);
         let entry = CachedCell {
-            // A copy: the cell may be a small part of a large buffer, which it would keep.
+            // A copy: the cell may be a slice of a large buffer, which it would keep in memory.
             cell: cell.map(|bytes| Bytes::copy_from_slice(bytes)),
             used: self.clock,
         };
@@ -176,12 +176,12 @@ mod tests {
         }
         assert_eq!(state.get("0/a", &chunk(0)), Some(Some(cell.clone())));
         state.put("0/b", chunk(0), None, limit);
-        // Now 1 is the oldest, and the absent cell of another array took less than its place.
+        // Cell 1 was used longest ago. It was evicted, although the new entry is smaller than it.
         assert_eq!(state.get("0/a", &chunk(1)), None);
         assert_eq!(state.get("0/b", &chunk(0)), Some(None));
         assert_eq!(state.get("0/b", &chunk(1)), None);
         assert_eq!(state.get("0/a", &chunk(2)), Some(Some(cell)));
-        // A cell that is larger than the cache drives nothing out.
+        // A cell that is larger than the cache evicts nothing.
         state.put("0/a", chunk(9), Some(&Bytes::from(vec![0; 5000])), limit);
         assert!(state.get("0/a", &chunk(9)).is_none() && state.get("0/a", &chunk(0)).is_some());
     }

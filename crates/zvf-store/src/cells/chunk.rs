@@ -33,16 +33,16 @@ pub(super) struct ObjectWant {
     must_exist: bool,
     /// The state of reading a shard.
     shard: Option<ShardRead>,
-    /// The chunks of the shard that are still to be read, as requests are numbered where each is one.
+    /// The chunks of the shard to read, in the order of requests if each chunk has its own.
     missing: Vec<usize>,
-    /// Those that are read when they are used.
+    /// Chunks that are read when they are used.
     taken: Vec<usize>,
     /// Whether chunks of one cell are decoded when they are used.
     pub(super) later: bool,
 }
 
 impl ObjectWant {
-    /// No cells yet of the object at `key`; `verify` if changes of the store are looked for.
+    /// The object at `key`, without cells yet; `verify`: whether changes of the store are detected.
     pub(super) fn new(array: Arc<GridArray>, key: &str, verify: bool) -> Self {
         Self {
             must_exist: verify && array.attributes().nonempty_chunks.is_some(),
@@ -84,7 +84,7 @@ impl ObjectWant {
         }
     }
 
-    /// Nothing is stored for the cells that are not `there`: they are empty, unless a presence list says that they are not.
+    /// Handles cells that are not stored, which are all but `there`: they are empty, or an error if a presence list names them.
     fn absent(&self, there: &HashSet<usize>) -> Result<(), StoreError> {
         let mut listed = self.cells.iter().zip(&self.chunks);
         let gone = listed.find(|(cell, chunk)| {

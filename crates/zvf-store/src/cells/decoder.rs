@@ -17,8 +17,8 @@ use zvf_io::{Cap, Kv, Object};
 
 /// Turns the bytes of one or a few stored objects into the cells that want them.
 ///
-/// Calls come in this order: the index of a shard, if there is one; all requests; for each of them in turn its bytes,
-/// if they are still needed; the end.
+/// Methods are called in this order: for the index of a shard, if there is one; for the requests; for the bytes of each request in turn, if they are
+/// still needed; at the end.
 pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// The shard whose index determines the requests.
     fn shard(&self) -> Option<(&str, ShardLayout)> {
@@ -78,7 +78,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         Err(StoreError::bug("ranges that were not asked for"))
     }
 
-    /// Hands to the cells what could not be handed to them before all bytes were there.
+    /// Fills the cells that need the bytes of all requests.
     ///
     /// # Errors
     /// Malformed; unsupported; limit.
@@ -98,7 +98,7 @@ pub(super) struct BatchCells {
 }
 
 impl BatchCells {
-    /// So many cells, with those filled in that need no request.
+    /// `count` cells, of which those in `ready` are filled.
     pub(super) fn new(count: usize, ready: &[(usize, Bytes)], kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
             cells: vec![None; count],
@@ -127,7 +127,7 @@ impl BatchCells {
         self.spent.add(key, bytes)
     }
 
-    /// Puts a cell in its place that is decoded later.
+    /// Stores a cell that is decoded later.
     pub(super) fn put_later(&mut self, want: usize, cell: StoredCell) {
         self.later.push((want, cell));
     }

@@ -1,4 +1,4 @@
-//! Cells that are decoded when they are used, and as far as they are used.
+//! Cells that are decoded when they are used, and only the parts that are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Nothing yet of `most`.
+    /// Nothing counted yet; the limit is `most`.
     pub(super) fn new(most: Cap) -> Self {
         Self {
             bytes: AtomicU64::new(0),
@@ -91,8 +91,8 @@ impl FetchedCell {
         self.open_of(None)
     }
 
-    /// As [`open`](Self::open). If `known`, the length of the cell at an earlier reading, fits the length of the chunk, the framing of the cell is not
-    /// decoded again.
+    /// As [`open`](Self::open). `known` is the length of the cell at an earlier read; if it fits the length of the chunk, the framing of the cell is
+    /// not decoded again.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -149,7 +149,7 @@ impl StoredCell {
         };
         let whole = HEAD.checked_add(length).is_some_and(|end| end <= there);
         if !whole || head.first_chunk::<4>() != Some(&1_u32.to_le_bytes()) {
-            // The parser of whole chunks says what is wrong.
+            // The parser of whole chunks reports what is wrong.
             let all = decoder.whole().map_err(failed)?;
             return match VlenChunk::parse_cell(&all) {
                 Err(error) => Err(StoreError::decode(name, error)),

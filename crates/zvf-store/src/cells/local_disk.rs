@@ -23,7 +23,7 @@ pub(super) struct Disk<'a> {
     pub(super) shards: &'a ShardCache,
 }
 
-/// Bytes of a file that is read at once: as fast as two reads of a block.
+/// Most bytes of a file that is read whole: this is as fast as two reads of a block.
 const WHOLE: u64 = 32 << 10;
 
 /// An open file, and its state.
@@ -186,7 +186,7 @@ fn source(kv: &Kv, key: &str, file: Arc<local::OpenFile>, part: Range<u64>) -> S
     StoredBytes::Source(length, Box::new(read))
 }
 
-/// Reads a range of an open file; its state counts for the first one.
+/// Reads a range of an open file. Only the first one returns the state of the file.
 fn range_of<'b>(
     kv: &Kv,
     key: &str,

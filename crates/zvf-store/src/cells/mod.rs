@@ -68,7 +68,7 @@ impl ReadPlan {
             verify: kv.versions().is_on(),
             ..ReadPlanner::default()
         };
-        // Cells that are wanted because padded ones are may want others in turn.
+        // The companions of padded cells may need companions themselves.
         let mut more = wants;
         while !more.is_empty() {
             let first = sorter.plan.cells;
@@ -80,7 +80,7 @@ impl ReadPlan {
         }
         let mut plan = sorter.plan;
         plan.asked = asked;
-        // Other cells determine the rows of padded cells.
+        // Cells of padded arrays need the decoded bytes of their companions.
         if mode.later && plan.trims.is_empty() {
             let objects = sorter.objects.decoders.iter_mut();
             objects.for_each(|object| object.later = true);
@@ -128,7 +128,7 @@ struct ReadPlanner {
     /// Companion cells that other cells need, after those of the plan.
     more: Vec<CellWant>,
     index: Vec<u64>,
-    /// Whether changes of the store are looked for.
+    /// Whether changes of the store are detected.
     verify: bool,
 }
 
@@ -339,7 +339,7 @@ async fn fetch_plan(
     then: Then,
 ) -> Result<(), StoreError> {
     let cells = BatchCells::new(plan.cells, &plan.ready, &kv)?;
-    // With a slot at hand the work starts at the first poll and needs no task of its own.
+    // If a permit is free, the work starts at the first poll and needs no task of its own.
     if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()
         && let Some(permit) = kv.free_slot()
@@ -367,7 +367,7 @@ pub(crate) async fn fetch_cells(
 /// All bytes of every cell.
 ///
 /// # Errors
-/// Of cells that are decoded only now: as [`FetchedCell::open`].
+/// As [`FetchedCell::open`], for cells that are not decoded yet.
 pub(crate) fn decoded(cells: Vec<Option<FetchedCell>>) -> Result<Vec<Option<Bytes>>, StoreError> {
     let cells = cells.into_iter();
     let whole = |cell: Option<FetchedCell>| cell.map_or(Ok(None), FetchedCell::whole);
@@ -410,7 +410,7 @@ fn read_here(
     Ok(())
 }
 
-/// Reads the cells of a plan one request at a time for generic ones, all at once for the others.
+/// Reads the cells of a plan: generic ones one request at a time, all others together.
 async fn fetch_all(
     kv: Kv,
     shards: Arc<ShardCache>,

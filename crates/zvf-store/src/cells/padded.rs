@@ -84,7 +84,7 @@ impl Decoder for BlockWant {
     }
 }
 
-/// Cuts the padding off, now that the companions are there; those that count by another padded array come last.
+/// Cuts off the padding, now that the companions are decoded. Blocks that another padded array counts come last.
 pub(super) fn trim(trims: &[Trim], cells: &mut BatchCells) -> Result<(), StoreError> {
     for late in [false, true] {
         for trim in trims {

@@ -44,7 +44,7 @@ pub(super) async fn fetch(
             let part = with_index.is_some().then(|| object.clone());
             let mut head = ShardHead::parse(&key, shard, object)?;
             if let Some(part) = part {
-                // These chunks are wanted now, and not kept with the index.
+                // These chunks are used now, and not cached with the index.
                 head = head.without_tail();
                 let _ = with_head.set(part);
             }
@@ -60,7 +60,7 @@ pub(super) async fn fetch(
             join_all(beside.map(|range| kv.get_polled(&key, Ask::Range(range), cap))).await
         };
         let (head, beside) = join(head, beside).await;
-        // What could not be read where it was expected is read where the index says that it is, and fails there.
+        // Failed reads at expected positions are ignored: the chunk is read at the position in the index, where failures count.
         let beside = beside.into_iter().filter_map(|part| part.ok().flatten());
         let beside = beside.chain(with_head.into_inner());
         decoder.take_head(head?, beside.collect(), cap)?;

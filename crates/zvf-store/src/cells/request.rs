@@ -1,4 +1,4 @@
-//! What decoders ask for, and what they get.
+//! Requests of decoders, and their results.
 
 use zvf_codec::Data;
 use zvf_io::{Ask, Cap, Object};
@@ -31,7 +31,7 @@ impl Get {
     }
 }
 
-/// Bytes of a whole object and its ETag, where a request looked at them.
+/// Bytes of a whole object and its ETag, if a request returned them.
 pub(super) type SizeAndTag = Option<(u64, Option<String>)>;
 
 /// The bytes of a request.

@@ -1,7 +1,7 @@
 //! Sharded objects: their index, read once and cached, and the byte ranges of chunks.
 //!
-//! The first request reads the index together with the bytes beside it: a small shard is read whole. Cells of a large shard whose lengths are in the
-//! document of the array are requested together with the index, which then says whether they are where they were expected.
+//! The first request reads the index together with the bytes beside it: a small shard is read whole. If the document of the array has the lengths of
+//! cells in a large shard, these cells are requested together with the index, which then confirms their positions or not.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -163,7 +163,8 @@ pub(super) struct Guess {
 }
 
 impl Guess {
-    /// The places of wanted cells by a [text](shard_lengths) for a shard of this shape; `fits` refuses sizes.
+    /// The expected places of wanted cells, from the [lengths](shard_lengths) in `text` and the shape of the shard. Cells of which `fits` refuses the
+    /// size are left out.
     pub(super) fn of(
         text: &str,
         shape: &[u64],
@@ -186,10 +187,10 @@ impl Guess {
 /// The first requests for a shard.
 #[derive(Debug)]
 pub(super) struct FirstAsks {
-    /// That for the index.
+    /// The request for the index.
     pub(super) index: Ask,
-    /// The range that comes with the index, as it ends not far before it. Another batch may have sent that request for other chunks: then
-    /// this range is one of those beside.
+    /// The range that is read with the index, because it ends shortly before it. If another batch already requests the index, for other chunks, this
+    /// range is requested like those in `beside`.
     pub(super) with_index: Option<Range<u64>>,
     /// The ranges that are requested together with the index.
     pub(super) beside: Vec<Range<u64>>,
@@ -221,7 +222,7 @@ impl FirstAsks {
     }
 }
 
-/// One wanted cell: its place in the batch, the entry of the shard and the element of the chunk that it is.
+/// One wanted cell: its place in the batch, the entry of its chunk in the shard, and its element in the chunk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedCell {
     pub(super) want: usize,
@@ -290,7 +291,7 @@ impl ShardRead {
         })
     }
 
-    /// Takes parts of the shard that were read beside its index. Those of another state of the shard are not used.
+    /// Takes parts of the shard that were read beside its index. Parts of another state of the shard are ignored.
     pub(super) fn take_beside(&mut self, key: &str, beside: Vec<Object>) {
         let same = |object: &Object| {
             let (size, etag) = (object.size, object.etag.clone());
@@ -339,7 +340,7 @@ impl ShardRead {
         ranges
     }
 
-    /// The requests for those ranges, neighbours together.
+    /// The requests for the [`missing`](Self::missing) ranges; close ones are merged.
     pub(super) fn requests(&self, key: &str, kv: &Kv) -> Vec<Get> {
         let cap = Cap::cell(kv.limits());
         let ranges = kv.requests(self.missing()).into_iter();
@@ -401,11 +402,11 @@ fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     (to <= bytes.len()).then(|| bytes.slice(from..to))
 }
 
-/// Shard heads by key, bounded by bytes; the oldest go first. A head in flight is fetched once.
+/// Shard heads by key, bounded by bytes; the oldest are evicted first. Concurrent calls for one head share a request.
 #[derive(Debug)]
 pub(crate) struct ShardCache {
     pub(super) heads: OnceCache<String, FoundHead>,
-    /// Files of a local disk, the one used last at the end.
+    /// Open files of a local disk, the most recently used at the end.
     files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
 }
 
@@ -421,7 +422,7 @@ impl ShardCache {
         }
     }
 
-    /// An open file that was kept.
+    /// An open file, if it was kept.
     pub(super) fn open_file(&self, key: &str) -> Option<Arc<OpenFile>> {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let found = files.iter().rev().find(|(name, _)| name == key);

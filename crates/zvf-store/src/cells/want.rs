@@ -28,7 +28,7 @@ impl CellWant {
 /// The bytes of a cell, `None` if it is empty or missing; or why it cannot be read.
 pub type ReadCell = Result<Option<Bytes>, StoreError>;
 
-/// The wanted cells of several arrays in several chunks, and for each chunk which arrays they are of.
+/// The wanted cells of several arrays in several chunks, and for each chunk one flag per array.
 pub(crate) fn wanted(
     arrays: &[&Arc<GridArray>],
     chunks: &[&[i64]],

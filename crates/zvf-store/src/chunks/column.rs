@@ -43,7 +43,7 @@ impl ChunkColumn {
         let owners = of == ChunkCell::FragmentColumn && is_owner_column(attribute);
         Self {
             attribute: attribute.clone(),
-            // No cell has rows of that many values; readers refuse it beforehand.
+            // No cell can have rows of so many values; readers refuse the column beforehand.
             declared: usize::try_from(declared).unwrap_or(usize::MAX),
             may_lack: attribute.array.may_lack_rows() || owners,
             of,
@@ -159,7 +159,7 @@ impl ChunkColumn {
         values.row_bytes().checked_div(size).unwrap_or(0)
     }
 
-    /// Compares the width of rows with that of cells before, which must be the same.
+    /// Refuses rows of another width than in the cells before.
     pub(super) fn check_width(&self, values: &RowValues) -> Result<(), CellFault> {
         let width = self.width_of(values);
         let first = *self.width.get_or_init(|| width);
@@ -171,8 +171,8 @@ impl ChunkColumn {
         Ok(())
     }
 
-    /// Compares the width of rows with the declared one: attributes of fragments are as wide as declared (0.9, section 12.2), attributes of
-    /// vertices as wide as their bytes (section 12.1). Readers tolerate other widths.
+    /// Compares the width of rows with the declared one: attributes of fragments are as wide as declared (0.9, section 12.2), attributes of vertices
+    /// are as wide as their bytes (section 12.1). Readers tolerate other widths.
     pub(super) fn check_declared(&self, values: &RowValues, rows: u32) -> Result<(), CellFault> {
         let declares = self.attribute.array.attributes().row_shape.is_some();
         let declared = self.attribute.declared_width.unwrap_or(1);

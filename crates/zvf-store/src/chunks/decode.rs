@@ -15,7 +15,7 @@ use crate::codec::little_endian;
 use crate::{CellWant, ChunkCoord, GridArray, ReadCell, StoreError};
 
 impl ChunkReaderInner {
-    /// The cells of chunks, in the order in which they are decoded, and for each chunk which arrays they are of.
+    /// The cells of chunks, in the order in which they are decoded, and for each chunk one flag per array.
     pub(super) fn wants(&self, chunks: &[&[i64]]) -> (Vec<CellWant>, Vec<Vec<bool>>) {
         let arrays: Vec<_> = self.arrays().collect();
         wanted(&arrays, chunks, |array, chunk| self.is_wanted(array, chunk))
@@ -161,7 +161,7 @@ impl ChunkReaderInner {
             (Some(None), None | Some(0)) => Ok(CheckedFragments::default()),
             (Some(None), Some(rows)) => Err(CellFault::NoFragments(rows)),
             (Some(Some(blob)), rows) => {
-                // For readers, the stored fragments of a chunk without rows count, though their rows do not exist.
+                // For readers, a chunk without rows has its stored fragments, though their rows do not exist.
                 let rows = rows.filter(|rows| *rows > 0 || self.reports);
                 CheckedFragments::read(&blob, rows, self.reports)
                     .map(|(fragments, odd)| {
@@ -181,7 +181,7 @@ impl ChunkReaderInner {
         Ok((sink.keep(of, array, found)?, count))
     }
 
-    /// The values of a cell of an attribute, of so many rows; `None` if no row has a value.
+    /// The values in a cell of an attribute with `rows` rows; `None` if no row has a value.
     fn values(
         &self,
         column: &ChunkColumn,

@@ -18,13 +18,13 @@ pub(crate) struct KnownChunk {
 /// By level and chunk.
 pub(crate) type KnownChunks = OnceCache<(u32, ChunkCoord), KnownChunk>;
 
-/// Most bytes that a store keeps of them.
+/// Most bytes that a store caches.
 const MOST: u64 = 32 << 20;
 
-/// Memory of an entry beside its fragments.
+/// Memory of an entry besides its fragments.
 const OVERHEAD: u64 = 256;
 
-/// None yet; at most `limit` bytes.
+/// An empty cache of at most `limit` bytes.
 pub(crate) fn known_chunks(limit: u64) -> KnownChunks {
     KnownChunks::new(limit.min(MOST), |known| {
         wide(known.fragments.bytes()).saturating_add(OVERHEAD)

@@ -200,7 +200,7 @@ impl Level {
         Ok(ChunkReader(Arc::new(inner)))
     }
 
-    /// As [`chunks`](Self::chunks), for reports: with a list of the defects of each chunk. Nothing is known of rows whose positions are not
+    /// As [`chunks`](Self::chunks), for reports: with a list of the defects of each chunk. Rows are unknown if their positions are not
     /// [raw](Self::has_raw_positions).
     #[must_use]
     pub fn examined_chunks(&self, parts: ChunkParts<'_>) -> ChunkExaminer {
@@ -314,7 +314,7 @@ impl ChunkExaminer {
     /// Reads chunks, then runs `f` on them on the worker thread that decoded them.
     ///
     /// # Cost
-    /// As [`ChunkReader::read`]; one request for each cell of the chunks more if one of them cannot be read.
+    /// As [`ChunkReader::read`]. If a cell cannot be read, one more request for each cell of the chunks.
     ///
     /// # Errors
     /// As [`Store::fetch_each`](crate::Store::fetch_each). Defects of the chunks are in their lists.

@@ -46,7 +46,7 @@ pub struct OpenChunk {
     columns: Vec<Option<FetchedCell>>,
     /// Rows and fragments, once they are known.
     known: Option<KnownChunk>,
-    /// Whether they were decoded here.
+    /// Whether `known` was decoded here.
     is_new: bool,
 }
 
@@ -60,15 +60,15 @@ impl ChunkReader {
             .collect()
     }
 
-    /// Requests cells of several chunks together, then runs `f` on them: on the worker thread that read them; with `here`, for a store in a local
-    /// folder, on the calling thread while the future is polled.
+    /// Requests cells of several chunks together, then runs `f` on them, on the worker thread that read them. With `here`, `f` runs on the calling
+    /// thread while the future is polled, if the store is in a local folder.
     ///
     /// `round` is recorded in the trace. [`OpenChunk`]s are in the order of `chunks`.
     ///
     /// # Cost
     /// One round of requests. Only the data that `f` uses is decoded; local files with blocks or without a codec are read only in these parts.
-    /// A store keeps rows and fragments of chunks of which `f` uses the positions of some rows, up to 32 MiB; these are neither requested again nor in
-    /// the trace.
+    /// If `f` uses the positions of some rows of a chunk, the store keeps the rows and fragments of the chunk, up to 32 MiB; these are neither
+    /// requested again nor in the trace.
     ///
     /// # Errors
     /// As [`read`](Self::read) for the requests. Damaged cells fail when they are used.
@@ -141,7 +141,7 @@ impl ChunkReaderInner {
 }
 
 impl OpenChunk {
-    /// A chunk; its requested cells are the next ones. The cell of `known` fragments counts as requested.
+    /// A chunk; takes its requested cells from `cells`. The cell of `known` fragments counts as requested.
     fn new(
         inner: &Arc<ChunkReaderInner>,
         (coord, known): (ChunkCoord, Option<KnownChunk>),

@@ -29,7 +29,7 @@ pub(crate) struct Blob {
     pub(crate) length: u64,
     fill: u8,
     chain: Chain,
-    /// How many chunks are recorded as stored: the one, if it is.
+    /// The number of chunks that are recorded as stored.
     recorded: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ impl Blob {
         self.length.max(1)
     }
 
-    /// A range of a blob whose chunk is not stored, as zeros. The caller has checked `length` against the limits.
+    /// A range of a blob whose chunk is not stored, as fill values. The caller has checked `length` against the limits.
     ///
     /// # Errors
     /// Malformed: a chunk that is recorded as stored.

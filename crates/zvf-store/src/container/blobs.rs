@@ -106,7 +106,7 @@ impl Blobs {
             cap.check(&path, wide(cells.len()))?;
             found.push(Pack { path, blob });
         }
-        // Stable: of one chunk, the child of its own comes first.
+        // A stable sort: if a chunk has a child of its own, that comes first.
         cells.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut kept: Vec<(ChunkCoord, BlobSlot)> = Vec::with_capacity(cells.len());
         for (coord, slot) in cells {
@@ -146,7 +146,7 @@ impl Blobs {
     }
 }
 
-/// Whether a name is made of what keys are made of.
+/// Whether a name consists of the characters of keys.
 fn looks_like_key(name: &str) -> bool {
     name.bytes()
         .all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
@@ -157,7 +157,7 @@ pub(crate) fn shard_index(doc: &ArrayDoc) -> Option<&JsonObject> {
     doc.attributes.extra.get("shard_index")?.as_object()
 }
 
-/// Offset and length of a blob, of the index of a pack.
+/// Offset and length of a blob, from an entry of the index of a pack.
 pub(crate) fn packed_part(value: &Value) -> Option<(u64, u64)> {
     match value.as_array().map(Vec::as_slice) {
         Some([offset, length]) => offset.as_u64().zip(length.as_u64()),

@@ -201,7 +201,7 @@ impl GridArray {
         ))
     }
 
-    /// A numeric array with room for the longest cell in each chunk; `rank` axes of it are the grid.
+    /// A numeric array with room for the longest cell in each chunk; its first `rank` axes are the grid.
     ///
     /// # Errors
     /// As [`Padded::new`]; an origin of another rank.

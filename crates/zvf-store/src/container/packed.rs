@@ -1,4 +1,4 @@
-//! A list of cells, and beside it the list of their keys.
+//! A list of cells, with a list of their keys.
 //!
 //! ```text
 //! <path>/zarr.json    one axis, variable-length elements; attributes.layout = "packed_sharded",
@@ -16,7 +16,7 @@ use crate::{Limits, StoreError};
 use zvf_format::int::wide;
 use zvf_io::Cap;
 
-/// The word of `layout` that names this form.
+/// The value of `layout` that marks a list of cells.
 const LAYOUT: &str = "packed_sharded";
 
 /// A list of cells.
@@ -27,7 +27,7 @@ pub(crate) struct PackedCells {
     elements: Vec<u64>,
 }
 
-/// Whether an array says that it is of this form.
+/// Whether an array states that it is a list of cells.
 pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
     doc.attributes
         .extra
@@ -35,7 +35,7 @@ pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
         .is_some_and(|word| word == LAYOUT)
 }
 
-/// The key of the element `at` of a list of cells, as stated: `Some(None)` if it is no text, `None` past the last.
+/// The stated key of element `at` of a list of cells: `Some(None)` if it is not a text, `None` past the last.
 pub(crate) fn cell_key(doc: &ArrayDoc, at: usize) -> Option<Option<&str>> {
     let [length] = *doc.shape.as_slice() else {
         return None;
@@ -48,7 +48,7 @@ impl PackedCells {
     /// Reads the document of a list of cells with keys of `rank` components.
     ///
     /// # Errors
-    /// The number of keys differs from that of elements; a key is invalid, has another rank, or occurs twice.
+    /// The number of keys differs from the number of elements; a key is invalid, has another rank, or occurs twice.
     pub(super) fn new(
         path: &str,
         doc: &ArrayDoc,

@@ -68,7 +68,7 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// The array with the cells that are read together with those of this padded array.
+    /// The array whose cells are read together with the cells of this padded array.
     pub(crate) fn companion(&self) -> Option<&Arc<GridArray>> {
         match self {
             Self::Extent(array) | Self::Fragments(array) | Self::Rows(array) => Some(array),
@@ -172,7 +172,7 @@ impl Padded {
             .collect()
     }
 
-    /// Undoes the codecs of one stored object.
+    /// Decodes one stored object.
     pub(crate) fn decode(&self, key: &str, data: Data<'_>, cap: Cap) -> Result<Bytes, StoreError> {
         let ChunkDecoding::Own(PaddedBlocks { chain, piece_rows }) = &self.reader else {
             return Ok(Bytes::new());
@@ -273,7 +273,7 @@ impl Padded {
             return Ok(None);
         };
         let padding = block.len().saturating_sub(sizes(&block)?.trailing);
-        // What is no padding stays, for the reader of the index to complain about.
+        // Bytes that are not padding are left for the reader of the index to report.
         let is_padding = block
             .get(padding..)
             .is_some_and(|rest| rest.chunks(self.fill.len()).all(|e| e == self.fill));
@@ -296,7 +296,7 @@ impl Padded {
         wide(cell.len().checked_div(self.row_bytes).unwrap_or(0))
     }
 
-    /// Bytes of so many rows; the product of all rows was checked when the document was read.
+    /// Bytes of `rows` rows; the product for all rows was checked when the document was read.
     fn bytes(&self, rows: u64) -> usize {
         usize::try_from(rows)
             .unwrap_or(usize::MAX)
@@ -313,7 +313,7 @@ impl Padded {
     }
 }
 
-/// Who reads the blocks of an array, and their byte order.
+/// The reader for the blocks of an array, and their byte order.
 fn reader(doc: &ArrayDoc, rank: usize, rows: u64) -> (ChunkDecoding<PaddedBlocks>, ByteOrder) {
     let foreign = |what| (ChunkDecoding::foreign(what), ByteOrder::Little);
     let (order, chain) = match ChunkDecoding::of_numbers(doc) {

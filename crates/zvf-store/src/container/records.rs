@@ -15,7 +15,7 @@ impl CellRecords {
     /// Sorts cells by coordinate.
     ///
     /// # Errors
-    /// A coordinate of another rank, or one that comes twice.
+    /// A coordinate of another rank, or one that occurs twice.
     pub(super) fn new(
         path: &str,
         rank: usize,

@@ -1,4 +1,4 @@
-//! Our objects as a storage of `zarrs`.
+//! A `zarrs` storage that reads objects through this crate.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};

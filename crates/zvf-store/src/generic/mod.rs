@@ -1,7 +1,8 @@
 //! The generic Zarr reader, for layouts and codecs that this crate does not read itself.
 //!
 //! It is the `zarrs` crate on a storage adapter of this crate, so that keys, limits on objects, the trace and the
-//! sorting of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). It is slower than this crate's own reader, and never used for cells that the own reader supports.
+//! classes of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). It is slower than this
+//! crate's own reader, and never used for cells that the own reader supports.
 
 #[cfg(feature = "zarrs")]
 mod adapter;

@@ -27,7 +27,7 @@ async fn read(
     read_any(kv, path, doc.to_value(), ranges, name).await
 }
 
-/// Reads a box of elements of any array that `zarrs` knows, by its document: of version 3, or 2 (`.zarray`).
+/// Reads a box of elements of any array that `zarrs` supports, from its document: version 3 or 2 (`.zarray`).
 async fn read_any(
     kv: &Kv,
     path: &str,

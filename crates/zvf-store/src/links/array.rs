@@ -34,7 +34,7 @@ impl Placement {
     /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `width * K` numbers.
     ///
     /// # Errors
-    /// Of placement by offsets: another number of them, or an endpoint beyond 64 bits. `out` is empty then.
+    /// Of placement by offsets: another number of offsets, or an endpoint beyond 64 bits. `out` is empty then.
     pub fn endpoint_chunks(
         &self,
         source: &[i64],
@@ -128,7 +128,7 @@ impl LinkArray {
 
     /// An array with cells that hold links inside one chunk, or between chunks of the same key at two levels.
     ///
-    /// `flat`: cells between levels are plain rows too, as in padded arrays.
+    /// `flat`: cells between levels are plain rows, too, as in padded arrays.
     pub(crate) fn same_key(
         array: Arc<GridArray>,
         delta: i32,
@@ -171,8 +171,8 @@ impl LinkArray {
         }
     }
 
-    /// Name of the array in its family: its offsets, such as `+1.0.0`; before 0.9 the family of
-    /// arrays that it comes from, `links` or `cross_chunk_links`.
+    /// Name of the array in its family: its offsets, such as `+1.0.0`; before 0.9 the family of arrays that it belongs to, `links` or
+    /// `cross_chunk_links`.
     pub fn segment(&self) -> &str {
         &self.segment
     }
@@ -182,8 +182,7 @@ impl LinkArray {
         &self.placement
     }
 
-    /// Offsets of the endpoint chunks 1 to L-1 from the anchor, flat: `(L-1) * K` numbers; none where chunks are not
-    /// found by offsets.
+    /// Offsets of the endpoint chunks 1 to L-1 from the anchor, flat: `(L-1) * K` numbers; none for other placements.
     pub fn offsets(&self) -> &[i64] {
         match &self.placement {
             Placement::Offsets { offsets, .. } => offsets,
@@ -222,8 +221,8 @@ impl LinkArray {
 
     /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `L * K` numbers.
     ///
-    /// Inside a level all are chunks of it. Between levels the first endpoint *of the application* is in this level
-    /// and the others are in the target level; they are in stored order only if placement is by offsets.
+    /// Inside a level all chunks are chunks of it. Between levels the first endpoint *of the application* is in this level and the others are in the
+    /// target level; they are in stored order only if placement is by offsets.
     ///
     /// # Errors
     /// A coordinate of another rank, or an endpoint beyond 64 bits. `out` is empty then.
@@ -241,7 +240,7 @@ impl LinkArray {
     /// Whether the records of a cell with these endpoint chunks are copies. The original record is in the cell in which
     /// its smallest chunk comes first.
     ///
-    /// All records of a cell have the same endpoint chunks, so that all are copies or none is (0.8, section 9.3).
+    /// All records of a cell have the same endpoint chunks, so either all are copies or none is (0.8, section 9.3).
     pub fn is_copy(&self, ends: &[i64]) -> bool {
         let mut chunks = ends.chunks_exact(self.chunk_rank.max(1));
         self.copies
@@ -253,18 +252,18 @@ impl LinkArray {
     /// A view of the records of one cell; every permutation code has been checked.
     ///
     /// # Errors
-    /// A length that is no whole number of rows, damaged groups, a permutation code out of range, a negative row.
+    /// A length that is not a whole number of rows, damaged groups, a permutation code out of range, a negative row.
     pub fn decode<'a>(&self, source: &[i64], cell: &'a [u8]) -> Result<LinkCell<'a>, StoreError> {
         let cell = raw::LinkCell::parse(cell, self.form).map_err(|e| self.wrong(source, e))?;
         cell.check().map_err(|e| self.wrong(source, e))?;
         Ok(LinkCell { cell })
     }
 
-    /// A view of the records of one cell as [`decode`](Self::decode) gives it, without a look at each of them: permutation
-    /// codes and negative rows are not checked. For readers of a few records of a large cell.
+    /// A view of the records of one cell, as [`decode`](Self::decode) returns, but permutation codes and negative rows are not checked. For readers
+    /// of a few records of a large cell.
     ///
     /// # Errors
-    /// A length that is no whole number of rows, damaged groups.
+    /// A length that is not a whole number of rows, damaged groups.
     pub fn view<'a>(&self, source: &[i64], cell: &'a [u8]) -> Result<LinkCell<'a>, StoreError> {
         let cell = raw::LinkCell::parse(cell, self.form).map_err(|e| self.wrong(source, e))?;
         Ok(LinkCell { cell })

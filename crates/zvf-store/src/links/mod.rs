@@ -80,14 +80,13 @@ impl LinkFamily {
         self.arrays.iter().all(offsets)
     }
 
-    /// How many links the document says that there are in the arrays that it [counts](Self::counts). A number may be out of
-    /// date (0.9, section 13.2).
+    /// How many links the document states for the arrays that it [counts](Self::counts). The number may be out of date (0.9, section 13.2).
     pub fn stated_links(&self) -> Option<u64> {
         let counted = self.arrays.is_empty() || self.arrays.iter().any(|one| self.counts(one));
         self.doc.num_links.filter(|_| counted)
     }
 
-    /// Whether `num_links` counts the links of an array: before 0.9 it is the number of those between chunks.
+    /// Whether `num_links` counts the links of an array: before 0.9 it counts only links between chunks.
     pub fn counts(&self, array: &LinkArray) -> bool {
         !matches!(array.placement(), Placement::SameKey)
     }
@@ -103,16 +102,15 @@ impl LinkFamily {
         &self.attributes
     }
 
-    /// Whether the rows of records can be believed. The writers of lines, polylines and streamlines before 0.9 put
-    /// row 0 at both ends of every record between chunks (0.7, sections 12.3 and 12.4): such records say which chunks
-    /// an object runs through, and no more. Its manifest says how.
+    /// Whether the rows of records are correct. The writers of lines, polylines and streamlines before 0.9 put row 0 at both ends of every record
+    /// between chunks (0.7, sections 12.3 and 12.4). Such records only show which chunks an object passes through; its manifest has the order.
     pub fn rows_trusted(&self) -> bool {
         self.rows_trusted
     }
 
-    /// Whether records of skeletons in that array go from parent to child. All others go from child to parent.
+    /// Whether records of skeletons in that array point from parent to child. All others point from child to parent.
     ///
-    /// Only streamed skeletons of 0.9 do so, in directed families, between chunks (trap T5).
+    /// Only streamed skeletons of 0.9 have such records, in directed families, between chunks (trap T5).
     pub fn parent_first(&self, array: &LinkArray) -> bool {
         self.doc.directed
             && self.delta == 0
@@ -141,15 +139,15 @@ pub struct LinkAttribute {
 }
 
 impl LinkAttribute {
-    /// Whether every link has a value: so in 0.9, unless the document of the attribute states otherwise. Some writers before 0.9
-    /// give values only to links inside chunks (0.8, doubt 6).
+    /// Whether every link has a value: true in 0.9, unless the document of the attribute states otherwise. Some writers before 0.9 give values only
+    /// to links inside chunks (0.8, doubt 6).
     pub fn is_complete(&self, family: &LinkFamily) -> bool {
         let mut arrays = self.arrays.iter().flatten();
         let partial = arrays.any(|one| one.attributes().links_without_values == Some(true));
         family.by_offsets() && !partial
     }
 
-    /// Whether every link of one array of the family has a value. Before 0.9 those do that have an array of values beside them.
+    /// Whether every link of one array of the family has a value. Before 0.9, it has if there is an array of values for it.
     pub fn is_complete_in(&self, family: &LinkFamily, array: usize) -> bool {
         let beside = self.arrays.get(array).is_some_and(Option::is_some);
         self.is_complete(family) || beside && !family.by_offsets()

@@ -1,7 +1,7 @@
-//! The links of a family as the application gave them, cell by cell, with their values.
+//! The links of a family in the order of the application, cell by cell, with their values.
 //!
-//! For programs that read all links, such as copies: placement, permutations, copies in duplicate families and the order of
-//! streamed pairs (trap T5) are settled here. Queries read the cells that a box or an object needs themselves.
+//! For programs that read all links, such as copies: handles placement, permutations, copies in duplicate families and the order of streamed pairs
+//! (trap T5). Queries read only the cells that a box or an object needs, without this module.
 
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ impl DecodedLinks<'_> {
     /// Calls `each` with every link in stored order; never if all of them are copies of links in another cell.
     ///
     /// # Errors
-    /// The errors of `each`. Malformed: damaged cells, or a number of values that differs from that of the links.
+    /// The errors of `each`. Malformed: damaged cells, or another number of values than of links.
     pub fn each<E: From<StoreError>>(
         &self,
         mut each: impl FnMut(&StoredLink<'_>) -> Result<(), E>,
@@ -213,7 +213,7 @@ impl LinkAttribute {
     /// Bytes of a row of values.
     ///
     /// # Errors
-    /// Limit: more than memory has.
+    /// Limit: more bytes than memory can have.
     pub fn row_bytes(&self) -> Result<usize, StoreError> {
         let size = self.dtype.size();
         let width = usize::try_from(self.width).ok();
@@ -225,10 +225,10 @@ impl LinkAttribute {
             })
     }
 
-    /// The values of a cell of `array`, one of the attribute's, beside a cell of so many links.
+    /// The values in a cell of `array`, one of the attribute's arrays, for a cell of `links` links.
     ///
     /// # Errors
-    /// What is wrong with the cell: its length is not that of one row for each link.
+    /// The cell does not have one row for each link.
     pub fn decode(
         &self,
         array: &GridArray,

@@ -26,7 +26,7 @@ pub(crate) const ROWS: DType = DType::little(DTypeKind::I64);
 pub(crate) struct RecordsByCell {
     path: String,
     rank: usize,
-    /// For each cell the numbers of its records, rising.
+    /// For each cell the numbers of its records, ascending.
     cells: BTreeMap<ChunkCoord, Vec<usize>>,
     records: usize,
 }
@@ -89,10 +89,10 @@ impl RecordsByCell {
         })
     }
 
-    /// The array of the records' rows; `blob` is the one that was cut.
+    /// The array of the records' rows; `blob` is the blob that was sorted into cells.
     ///
     /// # Errors
-    /// None that a cut blob can have.
+    /// None for a blob that [`new`](Self::new) accepted.
     pub(crate) fn links(
         &self,
         blob: &[u8],
@@ -115,7 +115,7 @@ impl RecordsByCell {
     /// The array of an attribute: `blob` holds one row for each record, in the order of the records.
     ///
     /// # Errors
-    /// A blob that is no whole number of elements for each record.
+    /// A blob that does not have a whole number of elements for each record.
     pub(crate) fn attribute(
         &self,
         path: &str,

@@ -1,9 +1,9 @@
-//! What the cells of arrays and the blobs of families have in them.
+//! The content of the cells of arrays and of the blobs of families.
 
 use zvf_format::keys::parse_delta;
 use zvf_meta::ArrayDoc;
 
-/// What the bytes of a cell or blob are.
+/// The content of a cell or blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CellKind {

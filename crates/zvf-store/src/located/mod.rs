@@ -69,7 +69,7 @@ impl RawStore {
         Box::pin(locate(self, path, element))
     }
 
-    /// The document of an array, if there is one; a group is none.
+    /// The document of an array; `None` if there is none, or a group.
     async fn array(&self, path: &str) -> Result<Option<ArrayDoc>, StoreError> {
         let key = format!("{path}/zarr.json");
         match self.read(&key).await? {
@@ -152,7 +152,7 @@ async fn locate(raw: &RawStore, path: &str, element: Option<&str>) -> Result<Loc
     )))
 }
 
-/// The element of an array that has a chunk key or row.
+/// The element of an array at a chunk key or row.
 async fn in_array(
     raw: &RawStore,
     path: &str,
@@ -166,7 +166,7 @@ async fn in_array(
     cell(raw, path, doc, &index, true).await
 }
 
-/// The element of the array that a chunk key or row names, counted from the array's first.
+/// The index of the element of the array with a chunk key or row, relative to the array's first element.
 fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>, StoreError> {
     let wrong =
         |what: &str| StoreError::misuse(format!("{path}: found {element:?}, expected {what}"));

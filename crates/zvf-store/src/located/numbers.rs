@@ -14,7 +14,7 @@ pub(super) fn elements(shape: &[u64]) -> u64 {
     product(shape).unwrap_or(u64::MAX)
 }
 
-/// The components of a chunk key; `None` if a text is none.
+/// The components of a chunk key; `None` if the text is not a key.
 pub(super) fn coordinate(key: &str) -> Option<Vec<i64>> {
     let mut found = vec![0; key.len()];
     let rank = parse_key(key, &mut found).ok()?;

@@ -42,8 +42,8 @@ pub struct LocatedObject {
 }
 
 impl LocatedObject {
-    /// The content of a blob without a stored object: the fill value, zero (specification 0.7, section 2.3). `None` if it is no blob, or larger than
-    /// [`Limits::cell_bytes`].
+    /// The content of a blob without a stored object: the fill value, zero (specification 0.7, section 2.3). `None` if the array is no blob, or
+    /// larger than [`Limits::cell_bytes`].
     #[must_use]
     pub fn zeros(&self, limits: &Limits) -> Option<Bytes> {
         let stated = self.stated.filter(|stated| *stated <= limits.cell_bytes)?;

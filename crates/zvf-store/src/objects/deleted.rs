@@ -17,7 +17,7 @@ impl ObjectIndex {
     /// The attribute of the index's document that lists the ids of deleted objects.
     pub const DELETED: &str = "zvf_deleted";
 
-    /// The ids that the document lists as deleted, ascending, each once. Not all of them need have a row.
+    /// The ids that the document lists as deleted, ascending, each once. Some may have no row.
     pub fn deleted(&self) -> &[i64] {
         &self.source.deleted
     }
@@ -35,7 +35,7 @@ impl ObjectIndex {
     }
 }
 
-/// Reads the list of a document with the given key, of an index of so many rows.
+/// Reads the list of deleted ids from a document with the key `key`, of an index of `rows` rows.
 ///
 /// # Errors
 /// Malformed: no list of integers of 64 bits, or one that is longer than the index.

@@ -128,7 +128,7 @@ impl Dense {
             .collect())
     }
 
-    /// Reads the spans of rising slots, then their blocks, and makes manifests of them.
+    /// Reads the spans of ascending slots, then their blocks, and makes manifests of them.
     async fn build(
         self: &Arc<Self>,
         round: u32,
@@ -145,7 +145,7 @@ impl Dense {
         }
         let most = self.total(&spans)?;
         let ranges: Vec<Range<u64>> = spans.iter().map(|span| span.rows()).collect();
-        // Which blocks are wanted is known only now: they are of the next round.
+        // The wanted blocks are known only now, so they belong to the next round.
         let next = round.saturating_add(1);
         let blocks = self.blocks.rows(next, &ranges, self.most_pieces).await?;
         let dense = Arc::clone(self);

@@ -1,4 +1,4 @@
-//! Which id each row of an object index has, and back.
+//! The table of ids and rows of an object index.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -12,8 +12,8 @@ use zvf_format::int::wide;
 use zvf_io::Once;
 use zvf_io::blocking;
 
-/// The attribute of a table of ids which says that ids are row numbers, so that nobody needs the table. Other writers of the table replace the
-/// array, and with it its attributes.
+/// The attribute of a table of ids which states that ids are row numbers, so that the table need not be read. Other writers of the table replace the
+/// array, and its attributes with it.
 const IDS: &str = "zvf_ids";
 const ROWS: &str = "rows";
 
@@ -45,12 +45,12 @@ pub(super) struct IdSource {
 impl IdSource {
     pub(super) async fn load(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
         let (rows, path) = (self.rows, self.path.as_str());
-        // Only these two layouts name rows by a table; a table beside others is stale.
+        // Only in these two layouts a table gives rows their ids; a table in other layouts is stale.
         let named = matches!(self.layout, Some(ObjectLayout::V2 | ObjectLayout::Dense));
         let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
             return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
         };
-        // In the layout of lists a table of another length does not count: rows are ids.
+        // With lists of manifests, a table of another length is ignored: rows are ids.
         let dense = self.layout == Some(ObjectLayout::Dense);
         if dense && table.width() == 1 && table.rows() < rows {
             let lost = rows - table.rows();
@@ -61,7 +61,7 @@ impl IdSource {
             return Err(StoreError::malformed(table.path(), what));
         }
         let fits = table.rows() == rows || table.rows() == self.stored
-            // Rows and ids are appended one after the other: ids may be ahead of the commit.
+            // Rows and ids are appended separately: there may be ids of rows that are not committed.
             || dense && table.rows() > rows;
         if !fits || table.width() != 1 {
             self.warnings.add(format!(
@@ -82,7 +82,7 @@ impl IdSource {
         stated.is_some_and(|extra| extra.get(IDS).is_some_and(|ids| ids == ROWS))
     }
 
-    /// The ids of the table, whatever it states.
+    /// The ids of the table, regardless of its attribute.
     pub(super) async fn read(
         &self,
         table: &TypedArray,
@@ -112,7 +112,7 @@ impl IdSource {
     }
 }
 
-/// Which id each row has, and back.
+/// The id of each row, and the row of each id.
 ///
 /// Rows of deleted objects have an id, but no id leads to them: these objects do not exist.
 #[derive(Debug, Clone)]
@@ -127,7 +127,7 @@ pub struct IdTable {
 enum StoredIds {
     /// The row number is the id.
     Rows(u64),
-    /// Rising ids.
+    /// Ascending ids.
     Sorted(Vec<i64>),
     /// Any ids; the map is made by the first look-up.
     Any(Vec<i64>, OnceLock<HashMap<i64, u64>>),
@@ -143,7 +143,7 @@ impl IdTable {
         }
     }
 
-    /// A table of ids. Whether they are sorted is looked at, not believed.
+    /// A table of ids. Checks whether they are sorted.
     fn new(ids: Vec<i64>) -> Self {
         if ids.is_sorted_by(|a, b| a < b) {
             return Self {
@@ -161,7 +161,7 @@ impl IdTable {
         }
     }
 
-    /// The table where some objects are deleted. Ids that no row has are ignored.
+    /// The table with some objects deleted. Ids that no row has are ignored.
     fn without(mut self, deleted: &[i64]) -> Self {
         let mut rows: Vec<u64> = deleted.iter().filter_map(|id| self.row(*id)).collect();
         rows.sort_unstable();
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn deleted_objects_keep_their_row_and_do_not_exist() {
-        // 5 is no id of any row.
+        // No row has the id 5.
         let deleted = [-4, 2, 5, 7];
         let tables = [
             (IdTable::new(vec![-4, 7, 8]), vec![(2, 8)]),

@@ -1,4 +1,4 @@
-//! Manifests by row, whatever they are stored in.
+//! Manifests by row, for every kind of storage.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Manifests {
         }
     }
 
-    /// Rows that are stored.
+    /// Number of stored rows.
     pub(crate) fn stored(&self) -> u64 {
         match self {
             Self::Vlen(array) => array.rows(),
@@ -63,7 +63,7 @@ impl Manifests {
     pub(super) fn forget(&self) {
         match self {
             Self::Vlen(array) => array.forget(),
-            // One part, or integers in pieces that may serve other rows.
+            // One part, or pieces of integers that other rows may need.
             Self::Split(_) | Self::Dense(_) => {}
         }
     }
@@ -111,7 +111,7 @@ impl Manifests {
     ) -> Result<Vec<Bytes>, StoreError> {
         match self {
             Self::Vlen(array) => {
-                // Rows past the number of objects are of a write that never ended.
+                // Rows past the number of objects were written without a commit.
                 let known = slots.iter().map(|slot| match *slot < rows {
                     true => *slot,
                     false => u64::MAX,
@@ -133,7 +133,7 @@ impl Manifests {
 pub struct ManifestChunk {
     first: u64,
     rows: usize,
-    /// The manifests, so many in each piece.
+    /// The manifests: `per_piece` in each piece.
     pieces: Vec<Arc<Elements>>,
     per_piece: usize,
 }
@@ -154,7 +154,7 @@ impl ManifestChunk {
         self.rows == 0
     }
 
-    /// Bytes of the chunk as it is in memory.
+    /// Bytes of the chunk in memory.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|piece| piece.weight()).sum()
     }

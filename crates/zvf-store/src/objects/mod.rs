@@ -1,6 +1,6 @@
 //! The object index: ids, rows, manifests.
 //!
-//! The documents determine which of three forms manifests have; all of them are returned as the same bytes.
+//! The documents determine in which of three forms manifests are stored; all are returned as the same bytes.
 //!
 //! Source: specification 0.9, sections 11.1 to 11.3; 0.7, section 10.2; dense manifests of 0.9.4.
 
@@ -49,7 +49,7 @@ pub struct ObjectIndex {
 #[derive(Debug)]
 pub(crate) struct IndexDocument<'d> {
     pub(crate) key: &'d str,
-    /// As it is stored.
+    /// The stored bytes.
     pub(crate) bytes: &'d [u8],
     pub(crate) doc: ObjectIndexDoc,
 }
@@ -57,7 +57,7 @@ pub(crate) struct IndexDocument<'d> {
 /// The stored parts of an object index.
 #[derive(Debug)]
 pub(crate) struct IndexParts {
-    /// The layout that was found, which may not be the one that is stated; `None` for two blobs.
+    /// The layout that was found, which may differ from the stated one; `None` for two blobs.
     pub(crate) layout: Option<ObjectLayout>,
     pub(crate) manifests: Option<Manifests>,
     /// The table of ids.
@@ -65,10 +65,10 @@ pub(crate) struct IndexParts {
 }
 
 impl ObjectIndex {
-    /// Puts an index together.
+    /// Makes an index of its parts.
     ///
     /// # Errors
-    /// Malformed: a list of deleted objects that is none.
+    /// Malformed: an invalid list of deleted objects.
     pub(crate) fn new(
         kv: &Kv,
         IndexDocument { key, bytes, doc }: IndexDocument<'_>,
@@ -82,7 +82,7 @@ impl ObjectIndex {
             table,
         } = parts;
         let stored = manifests.as_ref().map_or(0, Manifests::stored);
-        // The number of objects is written last: rows past it are of a write that never ended.
+        // The number of objects is written last: rows past it were written without a commit.
         let rows = doc.num_objects.unwrap_or(0).min(stored);
         let path = manifests
             .as_ref()
@@ -108,8 +108,7 @@ impl ObjectIndex {
         })
     }
 
-    /// Number of rows, with or without a manifest, and of deleted objects as well; 0 for an index that was created and
-    /// never filled.
+    /// Number of rows, with or without a manifest, including rows of deleted objects; 0 for an index that was created and never filled.
     pub fn len(&self) -> u64 {
         self.source.rows
     }
@@ -134,24 +133,23 @@ impl ObjectIndex {
         self.checksum
     }
 
-    /// The form in which manifests are stored, as found, which may not be the one that is stated; `None` for two blobs,
-    /// `data` and `offsets`.
+    /// The form in which manifests are stored, as found, which may differ from the stated one; `None` for two blobs, `data` and `offsets`.
     pub fn layout(&self) -> Option<ObjectLayout> {
         self.source.layout
     }
 
-    /// The ids of all rows, loaded by the first call. It knows which objects are deleted.
+    /// The ids of all rows, and which objects are deleted; loaded by the first call.
     ///
     /// # Cost
     /// At most one request; 8 bytes a row, and a map if the ids are not sorted.
     ///
     /// # Errors
-    /// I/O; a damaged table. Ids that come twice are a warning: the first row wins.
+    /// I/O; a damaged table. Ids that occur twice are a warning: the first row wins.
     pub async fn ids(&self) -> Result<Arc<IdTable>, StoreError> {
         self.ids_in(self.kv.round()).await
     }
 
-    /// Whether [`ids`](Self::ids) would send requests: there is a table of ids, which are no row numbers, and it was not read yet.
+    /// Whether [`ids`](Self::ids) would send requests: there is a table of ids that are not row numbers, and it was not read yet.
     pub(crate) fn has_unread_ids(&self) -> bool {
         let source = &self.source;
         source.ids.get().is_none() && source.table.is_some() && !source.states_rows()
@@ -194,7 +192,7 @@ impl ObjectIndex {
         })
     }
 
-    /// Parts in which the manifests are loaded: stored chunks of up to 16384 rows in stores of the reference.
+    /// Number of chunks in which the manifests are loaded: stored chunks of up to 16384 rows in stores of the reference.
     pub fn manifest_chunks(&self) -> u64 {
         match &self.manifests {
             Some(manifests) => self.len().div_ceil(manifests.per_part()),
@@ -207,7 +205,7 @@ impl ObjectIndex {
         self.manifests.as_ref().map_or(0, |m| slot / m.per_part())
     }
 
-    /// Manifests that are decoded together for one of them: those of a stored chunk, or of a chunk inside a shard.
+    /// Number of manifests that are decoded together to get one of them: all of a stored chunk, or of a chunk inside a shard.
     pub fn decoded_together(&self) -> u64 {
         self.manifests.as_ref().map_or(1, Manifests::per_chunk)
     }
@@ -246,7 +244,7 @@ impl ObjectIndex {
     /// The manifest of a row: chunks and fragments, in the order of the object.
     ///
     /// # Cost
-    /// Nothing says that a chunk or a fragment exists, and a few bytes can name 2^32 fragments.
+    /// A few bytes can name 2^32 fragments. Whether chunks and fragments exist is not checked.
     ///
     /// # Errors
     /// A damaged manifest.

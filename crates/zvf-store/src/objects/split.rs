@@ -1,4 +1,4 @@
-//! Manifests as two blobs: all of them back to back, and where each starts.
+//! Manifests as two blobs: all manifests back to back, and the byte offset of each.
 //!
 //! ```text
 //! object_index/data       the manifests
@@ -63,13 +63,13 @@ impl SplitManifests {
         self.rows
     }
 
-    /// All manifests. Two requests, once.
+    /// All manifests. Sends two requests, only once.
     pub(super) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Arc<Elements>, StoreError> {
         if let Some(cut) = self.cut.get() {
             return Ok(Arc::clone(cut));
         }
         let (data, offsets) = futures::join!(self.data.load(kv), self.offsets.load(kv));
-        // If two are damaged, the first one is reported, whichever was read first.
+        // If both are damaged, the same one is reported, regardless of which was read first.
         let (data, offsets) = (data?, offsets?);
         let split = Arc::clone(self);
         let cut = blocking(move || split.parse(data, &offsets)).await??;
@@ -97,7 +97,7 @@ impl SplitManifests {
             };
             starts.push(at);
         }
-        // The table of byte offsets may lack the last end.
+        // The table of byte offsets may lack the end of the last manifest.
         if starts.len() == rows {
             starts.push(data.len());
         }

@@ -1,9 +1,8 @@
-//! From a group node to an array of blobs: which chunks it has, and which of them are packed.
+//! From a group node to an array of blobs: its chunks, and which of them are packed.
 //!
-//! A group of blobs has no presence list, so one listing of `vertices` gives the chunks of a level. Other arrays of
-//! the level are assumed to have the same chunks, and a missing child is an absent cell: that saves a
-//! listing for each. An array with other keys than the chunks of the level, and every array of a packed store, is listed
-//! itself.
+//! A group of blobs has no presence list, so one listing of `vertices` gives the chunks of a level. Other arrays of the level are assumed to have the
+//! same chunks, and a missing child is an absent cell, which saves a listing for each array. Arrays with other keys than the chunks of the level, and
+//! all arrays of a packed store, are listed themselves.
 
 use std::sync::Arc;
 
@@ -30,15 +29,15 @@ pub(crate) struct LevelArrayFacts {
     pub(crate) prefixes: Option<u64>,
 }
 
-/// Where the chunks of a group come from.
+/// How the chunks of a group are found.
 enum ChunkOrigin {
-    /// A question has to be answered first.
+    /// Answers to these questions are needed first.
     Ask(Vec<Question>),
     /// The names of its children.
     Listed(Arc<Vec<String>>),
     /// The presence list of `vertices`.
     Shared(Arc<Presence>),
-    /// `vertices` is not complete yet.
+    /// `vertices` is not built yet.
     Later,
     /// The backend cannot list.
     Unknown,
@@ -94,7 +93,7 @@ impl SnapshotTree {
         Ok(Some(self.keep(path, array)))
     }
 
-    /// Where the chunks of a group come from.
+    /// How the chunks of a group are found.
     fn chunks_of(&self, path: &str, rank: usize) -> ChunkOrigin {
         let listed = self.state().folders(path);
         if let Some(Some(names)) = listed {
@@ -107,14 +106,14 @@ impl SnapshotTree {
         let same_rank = facts.is_some_and(|facts| facts.key_rank == rank);
         let kind = vertices.as_deref().and_then(|main| self.container_of(main));
         let packed = self.state().root.as_deref().is_some_and(is_packed);
-        // Chunks of a padded array come from its fragment index, so that cannot take them from there.
+        // Chunks of a padded array are found by its fragment index, so the index cannot take them from the array.
         let shares = same_rank
             && !packed
             && matches!(kind, Some(ContainerKind::Grid | ContainerKind::Blobs));
         if shares && let Some(main) = &vertices {
             match self.built(main) {
                 None => return ChunkOrigin::Later,
-                // Packed without saying so in the root: this array may be, too.
+                // Packed although the root does not state it: this array may be packed, too.
                 Some(array) if matches!(array.contents(), Container::Blobs(b) if b.is_packed()) => {
                 }
                 Some(array) => return ChunkOrigin::Shared(Arc::clone(array.shared_presence())),
@@ -126,7 +125,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The container of the node at `path`, if it follows from the document without parsing it in full.
+    /// The container of the node at `path`, if it follows from a part of the document.
     pub(super) fn container_of(&self, path: &str) -> Option<ContainerKind> {
         if let Some(array) = self.built(path) {
             return Some(array.container());
@@ -181,9 +180,9 @@ impl SnapshotTree {
 }
 
 impl SnapshotState {
-    /// The listing that an array of blobs always needs, so that it is requested together with documents.
+    /// The listing that an array of blobs always needs, to be requested together with documents.
     pub(super) fn early_listings(&self, level: u32) -> Vec<Question> {
-        // A group's document is small; the document of an array with a long presence list is not read twice.
+        // The document of a group is small; the document of an array may have a long presence list and is not read twice.
         const MOST: usize = 64 << 10;
         let is_group = |path: &str| {
             self.bytes(&format!("{path}/zarr.json"))
@@ -199,7 +198,7 @@ impl SnapshotState {
     }
 }
 
-/// Whether the root says that chunks are packed (0.7, section 2.6).
+/// Whether the root states that chunks are packed (0.7, section 2.6).
 fn is_packed(root: &RootDoc) -> bool {
     root.extra.contains_key("shard_layout")
 }
@@ -209,7 +208,7 @@ pub(super) fn level_of(path: &str) -> Option<u32> {
     zvf_format::keys::parse_level(path.split('/').next()?)
 }
 
-/// The first chunk, and the number of chunks on each axis, that `bounds` spans.
+/// The first chunk, and the number of chunks on each axis, inside `bounds`.
 fn spanned(root: &RootDoc, facts: &LevelArrayFacts) -> Option<(Vec<i64>, Vec<u64>)> {
     let (min, max) = &root.zarr_vectors.bounds;
     let (mut lo, mut counts) = (Vec::new(), Vec::new());

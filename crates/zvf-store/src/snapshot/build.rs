@@ -29,8 +29,7 @@ impl SnapshotTree {
         self.grid(path, MISSING, key_rank, more)
     }
 
-    /// Builds a level from the answers so far. Further listings that it needs are added to `more`; the level is
-    /// complete only when none were.
+    /// Builds a level from the answers so far. Adds further listings that it needs to `more`; the level is complete only if there are none.
     pub(crate) fn build(
         &self,
         root: &RootDoc,
@@ -147,7 +146,7 @@ impl SnapshotTree {
             next_round,
         };
         self.compare_rows(&built);
-        // Said once, of a level that is complete.
+        // Only once, when the level is complete.
         if more.is_empty() {
             self.check_named(root, &mut built);
         }
@@ -235,8 +234,8 @@ impl SnapshotTree {
         Ok(Some(self.keep(path, array)))
     }
 
-    /// Says that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows
-    /// again without their attributes (0.7, section 17, trap 2). Nothing on disk records whether the order changed.
+    /// Warns that attributes may belong to other rows: only re-binning writes `bin_shape` into level 0, and it sorts rows without their attributes
+    /// (0.7, section 17, trap 2). Nothing in the store records whether the order changed.
     #[cold]
     fn rebinned(&self) {
         self.warnings.add(

@@ -1,7 +1,7 @@
-//! Links between chunks that are a family of nodes of their own: `cross_chunk_links/<delta>`.
+//! Links between chunks in a family of nodes of their own: `cross_chunk_links/<delta>`.
 //!
-//! The form of such a node follows from the node and its children (specification 0.8, section 9.7). Two side dialects
-//! and a table of global vertex numbers exist under the same name; they are refused by name.
+//! The form of such a node follows from the node and its children (specification 0.8, section 9.7). Two side dialects and a table of global vertex
+//! numbers use the same path; they are refused by name.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ pub(super) enum CrossLinksNode {
     Empty,
     /// One blob of records for all chunks (0.7, section 9.4).
     Records,
-    /// One cell for each tuple of chunks, in whatever container (0.8, sections 9.1, 3.4 and 9.8).
+    /// One cell for each tuple of chunks, in any container (0.8, sections 9.1, 3.4 and 9.8).
     Cells,
-    /// None of these: why.
+    /// None of these, with the reason.
     Refused(String),
 }
 
@@ -168,7 +168,7 @@ impl SnapshotTree {
         }
         let own = family.get_or_insert_with(|| empty(delta, policy.clone()));
         if form == CrossLinksNode::Empty {
-            // The width of a family that was never written is 2 whatever the geometry (0.7, section 9.4).
+            // The width of a family that was never written is 2 for any geometry (0.7, section 9.4).
             return Ok(());
         }
         let Some(width) = policy.link_width else {
@@ -238,7 +238,7 @@ impl SnapshotTree {
         )))
     }
 
-    /// Records of 0.7: one blob, cut into cells.
+    /// Records of 0.7: one blob, divided into cells.
     fn records(
         &self,
         place: LinksLevel<'_>,

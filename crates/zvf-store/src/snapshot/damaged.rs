@@ -11,8 +11,8 @@ use crate::writing::MARKER;
 use crate::{Class, Names, Need, StoreError};
 
 impl SnapshotTree {
-    /// Decides about an attribute or table that cannot be read. One that is named, or damaged, is an error; one of a kind
-    /// that is not supported, or that may not be read, is left out with a warning.
+    /// Handles an attribute or table that cannot be read. It is an error if the caller named it or it is damaged; it is left out with a warning if
+    /// its kind is not supported or access is denied.
     pub(super) fn skip(
         &self,
         family: NameFamily,
@@ -27,7 +27,7 @@ impl SnapshotTree {
         self.leave_out(path, None, error, refused)
     }
 
-    /// Decides about a node that cannot be read, as [`skip`](Self::skip) does for one that is not named.
+    /// Handles a node that cannot be read, as [`skip`](Self::skip) does for one that the caller did not name.
     pub(super) fn leave_out(
         &self,
         path: &str,
@@ -65,8 +65,8 @@ impl SnapshotTree {
         }
     }
 
-    /// Fails for a node with a listed folder and no document. Links between levels with a writer's marker are
-    /// being written, and not a part of the store yet.
+    /// Fails for a node with a listed folder and no document. Exception: links between levels with the marker of a writer are still being written,
+    /// and not yet a part of the store.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();
         let absent = matches!(
@@ -95,8 +95,8 @@ impl SnapshotTree {
 }
 
 impl SnapshotTree {
-    /// Leaves out nodes that the documents of a level and of the root name and that do not exist, as far as folders were listed:
-    /// families of `arrays_present`, and attributes of level 0 of `attribute_specs`.
+    /// Leaves out nodes that do not exist although the documents of the level or the root name them, as far as folders were listed: families of
+    /// `arrays_present`, and attributes of level 0 of `attribute_specs`.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
         if !matches!(root.gate(), Gate::Supported(_)) {
             return;
@@ -130,7 +130,7 @@ impl SnapshotTree {
             let specs = family
                 .scope()
                 .and_then(|scope| scopes?.get(scope)?.as_object());
-            // Where a level is split by an attribute, chunks hold its values.
+            // If a level is split by an attribute, the chunk keys have its values.
             let split = level.doc.chunk_attribute_name.as_ref();
             for name in specs.into_iter().flat_map(|specs| specs.keys()) {
                 if split == Some(name) {
@@ -159,7 +159,7 @@ impl SnapshotTree {
     }
 }
 
-/// The text of an error without the key that it begins with.
+/// The text of an error without the key at its beginning.
 fn without_key(error: &StoreError) -> String {
     let text = error.to_string();
     let key = error.key().unwrap_or_default();
@@ -167,7 +167,7 @@ fn without_key(error: &StoreError) -> String {
     rest.unwrap_or(&text).to_owned()
 }
 
-/// Adds to the error of an attribute how the rest of the level can be read.
+/// Adds to the error of an attribute how to read the rest of the level.
 fn named(error: StoreError) -> StoreError {
     let Some(key) = error.key().filter(|_| error.class() == Class::Malformed) else {
         return error;

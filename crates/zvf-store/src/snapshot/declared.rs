@@ -1,4 +1,4 @@
-//! The type of the elements of attributes: the statement of their documents compared with the declaration of the root.
+//! The element types of attributes: compares the documents of the attributes with the declaration of the root.
 
 use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
@@ -13,7 +13,7 @@ use crate::level::LevelInner;
 use crate::{StoreError, TypedArray};
 use zvf_io::Question;
 
-/// What `attribute_specs` says of the elements of an attribute.
+/// The element type of an attribute in `attribute_specs`.
 enum Declared {
     /// Numbers of this type.
     Number(DType),
@@ -35,8 +35,8 @@ impl SnapshotTree {
         }
     }
 
-    /// The array of an attribute, when it exists, with the type that its document states. Where it states none, the root
-    /// decides; without either, bytes could be anything.
+    /// The array of an attribute, if it exists, with the type that its document states. If it states none, the type is that of the root; without
+    /// either, the type is unknown.
     ///
     /// # Errors
     /// As [`grid`](Self::grid); a type that contradicts `attribute_specs`; no type at all, from 0.8.1 on: a group of
@@ -57,7 +57,7 @@ impl SnapshotTree {
         let array = match self.grid(path, missing, key_rank, more) {
             Ok(Some(array)) => array,
             Ok(None) => return Ok(None),
-            // Of a type that is known, so that another one is damage.
+            // The declared type is supported, so that an unsupported one is damage.
             Err(error) if declared.is_some() && error.is_unsupported() => {
                 return Err(StoreError::malformed(
                     format!("{path}/zarr.json"),
@@ -136,7 +136,7 @@ impl SnapshotTree {
         let vertices = self.vertices_of(level);
         let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
         if stated.is_none() && padded == Some(false) {
-            // All writers except those of padded arrays state it together with the meaning of the fill value.
+            // All writers except those of padded arrays state it, together with the meaning of the fill value.
             self.warnings.add(format!(
                 "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
                 table.path()
@@ -166,19 +166,19 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// The array of a level's vertices, when it is built.
+    /// The array of a level's vertices, if it is built.
     fn vertices_of(&self, level: u32) -> Option<SharedArray> {
         self.built(&format!("{level}/vertices"))
     }
 
-    /// Warns if the chunks of an array have other keys than those of the level's vertices or, if these are a group of blobs, than the
-    /// writers of such stores use: chunks that are not found read as the fill value.
+    /// Warns if the chunks of an array have other keys than the chunks of the level's vertices (if these are a group of blobs: than the writers of
+    /// such stores use). Chunks that are not found read as the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
         let known = |doc: &ArrayDoc| (doc.key_encoding.scheme, doc.key_encoding.separator);
         let (scheme, separator) = match self.vertices_of(level) {
             Some(vertices) => vertices.doc().map_or((KeyScheme::Default, '/'), known),
-            // They are not built yet.
+            // The vertices are not built yet.
             None => match self.array_doc(&format!("{level}/vertices")) {
                 Ok(Some(vertices)) => known(&vertices),
                 _ => return,
@@ -194,7 +194,7 @@ impl SnapshotTree {
         }
     }
 
-    /// Warns of tables that have other rows than the object index, and of lists of chunks of different lengths.
+    /// Warns of tables with another number of rows than the object index, and of lists of chunks of different lengths.
     pub(super) fn compare_rows(&self, level: &LevelInner) {
         if let Some(index) = &level.object_index {
             for table in &level.object_attributes {
@@ -234,7 +234,7 @@ impl SnapshotTree {
     }
 }
 
-/// Whether the type of elements inside cells is known from the attribute `dtype` alone.
+/// Whether only the attribute `dtype` states the type of elements inside cells.
 fn is_typed_by_text(array: &GridArray) -> bool {
     matches!(
         array.container(),

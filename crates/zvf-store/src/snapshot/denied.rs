@@ -1,7 +1,7 @@
-//! Documents that exist and may not be read.
+//! Documents that exist and cannot be read.
 //!
-//! Buckets that cannot be listed answer "denied" also for missing objects, so a denied document alone shows
-//! nothing. If a listing names the node, it exists: without it an answer would silently be incomplete.
+//! Buckets that forbid listing answer "denied" also for missing objects, so a denied document may not exist. If a listing names the node, it does
+//! exist, and results without it would be silently incomplete.
 
 use super::plan::NameFamily;
 use super::{SeenDocument, SnapshotState, SnapshotTree};
@@ -18,8 +18,7 @@ const FAMILIES: [NameFamily; 6] = [
 ];
 
 impl SnapshotTree {
-    /// Refuses a level that lacks a document which is needed and denied. An attribute that was not named is left out
-    /// with a warning.
+    /// Refuses a level if access to a necessary document is denied. An attribute that the caller did not name is left out with a warning.
     ///
     /// # Errors
     /// Denied, with the key.
@@ -65,7 +64,7 @@ impl SnapshotTree {
 }
 
 impl SnapshotState {
-    /// Whether listings say that a node exists, or do not reach so far down while the nodes above it exist.
+    /// Whether the nearest listed folder above a node names the node or its ancestor.
     fn is_listed(&self, path: &str) -> bool {
         let mut path = path;
         while let Some((above, name)) = path.rsplit_once('/') {

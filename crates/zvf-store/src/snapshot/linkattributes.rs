@@ -38,7 +38,7 @@ impl SnapshotTree {
                 Err(error) => {
                     let delta = format_delta(family.delta);
                     let path = format!("{}/link_attributes/{name}/{delta}", place.level);
-                    // Before 0.9 some values cannot be assigned to links (0.8, doubt 6): not damage.
+                    // Before 0.9, some values cannot be assigned to links (0.8, doubt 6). This is not damage.
                     let tuple = |link: &LinkArray| *link.placement() == Placement::Tuple;
                     let doubt = family.arrays.iter().any(tuple) && error.class() != Class::Io;
                     if doubt && need.link_attributes == Names::All {
@@ -67,7 +67,7 @@ impl SnapshotTree {
             return Ok(None);
         };
         let dtype = first.dtype();
-        // Arrays have no cells before all requested documents are known.
+        // Cells are compared only after all requested documents were read.
         if more.is_empty() {
             for (link, values) in family.arrays.iter().zip(&arrays) {
                 if let Some(values) = values {
@@ -100,8 +100,8 @@ impl SnapshotTree {
             values.check_presence()?;
         }
         let (cells, valued) = (link.array.presence().len(), values.presence().len());
-        // Before 0.9 they do (0.8, doubt 6), but for values in one blob, which have no cells of their own, and groups of
-        // blobs, where writers add empty cells. Copies in 0.9 of such stores have cells of links without values.
+        // Before 0.9 the cells are the same (0.8, doubt 6). Exceptions: values in one blob, which have no cells of their own, and groups of blobs,
+        // where writers add empty cells. In 0.9, copies of such stores have cells of links without values.
         let differ = match link.placement() {
             Placement::Offsets { .. } => false,
             Placement::SameKey if values.container() == ContainerKind::Grid => valued != cells,
@@ -117,8 +117,8 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// Warns of an attribute that has a folder, and nothing in it beside the links of the only family that may have values there.
-    /// Writers that give values to links inside chunks alone make no folder for links between chunks (0.8, doubt 6).
+    /// Warns of an attribute with a folder that has nothing except for the only family of links that may have values there. Writers that give values
+    /// only to links inside chunks make no folder for links between chunks (0.8, doubt 6).
     fn compare_names(&self, level: u32, kind: NameFamily, name: &str, delta: &str) {
         let state = self.state();
         let folder = format!("{level}/{}", kind.folder());
@@ -145,7 +145,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The array with the values of one attribute beside one array of links.
+    /// The array with the values of one attribute for one array of links.
     fn values_of(
         &self,
         place: LinksLevel<'_>,
@@ -196,7 +196,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The values beside records that were cut out of one blob (0.7, section 9.5).
+    /// The values of records that were divided into cells (0.7, section 9.5).
     fn cut_values(
         &self,
         path: &str,

@@ -84,7 +84,7 @@ impl SnapshotTree {
         !listed && !given && !self.kv.can_list()
     }
 
-    /// The segments that links between neighbouring chunks have: what can be tried where nothing can be listed.
+    /// The segments of links between neighbouring chunks, which are tried if the backend cannot list.
     fn neighbours(&self, state: &SnapshotState, prefix: &str, delta: i32) -> Vec<String> {
         const MOST: usize = 512;
         let family = state
@@ -107,7 +107,7 @@ impl SnapshotTree {
         if rank == 0 || rank > 5 || width > 4 {
             return Vec::new();
         }
-        // Canonical families hold only offsets that are not below zero, in rising order (13.3).
+        // Canonical families have only offsets that are not negative, in rising order (13.3).
         let canonical = delta == 0 && !family.directed && family.store == LinkStore::Canonical;
         let mut near: Vec<Vec<i64>> = vec![Vec::new()];
         for _ in 0..rank {
@@ -152,7 +152,7 @@ impl SnapshotTree {
             Some(deltas) => deltas,
             None => {
                 questions.push(Question::Names(format!("{level}/links")));
-                // Asked for before it is known whether they exist: that saves a round.
+                // Requested before it is known whether they exist: this saves a round.
                 vec![0, 1, -1]
             }
         };
@@ -218,7 +218,7 @@ impl SnapshotTree {
         };
         need.skip_implied_links
             && names.is_some_and(<[String]>::is_empty)
-            // Without manifests, only stored links join the rows of two chunks.
+            // Without manifests, only stored links connect the rows of two chunks.
             && state.bytes(&format!("{level}/object_index/zarr.json")).is_some()
             && state.root.as_ref().is_some_and(implied)
     }
@@ -228,7 +228,7 @@ impl SnapshotTree {
         match state.folders(&level.to_string()) {
             Some(Some(names)) => names.iter().any(|name| name == "cross_chunk_links"),
             None if self.kv.can_list() => false,
-            // Nothing can be listed: they may be there where chunks are children of groups, or links are one array.
+            // The backend cannot list. Links between chunks may exist if chunks are children of groups, or links are one array.
             Some(None) | None => ["vertices", "links/0"].iter().any(|path| {
                 let key = format!("{level}/{path}/zarr.json");
                 state.bytes(&key).is_some_and(|bytes| match *path {

@@ -88,8 +88,8 @@ impl SnapshotTree {
         Ok(families)
     }
 
-    /// Requests the names of a level's link families if a document that stores of this kind have is missing, and the names are
-    /// not known. Returns whether it did.
+    /// Requests the names of a level's link families if they are unknown and a document is missing that stores of this kind have. Returns whether it
+    /// did.
     fn ask_for_links(&self, place: LinksLevel<'_>, more: &mut Vec<Question>) -> bool {
         if !matches!(
             place.root.kind(),
@@ -102,7 +102,7 @@ impl SnapshotTree {
         there && self.kv.can_list() && self.asks(Question::Names(format!("{level}/links")), more)
     }
 
-    /// The node at a path, when there is one.
+    /// The node at a path, if it exists.
     pub(super) fn link_node(&self, path: &str) -> Result<Option<LinkNode>, StoreError> {
         let key = format!("{path}/zarr.json");
         let policy = match (self.document(&key), self.built(path)) {
@@ -176,7 +176,7 @@ impl SnapshotTree {
         Ok(family)
     }
 
-    /// The error for an array of links that is not supported: if its type is no type at all, that is damage, since rows are whole numbers.
+    /// The error for an array of links of an unsupported type. If the type does not exist at all, that is damage, since rows are whole numbers.
     #[cold]
     fn link_type_error(&self, path: &str, error: StoreError) -> StoreError {
         let doc = self.array_doc(path).ok().flatten();
@@ -190,7 +190,7 @@ impl SnapshotTree {
         }
     }
 
-    /// Refuses a family without policy that holds links: without policy a family reads as empty (13.2).
+    /// Refuses a family with links and without policy: without policy a family reads as empty (13.2).
     fn check_empty(
         &self,
         place: LinksLevel<'_>,
@@ -221,8 +221,8 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// The links of a family inside one chunk, or between chunks of one key at two levels: `links/<delta>/<key>` (0.7,
-    /// sections 9.1 and 9.3), one array (0.8, section 3.4), or one padded array.
+    /// The links of a family inside one chunk, or between chunks with the same key at two levels: `links/<delta>/<key>` (0.7, sections 9.1 and 9.3),
+    /// one array (0.8, section 3.4), or one padded array.
     fn same_key(
         &self,
         place: LinksLevel<'_>,
@@ -268,8 +268,8 @@ impl SnapshotTree {
         Ok(family)
     }
 
-    /// Warns if groups of links are stored for more chunks than links: before 0.9 nothing counts the links inside chunks. The groups
-    /// are requested if links are stored for fewer chunks than vertices.
+    /// Warns if groups of links are stored for more chunks than links: before 0.9 no document counts the links inside chunks. The groups are
+    /// requested if links are stored for fewer chunks than vertices.
     fn compare_groups(
         &self,
         place: LinksLevel<'_>,
@@ -320,8 +320,8 @@ impl SnapshotTree {
     }
 }
 
-/// The chunk shape of a level as multiples of that of the root, `base`, with leading ones up to the rank of its chunk keys (13.6). A shape that is no multiple is
-/// rounded; factors below 1 are refused by [`anchor`](zvf_format::links::anchor).
+/// The chunk shape of a level as multiples of the root's, `base`, with leading ones up to the rank of its chunk keys (13.6). A shape that is not a
+/// multiple is rounded; [`anchor`](zvf_format::links::anchor) refuses factors below 1.
 #[must_use]
 pub fn chunk_factors(shape: &[f64], base: &[f64], key_rank: usize) -> Vec<i64> {
     let ones = std::iter::repeat_n(1, key_rank.saturating_sub(shape.len()));
@@ -396,8 +396,8 @@ pub(super) fn check_width(key: &str, width: u32, least: usize) -> Result<usize, 
     }
 }
 
-/// Whether a group `links/<delta>` has one child for each chunk, and not one for each set of offsets: its role
-/// is `links` (a family of 0.9 has `links_family`), or it states the type of its rows and no rank.
+/// Whether a group `links/<delta>` has one child for each chunk instead of one for each set of offsets: its role is `links` (a family of 0.9 has
+/// `links_family`), or it states the type of its rows and no rank.
 pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
     match doc.zv_array.as_deref() {
         Some(word) => word == "links",
@@ -405,7 +405,7 @@ pub(super) fn is_same_key(doc: &LinkFamilyDoc) -> bool {
     }
 }
 
-/// Whether the first geometry kind, which the link convention belongs to, is one of lines.
+/// Whether the first geometry kind, to which the link convention belongs, is a kind of lines.
 fn is_line(root: &RootDoc) -> bool {
     root.kind().is_ok_and(Kind::is_chain)
 }

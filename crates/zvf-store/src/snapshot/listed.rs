@@ -14,7 +14,7 @@ use zvf_format::int::wide;
 use zvf_io::Cap;
 
 impl SnapshotTree {
-    /// Whether the level of an array states that its lists follow when its writers are done: cells are listed until then.
+    /// Whether the level of an array states that its writers add presence lists when they have finished: cells are listed until then.
     fn is_deferred(&self, path: &str) -> bool {
         let level = path.split('/').next().unwrap_or_default();
         let doc = self.document(&format!("{level}/zarr.json"));
@@ -40,7 +40,7 @@ impl SnapshotTree {
                         "{path}: no list nonempty_chunks, so its objects were listed"
                     ));
                 }
-                // Of a padded array several objects may belong to one chunk.
+                // A chunk of a padded array may have several objects.
                 let mut seen = HashSet::new();
                 let mut outside = Vec::new();
                 for key in keys.iter() {
@@ -88,7 +88,7 @@ impl SnapshotTree {
     }
 }
 
-/// Whether a chunk begins inside of its array.
+/// Whether a chunk begins inside its array.
 fn in_shape(doc: &ArrayDoc, index: &[u64]) -> bool {
     let mut axes = index.iter().zip(&doc.chunk_shape).zip(&doc.shape);
     axes.all(|((i, chunk), shape)| i.saturating_mul(*chunk) < *shape)

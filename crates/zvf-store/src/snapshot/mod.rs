@@ -1,7 +1,7 @@
 //! The known part of a store's tree: documents and names, each requested once.
 //!
-//! A level is loaded by repeating one step: plan, without I/O, every document and listing with a known key
-//! and that was not requested yet; request all of them together. Most levels need two such rounds: the first while
+//! A level is loaded by repeating one step: plan, without I/O, every document and listing that has a known key and was not requested yet; then
+//! request all of them together. Most levels need two such rounds: the first while
 //! the root is read, with the keys that every store has, and the second for attributes and link arrays.
 
 mod blobs;
@@ -62,12 +62,12 @@ pub(crate) struct SnapshotState {
     pub(crate) grids: HashMap<String, SharedArray>,
     pub(crate) object_indexes: HashMap<u32, Arc<ObjectIndex>>,
     pub(crate) groups: HashMap<u32, Arc<Groups>>,
-    /// What turned out to be damaged when cells were looked at.
+    /// Damage that was found by reading cells.
     pub(crate) left_out: Vec<Refused>,
-    /// How the flat records of a family were cut into cells, by path.
+    /// How the flat records of a family were divided into cells, by path.
     pub(crate) cuts: HashMap<String, Arc<RecordsByCell>>,
     pub(crate) rounds: u32,
-    /// Levels for which the stated type of vertices was compared with a chunk.
+    /// Levels whose stated type of vertices was compared with a chunk.
     probed: HashMap<u32, Arc<Once<probe::ProbeResult, StoreError>>>,
     /// Facts that the arrays of each level share.
     pub(crate) facts: HashMap<u32, blobs::LevelArrayFacts>,
@@ -80,7 +80,7 @@ enum SeenDocument {
     Absent,
     Denied(IoError),
     Bytes(Bytes),
-    /// Parsed and kept in that form.
+    /// Replaced by its parsed form.
     Used,
 }
 
@@ -100,13 +100,13 @@ impl SnapshotTree {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that a round of requests was made beside the questions.
+    /// Records a round of requests that did not come from questions.
     pub(crate) fn made_round(&self, round: u32) {
         let mut state = self.state();
         state.rounds = state.rounds.max(round);
     }
 
-    /// Asks what is not known yet, in one round. Returns whether there was anything to ask.
+    /// Requests what is not known yet, in one round. Returns whether there was anything to request.
     pub(crate) async fn ask(&self, questions: Vec<Question>) -> Result<bool, StoreError> {
         let (round, questions) = {
             let state = self.state();
@@ -175,12 +175,12 @@ impl SnapshotTree {
         }
     }
 
-    /// An array that was built before.
+    /// An array that is already built.
     fn built(&self, path: &str) -> Option<SharedArray> {
         self.state().grids.get(path).cloned()
     }
 
-    /// Keeps an array that is complete, in the place of its document.
+    /// Stores a complete array, and drops the bytes of its document.
     fn keep(&self, path: &str, array: GridArray) -> SharedArray {
         // Most arrays of a level have cells in the same chunks as its vertices.
         let level = path.split('/').next().unwrap_or_default();
@@ -192,7 +192,7 @@ impl SnapshotTree {
         array
     }
 
-    /// Keeps an array that is made of the blob at `path`, in the place of the blob's bytes.
+    /// Stores an array that was made of the blob at `path`, and drops the bytes of the blob.
     fn keep_blob(&self, path: &str, array: GridArray) -> SharedArray {
         let array = Arc::new(array);
         let mut state = self.state();
@@ -201,7 +201,7 @@ impl SnapshotTree {
         array
     }
 
-    /// Adds a question to `more` unless it has an answer already. Returns whether it did.
+    /// Adds a question to `more` unless it was answered already. Returns whether it did.
     fn asks(&self, question: Question, more: &mut Vec<Question>) -> bool {
         let asks = !self.state().knows(&question);
         more.extend(asks.then_some(question));
@@ -216,7 +216,7 @@ impl SnapshotTree {
 }
 
 impl SnapshotState {
-    /// Forgets the bytes of a document that is kept in parsed form.
+    /// Drops the bytes of a document whose parsed form is stored.
     fn forget(&mut self, key: &str) {
         if let Some(document) = self.documents.get_mut(key) {
             *document = SeenDocument::Used;
@@ -286,8 +286,8 @@ impl SnapshotState {
                 };
                 self.documents.insert(key, document);
             }
-            // Buckets that may not be listed answer "denied" for what does not exist. Whether that matters is
-            // known only when the document turns out to be needed.
+            // Buckets that forbid listing answer "denied" for objects that do not exist. Whether that matters is known only if the document turns out
+            // to be needed.
             (Question::Document(key), Err(error @ IoError::Denied { .. })) => {
                 self.documents.insert(key, SeenDocument::Denied(error));
             }
@@ -298,8 +298,8 @@ impl SnapshotState {
             (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
                 self.objects.insert(prefix, keys.map(Arc::new));
             }
-            // A refused listing is not needed if names are known. A failed one may have had more names:
-            // leaving them out would be a wrong answer.
+            // A refused listing is not needed if names are known. A failed one might have had more names, and leaving them out would give a wrong
+            // result.
             (_, Err(error)) if !refuses_listing(&error) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {
@@ -335,7 +335,7 @@ enum ArrayOrGroup {
 
 impl ArrayOrGroup {
     fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
-        // Documents of arrays can be long, and are read once.
+        // Documents of arrays can be long, so they are parsed only once.
         if let Ok(array) = ArrayDoc::parse(bytes) {
             return Ok(Self::Array(Box::new(array)));
         }
@@ -351,11 +351,11 @@ fn attributes_of_group(bytes: &[u8]) -> Result<ArrayAttributes, MetaError> {
     ArrayAttributes::from_group(&GroupDoc::parse(bytes)?)
 }
 
-/// Whether a backend says that it does not list, or not for this caller.
+/// Whether a backend states that it cannot list, or not for this caller.
 fn refuses_listing(error: &IoError) -> bool {
     match error {
         IoError::Denied { .. } | IoError::NotSupported { .. } => true,
-        // Any other answer that a retry does not change.
+        // Any other answer that stays the same after a retry.
         IoError::Backend { transient, .. } => !transient,
         _ => false,
     }

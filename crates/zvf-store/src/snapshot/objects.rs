@@ -41,7 +41,7 @@ impl SnapshotTree {
                 document(format!("{groups}/data"));
                 document(format!("{groups}/offsets"));
             }
-            // Padded lists have another name.
+            // Padded lists have another folder.
             if state.lists(&level.to_string(), "groupings") {
                 document(format!("{level}/groupings"));
             }
@@ -96,7 +96,7 @@ impl SnapshotTree {
         Ok(tables)
     }
 
-    /// One table: an array, or a group of blobs. A group without blobs is a slot that was reserved (0.8, section 10.2).
+    /// One table: an array, or a group of blobs. A group without blobs is an empty placeholder (0.8, section 10.2).
     fn table(
         &self,
         family: NameFamily,
@@ -117,7 +117,7 @@ impl SnapshotTree {
                     }
                     return Err(self.missing(&format!("{path}/data/zarr.json")));
                 };
-                // Tables of groups have none (0.7, section 10.5).
+                // Tables of groups have no mask (0.7, section 10.5).
                 if family == NameFamily::Object && attributes.has_present_mask.is_none() {
                     return Err(StoreError::malformed(
                         format!("{path}/zarr.json"),
@@ -142,13 +142,13 @@ impl SnapshotTree {
         }
     }
 
-    /// One blob, when it exists.
+    /// One blob, if it exists.
     fn blob_array(&self, path: String) -> Result<Option<BlobArray>, StoreError> {
         let doc = self.array_doc(&path)?;
         doc.map(|doc| BlobArray::new(path, &doc)).transpose()
     }
 
-    /// One table of the object index, when it exists.
+    /// One table of the object index, if it exists.
     fn index_table(&self, path: String, most: Cap) -> Result<Option<TypedArray>, StoreError> {
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let doc = self.array_doc(&path)?;
@@ -156,7 +156,7 @@ impl SnapshotTree {
             .transpose()
     }
 
-    /// The object index of a level, when its documents are there. Built once.
+    /// The object index of a level, if its documents exist. Built once.
     pub(crate) fn object_index(
         &self,
         level: u32,
@@ -214,8 +214,8 @@ impl SnapshotTree {
         Ok(Some(index))
     }
 
-    /// Determines how an index stores its manifests. The stated layout decides, if there is one; but arrays
-    /// of integers without an array of manifests are what they are, regardless of what a careless writer has stated.
+    /// Determines how an index stores its manifests. A stated layout decides, except that arrays of integers without an array of manifests are
+    /// recognized regardless of a wrong statement.
     fn index_parts(
         &self,
         folder: &str,
@@ -233,7 +233,7 @@ impl SnapshotTree {
             table: None,
         };
         let Some(objects) = doc.num_objects else {
-            // Created and never filled.
+            // An index that was created and never filled has none.
             let filled = manifests.is_some_and(|doc| doc.shape.first().is_none_or(|n| *n > 0))
                 || self.array_doc(&child("data"))?.is_some();
             if filled {
@@ -255,7 +255,7 @@ impl SnapshotTree {
         if dense
             && let Some(spans) = self.index_table(child("manifest_spans"), Cap::rows(limits))?
         {
-            // Blocks are not rows of a table that is ever read whole.
+            // The blocks are a table that is never read whole.
             let cap = Cap {
                 most: u64::MAX,
                 ..Cap::rows(limits)
@@ -267,7 +267,7 @@ impl SnapshotTree {
             parts.manifests = Some(Manifests::Dense(Arc::new(Dense::new(
                 spans, blocks, key_rank, limits,
             )?)));
-            // The table may hold ids that were never committed.
+            // The table may have ids of objects that were not committed.
             parts.table = table(Cap::rows(limits))?;
             return Ok(parts);
         }
@@ -283,7 +283,7 @@ impl SnapshotTree {
             )?)));
             return Ok(parts);
         }
-        // Without a layout it is not known how rows are named: nothing is guessed.
+        // Without a layout, the meaning of rows is unknown and is not guessed.
         let layout = match named {
             Some(layout) => layout,
             None if objects == 0 => return Ok(parts),
@@ -327,7 +327,7 @@ impl SnapshotTree {
                 let attributes = self.group_attributes(&path)?;
                 let data = self.blob_array(format!("{path}/data"))?;
                 let offsets = self.blob_array(format!("{path}/offsets"))?;
-                // A slot that was reserved (0.8, section 10.3).
+                // An empty placeholder (0.8, section 10.3).
                 let (Some(data), Some(offsets)) = (data, offsets) else {
                     return Ok(None);
                 };

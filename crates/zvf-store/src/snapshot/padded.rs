@@ -1,4 +1,4 @@
-//! From the document of a numeric array to a padded one: what counts its rows, and which chunks it has.
+//! From the document of a numeric array to a padded array: how its rows are counted, and which chunks it has.
 
 use std::sync::Arc;
 

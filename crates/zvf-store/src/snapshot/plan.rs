@@ -12,7 +12,7 @@ pub(crate) enum NameFamily {
     Object,
     Group,
     Link,
-    /// Attributes of links between chunks, where those are a family of arrays of their own (0.7, 0.8).
+    /// Attributes of links between chunks, if they are a family of arrays of their own (0.7, 0.8).
     CrossLink,
 }
 
@@ -112,7 +112,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The names that the caller or `attribute_specs` gives.
+    /// The names from the caller or from `attribute_specs`.
     fn declared(&self, state: &SnapshotState, family: NameFamily) -> Vec<String> {
         let given = self
             .names

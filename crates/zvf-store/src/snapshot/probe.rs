@@ -1,8 +1,7 @@
-//! Facts that only single chunks show, read after a level has been built.
+//! Facts that are read from single chunks after a level has been built.
 //!
-//! Whether a group of blobs states the right type of its vertices: creating a store of 0.8 writes `float32` into
-//! the group of `vertices`, and a later writer of `float64` leaves it there. The length of a blob shows it: it is twice that which
-//! the fragment index of the chunk implies.
+//! A group of blobs may state a wrong type of its vertices: creating a store of 0.8 writes `float32` into the group of `vertices`, and a later writer
+//! of `float64` does not correct it. The length of a blob shows it: it is twice the length that the fragment index of the chunk implies.
 //!
 //! Source: specification 0.8, section 8.1, trap 3.
 
@@ -21,15 +20,15 @@ use crate::level::LevelInner;
 use zvf_format::int::wide;
 use zvf_io::{Kv, driven};
 
-/// How many chunks are looked at before the claim is believed.
+/// How many chunks are read before the stated type is accepted.
 const MOST: usize = 4;
 
 /// The result of probing chunks of a level.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProbeResult {
-    /// The cells are twice as long as the claim implies.
+    /// The cells are twice as long as the stated type implies.
     doubled: bool,
-    /// The last round of requests that it took.
+    /// The last round of requests.
     round: u32,
 }
 
@@ -38,12 +37,12 @@ impl SnapshotTree {
     /// found, so that the level has to be built again.
     ///
     /// # Cost
-    /// One round if anything is probed: a blob of `vertices` and one of `vertex_fragments`, once a level, and
-    /// only for groups of blobs that claim `float32`; and the cost of [`probe_links`](Self::probe_links).
+    /// One round if anything is probed: a blob of `vertices` and one of `vertex_fragments`, once per level, and only for groups of blobs that state
+    /// `float32`; and the cost of [`probe_links`](Self::probe_links).
     ///
     /// # Errors
-    /// I/O, where all cells of a family are needed. A chunk that all tries did not bring: the type stays unknown, and
-    /// the next chunk, or the same one for the query, would take as long to fail. The next load of the level looks again.
+    /// I/O, if all cells of a family are needed. A chunk that cannot be read after all retries is not an error: the type stays unknown, because the
+    /// next chunk, or the same one for the query, would take as long to fail. The next load of the level probes again.
     pub(crate) async fn probe(
         &self,
         level: &LevelInner,
@@ -57,7 +56,7 @@ impl SnapshotTree {
         Ok(vertices? || links?)
     }
 
-    /// Compares the claimed type of a level's vertices with one chunk, once. Returns whether it was corrected.
+    /// Compares the stated type of a level's vertices with one chunk, once. Returns whether it was corrected.
     async fn probe_vertices(
         &self,
         level: &LevelInner,
@@ -105,7 +104,7 @@ impl SnapshotTree {
     }
 }
 
-/// Probes chunks until one gives an answer, the first one in round `base`.
+/// Probes chunks until one shows the type, the first one in round `base`.
 async fn look(
     (kv, shards): (Kv, Arc<ShardCache>),
     base: u32,
@@ -125,7 +124,7 @@ async fn look(
         let found = match fetched.await {
             Ok(found) => found,
             Err(error) if error.is_transient() => return Err(error),
-            // What is damaged or denied is reported by the query that needs it.
+            // The query that needs the chunk reports that it is damaged or denied.
             Err(_) => continue,
         };
         let [Some(rows), Some(index)] = found.as_slice() else {
@@ -144,7 +143,7 @@ async fn look(
     })
 }
 
-/// Bytes of a chunk's vertices by its fragment index; `None` if they do not follow from it.
+/// Bytes of a chunk's vertices according to its fragment index; `None` if they do not follow from it.
 fn implied(index: &[u8], dtype: DType, dims: usize) -> Option<u64> {
     let fragments = CheckedFragments::decode(index, None).ok()?;
     let rows = fragments.extent();

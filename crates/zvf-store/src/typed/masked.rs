@@ -1,12 +1,12 @@
-//! A table of two blobs: rows, and one byte for each row that says whether it has a value.
+//! A table of two blobs: the rows, and one byte per row that states whether it has a value.
 //!
 //! ```text
 //! <name>/zarr.json            a group: dtype, shape [n] or [n, C], has_present_mask
 //! <name>/data                 a blob: the rows
-//! <name>/present_mask         a blob, where has_present_mask: 1 = the row has a value
+//! <name>/present_mask         a blob, if has_present_mask: 1 = the row has a value
 //! ```
 //!
-//! `shape` says how many rows and channels there are; `num_channels` is 1 in every store and means nothing.
+//! `shape` states the numbers of rows and channels; `num_channels` is 1 in every store and is ignored.
 //!
 //! Source: specification 0.7, sections 10.3 and 10.5; 0.8, section 10.6.
 
@@ -98,7 +98,7 @@ impl TypedArray {
 }
 
 impl Masked {
-    /// Reads a range of rows. The blobs are loaded whole by the first call and kept.
+    /// Reads a range of rows. The first call reads the blobs whole; they are cached.
     pub(super) async fn rows(
         &self,
         table: &TypedArray,

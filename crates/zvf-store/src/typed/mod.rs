@@ -1,6 +1,6 @@
 //! Tables of fixed-size elements: object ids, object and group attributes.
 //!
-//! A table is one array, or before 0.8.1 a group of blobs: the rows, and a mask of the rows that have a value.
+//! A table is one array, or, before 0.8.1, a group of blobs: the rows, and a mask of the rows with a value.
 //!
 //! Source: specification 0.9, sections 4.5, 11.4 and 11.6; 0.8, sections 10.2 and 10.6; 0.7, sections 10.3 and 10.5.
 
@@ -43,7 +43,7 @@ pub struct TypedArray {
     fill: Bytes,
 }
 
-/// Where the rows come from.
+/// How the rows are stored.
 #[derive(Debug, Clone)]
 enum RowSource {
     /// One numeric array.
@@ -62,11 +62,11 @@ struct TableChunks {
     rows: u64,
     /// Elements of a row inside a chunk.
     width: u64,
-    /// The reader of chunks inside of shards.
+    /// The reader of chunks inside shards.
     shards: Option<TableShards>,
 }
 
-/// Shards of a table. What is read of their indexes is kept.
+/// Shards of a table, with a cache of their indexes.
 #[derive(Debug, Clone)]
 struct TableShards {
     objects: Arc<TableObjects>,
@@ -110,7 +110,7 @@ impl TypedValues {
             .flatten()
     }
 
-    /// Whether a mask says that row `i` has no value: its elements are zeros then, and mean nothing.
+    /// Whether the mask states that row `i` has no value. Its elements are zeros without meaning then.
     pub fn is_masked(&self, i: usize) -> bool {
         let mask = self.mask.as_ref();
         mask.is_some_and(|mask| mask.get(i).is_none_or(|mark| *mark == 0))
@@ -129,7 +129,7 @@ impl TypedValues {
         }
     }
 
-    /// The elements as signed 64-bit integers; `None` when they are no integers or do not fit.
+    /// The elements as signed 64-bit integers; `None` if they are not integers or do not fit.
     pub fn to_i64(&self) -> Option<Vec<i64>> {
         if self.dtype == DType::I64 {
             let (numbers, _) = self.bytes.as_chunks();
@@ -147,7 +147,7 @@ impl TypedValues {
 }
 
 impl TypedArray {
-    /// The table that a document describes, of no more rows than `most`.
+    /// The table that a document describes, of at most `most` rows.
     pub(crate) fn new(
         kv: &Kv,
         path: String,
@@ -208,7 +208,7 @@ impl TypedArray {
         &self.path
     }
 
-    /// Type of the elements as [`read`](Self::read) gives them: little-endian.
+    /// Type of the elements as returned by [`read`](Self::read): little-endian.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -253,7 +253,7 @@ impl TypedArray {
         }
     }
 
-    /// Rows of one stored chunk, or of one part of it that can be read alone.
+    /// Rows of one stored chunk, or of the smallest part of it that can be read alone.
     pub(crate) fn chunk_rows(&self) -> u64 {
         let RowSource::Array(doc, _) = &self.source else {
             return self.rows.max(1);
@@ -263,7 +263,7 @@ impl TypedArray {
         shape.first().copied().unwrap_or(1).max(1)
     }
 
-    /// The element that means "no value", if the array states that its fill value does.
+    /// The element that means "no value", if the array states that this is the meaning of its fill value.
     pub fn sentinel(&self) -> Option<&Bytes> {
         (self.attributes().fill_sentinel_meaning.as_deref() == Some("absent")).then_some(&self.fill)
     }
@@ -271,10 +271,10 @@ impl TypedArray {
     /// Reads all rows.
     ///
     /// # Cost
-    /// One request a stored chunk, all at once. Not cached.
+    /// One request per stored chunk, all at once. Not cached.
     ///
     /// # Errors
-    /// I/O; malformed chunks; a table beyond `cell_bytes`; a type or codec that is not read.
+    /// I/O; malformed chunks; a table beyond `cell_bytes`; a type or codec that is not supported.
     pub async fn read(&self) -> Result<TypedValues, StoreError> {
         self.read_rows_in(self.kv.round(), 0..self.rows).await
     }
@@ -305,7 +305,7 @@ impl TypedArray {
                 RowSource::Array(doc, reader) => read::rows(self, &kv, doc, reader, rows).await?,
                 RowSource::Blobs(masked) => masked.rows(self, &kv, rows).await?,
             };
-            // Readers would fail, or replace the character: no text is changed in silence, in copies and edits either.
+            // Readers would fail, or replace the character. Copies and edits must not change text silently, either.
             if let Some((at, code)) = values.dtype.first_odd_text(&values.bytes) {
                 let row = wide(at.checked_div(values.width).unwrap_or(at)).saturating_add(first);
                 let what = format!("row {row}: {code:#x} is no code point");

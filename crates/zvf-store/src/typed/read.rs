@@ -26,8 +26,8 @@ struct StoredPiece {
     row: u64,
     column: u64,
     bytes: Option<Bytes>,
-    /// Whether the bytes need no decoding: of a chunk in a shard, or the first bytes of a chunk that is stored without codecs and is longer
-    /// than the limit.
+    /// Whether the bytes need no decoding: bytes of a chunk in a shard, or the first bytes of a chunk that is stored without codecs and longer than
+    /// the limit.
     decoded: bool,
 }
 
@@ -165,7 +165,7 @@ async fn fetch_inner(
 ) -> Result<Vec<StoredPiece>, StoreError> {
     let (per_chunk, per_shard) = (per_chunk.max(1), shards.chunks.max(1));
     let numbers = rows.start / per_chunk..=rows.end.saturating_sub(1) / per_chunk;
-    // Before the list of chunks is made: documents may claim chunks of one row.
+    // Checked before the list of chunks is made, because documents may claim chunks of one row.
     let count = numbers.end().saturating_sub(*numbers.start());
     Cap::cells(kv.limits()).check(&array.path, count.saturating_add(1))?;
     let wants = numbers.clone().map(|number| {
@@ -193,7 +193,7 @@ async fn fetch_inner(
     Ok(pieces.collect())
 }
 
-/// The wanted rows out of chunks: `first` is the first of them, `number` the bytes of a number of an element.
+/// The wanted rows, assembled from chunks. `first` is the first row, `number` the size in bytes of a number of an element.
 fn assemble(
     pieces: Vec<StoredPiece>,
     chunks: &TableChunks,
@@ -214,7 +214,7 @@ fn assemble(
             .checked_mul(chunks.width)
             .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
             .unwrap_or(u64::MAX);
-        // Chunks are padded to their whole length, which may be beyond the limit: only the rows up to the last wanted one count.
+        // Chunks are padded to their whole length, which may be beyond the limit. Only the rows up to the last wanted one are decoded.
         let wanted = first.saturating_add(wide(count)).saturating_sub(piece.row);
         let wanted = wanted.min(chunks.rows).saturating_mul(chunks.width);
         let keep = usize::try_from(wanted)
@@ -270,7 +270,7 @@ fn assemble(
             if target >= count {
                 break;
             }
-            // Writers fill a chunk up to its whole width. Anything else there was once inside the shape.
+            // Writers fill a chunk up to its whole width. Any other values were inside the shape earlier.
             let beyond = source.get(columns..).unwrap_or_default();
             let mut elements = beyond.chunks_exact(size.max(1));
             if !elements.all(|element| element == stored_fill) {

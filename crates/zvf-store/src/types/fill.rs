@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
 
-/// The bytes of one little-endian element; `None` when the value is none of that type.
+/// The bytes of one little-endian element; `None` if the value does not have that type.
 pub(crate) fn bytes(value: &Value, dtype: DType) -> Option<Vec<u8>> {
     let size = dtype.size();
     if value.is_null() {

@@ -1,4 +1,4 @@
-//! Types of elements: of Zarr arrays, and as the attributes of nodes state them; fill values.
+//! Types of elements: of Zarr arrays, and as stated in the attributes of nodes; fill values.
 
 pub(crate) mod fill;
 
@@ -8,10 +8,10 @@ use zvf_meta::{ArrayAttributes, Codec, DataType};
 use crate::StoreError;
 use crate::codec::byte_order;
 
-/// The type of the elements of the node at `path`, where its attributes state one.
+/// The type of the elements of the node at `path`, if its attributes state one.
 ///
 /// # Errors
-/// A type that is none.
+/// An invalid type.
 pub(crate) fn stated_dtype(
     path: &str,
     attributes: &ArrayAttributes,
@@ -22,7 +22,7 @@ pub(crate) fn stated_dtype(
     attributes.dtype.as_ref().map(parse).transpose()
 }
 
-/// The type of the elements of an array as its codecs, of an object or of an inner chunk, store them; `None` for types without fixed size or
+/// The type of the elements of an array as its codecs store them (codecs of an object or of an inner chunk); `None` for types without fixed size or
 /// meaning here, and for an unknown byte order.
 #[must_use]
 pub fn stored_type(data_type: &DataType, codecs: &[Codec]) -> Option<DType> {

@@ -1,4 +1,5 @@
-//! The cells that belong to a chunk: vertices, fragments, attributes of both. Batches of chunks, on all workers, in order.
+//! The cells that belong to a chunk: vertices, fragments, and the attributes of both. Batches of chunks are checked on all workers, with results in
+//! order.
 
 mod places;
 
@@ -25,7 +26,7 @@ use crate::run::Session;
 use crate::values;
 use zvf_format::int::{index, wide};
 
-/// Chunks that are read together.
+/// Number of chunks that are read together.
 const BATCH: usize = 16;
 
 /// Input of the checks of a chunk; shared by all batches.
@@ -39,9 +40,9 @@ struct ChunkCheckInput {
     dtype: DType,
     chunk_shape: Vec<f64>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
-    /// Size of a bin, and bins of a chunk along each axis, where fragments are bins.
+    /// Size of a bin, and bins of a chunk along each axis, if fragments are bins.
     bins: Option<(Vec<f64>, Vec<u64>)>,
-    /// Values that the level is chunked by.
+    /// Number of values that split chunks.
     split: Option<u64>,
     tiles: bool,
     places: bool,
@@ -56,9 +57,9 @@ struct ChunkResult {
     rows: u32,
     fragments: u32,
     ends: Vec<(u32, u32)>,
-    /// Whether a fragment lists its rows one by one.
+    /// Whether a fragment has an explicit list of rows.
     lists: bool,
-    /// Values a row of each column, by the length of its cell.
+    /// For each column the number of values in a row, derived from the length of its cell.
     widths: Vec<Option<u64>>,
     extent: Option<CoordinateExtent>,
 }
@@ -75,10 +76,10 @@ struct BatchResult {
 /// Reads all chunks of a level, or a sample of them.
 ///
 /// # Cost
-/// Every cell once; 8 bytes a chunk, and 8 a fragment where lines are joined.
+/// Every cell once; 8 bytes per chunk, and 8 per fragment if lines are joined.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(crate) async fn check(run: &mut Session<'_>, state: &mut LevelState) -> Result<(), StoreError> {
     let plan = Arc::new(ChunkCheckInput::new(
         run.options,
@@ -243,7 +244,7 @@ impl ChunkCheckInput {
                 .collect();
             (bin.to_vec(), counts)
         });
-        // Bounds are of stored numbers; with an offset the format does not define which numbers they bound.
+        // Bounds refer to stored numbers; with an offset, the format does not define which numbers they refer to.
         let has_offset = root.zarr_vectors.coordinate_offset.is_some();
         let bounds = root.zarr_vectors.bounds.clone();
         let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
@@ -322,7 +323,7 @@ impl ChunkCheckInput {
             };
             let width = values.as_ref().and_then(|values| {
                 check_values(column, &chunk.coord, values, findings);
-                // The width of rows follows from the bytes of complete cells alone.
+                // Only the bytes of complete cells determine the width of rows.
                 let complete = rows.is_some_and(|rows| values.rows() == index(rows));
                 complete.then(|| wide(column.width_of(values)))
             });
@@ -331,7 +332,7 @@ impl ChunkCheckInput {
         seen
     }
 
-    /// Checks the fragments of a chunk, all of whose rows are in the chunk.
+    /// Checks the fragments of a chunk. All their rows are in the chunk.
     fn fragments(
         &self,
         chunk: &[i64],
@@ -376,7 +377,7 @@ impl ChunkCheckInput {
         }
     }
 
-    /// Compares the widths of a chunk's columns with those before.
+    /// Compares the widths of a chunk's columns with those of previous chunks.
     fn widths(
         &self,
         findings: &mut Findings,
@@ -429,7 +430,7 @@ fn report(chunk: &ExaminedChunk, findings: &mut Findings) {
     }
 }
 
-/// Checks the values of a cell: moments, texts, codes of categories.
+/// Checks the values of a cell: times, texts, codes of categories.
 fn check_values(column: &ChunkColumn, chunk: &[i64], values: &RowValues, findings: &mut Findings) {
     let attribute = column.attribute();
     let place = || Place::at(attribute.array.path()).chunk(chunk);
@@ -451,7 +452,7 @@ fn check_values(column: &ChunkColumn, chunk: &[i64], values: &RowValues, finding
     }
 }
 
-/// The first row that no fragment names.
+/// The first row that is in no fragment.
 fn uncovered(fragments: &CheckedFragments, rows: u32) -> Option<u64> {
     let mut named = vec![false; index(rows)];
     for row in fragments.iter().flat_map(CheckedFragment::rows) {

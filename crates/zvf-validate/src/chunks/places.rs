@@ -9,7 +9,7 @@ use crate::numbers::{self, CoordinateExtent};
 use zvf_format::int::{index, wide};
 
 impl ChunkCheckInput {
-    /// Where the vertices are: finite, in their chunk, in their bin, in the bounds.
+    /// Checks whether vertices are finite, in their chunk, in their bin and in the bounds. Returns their extent.
     pub(super) fn positions(
         &self,
         chunk: &[i64],
@@ -64,7 +64,7 @@ impl ChunkCheckInput {
                 }
                 extent.join(&of);
             }
-            // Rows of no fragment.
+            // Some rows may be in no fragment.
             if !u32::try_from(bytes.len() / row).is_ok_and(|rows| fragments.tile(rows)) {
                 extent = numbers::extent(self.dtype, bytes, self.dims);
             }
@@ -115,7 +115,7 @@ impl ChunkCheckInput {
         extent
     }
 
-    /// Reports rows beyond edges.
+    /// Reports rows outside of edges.
     fn outside(
         &self,
         bytes: &[u8],
@@ -146,7 +146,7 @@ impl ChunkCheckInput {
         }
     }
 
-    /// Whether numbers are between edges, within one step of their type.
+    /// Whether numbers are between edges, with a tolerance of one step of their type.
     fn within(&self, low: f64, high: f64, from: f64, to: f64) -> bool {
         low >= from - numbers::step(self.dtype, from).max(numbers::step(self.dtype, low))
             && high <= to + numbers::step(self.dtype, to).max(numbers::step(self.dtype, high))

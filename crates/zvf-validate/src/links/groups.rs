@@ -1,4 +1,4 @@
-//! The claim `fragment_link_groups` of a level: groups of links inside a chunk follow its fragments (0.9, appendix E).
+//! The declaration `fragment_link_groups` of a level: groups of links inside a chunk follow its fragments (0.9, appendix E).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ordered::in_turn;
 use crate::run::Session;
 use zvf_format::int::{index, wide};
 
-/// Chunks that are read together.
+/// Number of chunks that are read together.
 const BATCH: usize = 32;
 
 /// No fragment, or no group.
@@ -59,13 +59,13 @@ struct GroupCheckInput<'s> {
     findings: Findings,
 }
 
-/// Checks the claim in every chunk, if the level makes it.
+/// Checks the declaration in every chunk, if the level makes it.
 ///
 /// # Cost
 /// Reads fragments, groups and links inside chunks once more.
 ///
 /// # Errors
-/// What is no finding.
+/// Failed requests. Defects of the store are findings.
 pub(super) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     let path = state.path("link_fragments");
     if !state.level.doc().fragment_link_groups || !run.options.wants_array(&path) {
@@ -74,7 +74,7 @@ pub(super) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(
     let store = state.level.store();
     let groups = match store.grid_array(state.number(), "link_fragments").await {
         Ok(groups) => groups,
-        // It has a finding already.
+        // This defect already has a finding.
         Err(error) if error.is_defect() => None,
         Err(error) => return Err(error),
     };
@@ -121,7 +121,7 @@ impl GroupCheckInput<'_> {
         Ok(findings)
     }
 
-    /// Cells that cannot be read have findings of their own.
+    /// Checks one chunk. Cells that cannot be read have separate findings.
     fn chunk(&self, chunk: &ChunkCoord, rows: u32, cells: [ReadCell; 3], findings: &mut Findings) {
         let [Ok(fragments), Ok(groups), Ok(links)] =
             cells.map(|cell| cell.map(Option::unwrap_or_default))
@@ -143,7 +143,7 @@ impl GroupCheckInput<'_> {
         let of_fragments = || place(self.fragments.as_ref(), "vertex_fragments");
         let of_groups = || place(self.groups.as_ref(), "link_fragments");
         let Some(vertices) = (match self.fragments {
-            // Without the array all rows are one fragment.
+            // Without the array, all rows are in one fragment.
             None => Some(FragmentMembers {
                 count: 1,
                 of_row: vec![0; index(rows)],
@@ -204,7 +204,7 @@ impl GroupCheckInput<'_> {
             }
             let other = record.iter().find_map(|end| {
                 let row = usize::try_from(end.row).ok()?;
-                // A row that the chunk does not have has a finding of its own.
+                // A row that does not exist in the chunk has a separate finding.
                 let fragment = *vertices.of_row.get(row)?;
                 (fragment != group).then_some((end.row, fragment))
             });
@@ -222,9 +222,9 @@ impl GroupCheckInput<'_> {
     }
 }
 
-/// Which of the fragments of an index each row is part of.
+/// The fragment of each row, according to an index.
 struct FragmentMembers {
-    /// Fragments.
+    /// Number of fragments.
     count: u32,
     /// By row, the first fragment that has it, or [`NONE`].
     of_row: Vec<u32>,
@@ -233,7 +233,7 @@ struct FragmentMembers {
 }
 
 impl FragmentMembers {
-    /// Reads an index over so many rows; `None` if it is none.
+    /// Reads an index of `rows` rows; `None` if it is invalid.
     fn read(blob: &Bytes, rows: u32) -> Option<Self> {
         let mut members = Self {
             count: 0,

@@ -1,4 +1,4 @@
-//! Links: cells, endpoints, placement, counts, values; and what their kind of geometry asks of them.
+//! Links: cells, endpoints, placement, counts, values; and the rules of their kind of geometry.
 
 mod groups;
 mod records;
@@ -28,25 +28,25 @@ use zvf_format::int::wide;
 
 pub(crate) use groups::capability;
 
-/// Cells that are read together.
+/// Number of cells that are read together.
 const BATCH: usize = 32;
 
 /// Sums over the cells of a family.
 #[derive(Default, Serialize, Deserialize)]
 struct FamilySums {
-    /// Records as the application gave them, copies not counted.
+    /// Links as given by the application, without copies.
     links: u64,
-    /// The same, of arrays between chunks alone.
+    /// The same, only for arrays between chunks.
     crossing: u64,
     /// Stored records.
     records: u64,
-    /// Copies against records: 0 where each record has those that it must have.
+    /// Difference between expected and found copies: 0 if each record has its required copies.
     copies: u64,
     /// Links from chunk to chunk.
     steps: StepMultiset,
     /// Links between levels.
     between: StepMultiset,
-    /// Pairs of places in the level, in the order of the application, where trees are looked at.
+    /// Pairs of row numbers in the level, in the order of the application, if trees are checked.
     pairs: Vec<(u64, u64)>,
     /// The vertices of the level that have a link, if [`ValidateOptions::coverage`] is on.
     sources: Vec<u64>,
@@ -56,7 +56,7 @@ struct FamilySums {
 }
 
 impl FamilySums {
-    /// Takes over what another part has, but for the lists.
+    /// Adds the values of another part, except for the lists.
     fn join(&mut self, other: &Self) {
         self.links = self.links.saturating_add(other.links);
         self.crossing = self.crossing.saturating_add(other.crossing);
@@ -73,7 +73,7 @@ impl FamilySums {
 /// The inputs of the check of a cell.
 struct LinkCheckInput<'s> {
     state: &'s LevelState,
-    /// The level of all endpoints but the first.
+    /// The level of all endpoints except the first.
     target: Option<&'s LevelState>,
     family: &'s LinkFamily,
     number: usize,
@@ -84,7 +84,7 @@ struct LinkCheckInput<'s> {
     deep: bool,
     tree: bool,
     coverage: bool,
-    /// Where the rows of each chunk begin among all rows of the level.
+    /// For each chunk, the number of its first row among all rows of the level.
     bases: Arc<Vec<u64>>,
     findings: Findings,
 }
@@ -253,7 +253,7 @@ async fn one_family(
     Ok(sums)
 }
 
-/// The name of a delta in paths.
+/// The form of a delta in paths.
 fn delta_name(delta: i32) -> String {
     if delta == 0 {
         "0".to_owned()
@@ -262,7 +262,7 @@ fn delta_name(delta: i32) -> String {
     }
 }
 
-/// Where the rows of each chunk begin among all rows of the level, and how many there are.
+/// For each chunk, the number of its first row among all rows of the level; and the number of rows.
 fn bases(state: &LevelState) -> (Vec<u64>, u64) {
     let mut next = 0_u64;
     let bases = (0..state.chunks.len())
@@ -284,7 +284,7 @@ fn counts(
     sums: &FamilySums,
 ) {
     let doc = family.doc();
-    // Before 0.9 the document counts only the links between chunks.
+    // Before 0.9 the document counts only links between chunks.
     let by_offsets = family.by_offsets();
     let links = if by_offsets {
         sums.links
@@ -321,7 +321,7 @@ fn counts(
     }
 }
 
-/// Vertices without a link to the coarser level.
+/// Reports vertices without a link to the coarser level.
 fn coverage(
     run: &mut Session<'_>,
     state: &LevelState,
@@ -403,7 +403,7 @@ impl LinkCheckInput<'_> {
         Ok(found)
     }
 
-    /// Groups of chunks without links: they have to be empty.
+    /// Checks that the groups of chunks without links are empty.
     async fn lonely_groups(&self, run: &mut Session<'_>) -> Result<(), StoreError> {
         let Some(groups) = &self.groups else {
             return Ok(());

@@ -15,9 +15,9 @@ pub(super) struct LinkRecordCell<'c> {
     key: &'c [i64],
     /// The chunk of each stored endpoint.
     chunks: Vec<&'c [i64]>,
-    /// The places of these chunks in the level of the first endpoint.
+    /// The indexes of these chunks in the level of the first endpoint.
     here: Vec<Option<usize>>,
-    /// The places of these chunks in the level of the other endpoints.
+    /// The indexes of these chunks in the level of the other endpoints.
     there: Vec<Option<usize>>,
     /// Whether the records are copies of the records of another cell.
     copy: bool,
@@ -28,7 +28,7 @@ impl<'c> LinkRecordCell<'c> {
         self.chunks.get(end.which).copied().unwrap_or_default()
     }
 
-    /// The place of the chunk of an endpoint, in one of the two lists.
+    /// The index of the chunk of an endpoint, from one of the two lists.
     fn slot(end: &Endpoint, slots: &[Option<usize>]) -> Option<usize> {
         slots.get(end.which).copied().flatten()
     }
@@ -59,7 +59,7 @@ impl LinkCheckInput<'_> {
         }
     }
 
-    /// Looks at every record of a cell.
+    /// Checks every record of a cell.
     pub(super) fn records(
         &self,
         cell: &LinkRecordCell<'_>,
@@ -223,7 +223,7 @@ impl LinkCheckInput<'_> {
             });
             let last = ends.len().saturating_sub(1);
             let degenerate = pairs.any(|(i, a, j, b)| {
-                // A triangle among quads has its last corner twice.
+                // A triangle among quads repeats its last corner.
                 same(a, b) && !(ends.len() > 3 && j == last && i + 1 == last)
             });
             if degenerate {
@@ -239,7 +239,7 @@ impl LinkCheckInput<'_> {
     }
 }
 
-/// Whether stored endpoints are in canonical order: by chunk, row, and place in the record of the application.
+/// Whether stored endpoints are in canonical order: by chunk, row, and position in the record of the application.
 fn in_order(out: &[Endpoint], chunks: &[&[i64]]) -> bool {
     let mut stored: Vec<Option<(&[i64], i64, usize)>> = vec![None; out.len()];
     for (original, end) in out.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A plan is carried out, and taken back.
+//! Execution and rollback of a plan.
 
 use crate::{Report, ValidateOptions, validate};
 use futures::future::BoxFuture;
@@ -20,15 +20,15 @@ pub struct Applied {
     pub report: Report,
 }
 
-/// Executes a plan: copies the documents to `backup`, or beside the store, replaces them, and validates the store again, at the depth of the
-/// options.
+/// Executes a plan: copies the documents to `backup`, or to a folder next to the store, replaces them, and validates the store again at the depth of
+/// the options.
 ///
-/// The documents change together or not at all, even if the program is killed; `zvf edit STORE resume` finishes or rolls back an interrupted repair. A
-/// root that could not be read is replaced first, alone.
+/// The documents change together or not at all, even if the program is killed; `zvf edit STORE resume` finishes or rolls back an interrupted repair.
+/// A root that could not be read is replaced first, alone.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document changed since the plan was made; nothing was replaced. Misuse: the backup exists
-/// already, the store has no folder beside it, or another change is running. I/O.
+/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document changed since the plan was made; nothing was replaced. Misuse: the backup
+/// already exists, there is no folder next to the store, or another change is running. I/O.
 pub fn apply<'a>(
     plan: &'a RepairPlan,
     backup: Option<&'a str>,
@@ -55,11 +55,11 @@ pub fn apply<'a>(
     })
 }
 
-/// Puts the documents back that a repair kept at `backup`. Returns how many were changed.
+/// Restores the documents that a repair saved at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document is not the one that the repair wrote, and `force` does
-/// not say that this does not matter; nothing was replaced. Misuse: no backup there. I/O.
+/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document differs from the one that the repair wrote, and `force` is not set; nothing
+/// was replaced. Misuse: no backup at this address. I/O.
 pub fn undo<'a>(
     store: &'a str,
     backup: &'a str,

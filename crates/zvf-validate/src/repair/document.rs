@@ -1,4 +1,4 @@
-//! A plan for programs.
+//! A plan as a JSON document.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ fn counts(report: &Report) -> Value {
     })
 }
 
-/// A plan and its result as JSON: changes, what is left, and counts of findings before and after.
+/// A plan and its result as JSON: changes, remaining findings, and counts of findings before and after.
 #[must_use]
 pub fn document(plan: &RepairPlan, applied: Option<&Applied>) -> Value {
     let changes: Vec<Value> = plan
@@ -50,7 +50,7 @@ pub fn document(plan: &RepairPlan, applied: Option<&Applied>) -> Value {
         })
         .collect();
     let mut documents: Vec<&str> = plan.documents.iter().map(|one| &*one.key).collect();
-    // The root has the history.
+    // The root was replaced to add the history.
     if applied.is_some_and(|one| one.documents > documents.len()) {
         documents.push(ROOT);
     }

@@ -14,10 +14,10 @@ use super::edit::{Fix, Tier};
 /// The key of the root document.
 pub(crate) const ROOT: &str = "zarr.json";
 
-/// Where an array's document has its presence list.
+/// The location of the presence list in the document of an array.
 pub(crate) const LIST: &str = "/attributes/nonempty_chunks";
 
-/// One look at a store.
+/// The result of one validation of a store.
 pub(crate) struct Look<'r> {
     pub(crate) report: &'r Report,
     pub(crate) measured: &'r Measured,
@@ -50,7 +50,7 @@ impl<'r> Look<'r> {
         LevelDoc::parse(self.bytes(&format!("{level}/zarr.json"))?).ok()
     }
 
-    /// Components of a chunk key of a level.
+    /// Number of components in the chunk keys of a level.
     pub(crate) fn key_rank(&self, level: u32) -> Option<usize> {
         let dims = self.root.as_ref()?.dims();
         Some(self.level(level)?.key_rank(dims)).filter(|_| dims > 0)
@@ -79,7 +79,7 @@ impl<'r> Look<'r> {
     }
 }
 
-/// The key of the document that a finding is about: findings name a document, or the array or family that it is of.
+/// The key of the document of a finding. A finding names a document, or the array or family of the document.
 pub(crate) fn document_of(finding: &Finding) -> String {
     let path = finding.place.path.as_str();
     if path == ROOT || path.ends_with("/zarr.json") {
@@ -91,7 +91,7 @@ pub(crate) fn document_of(finding: &Finding) -> String {
     }
 }
 
-/// The level and the path below it of a document's node.
+/// The level of a document's node, and the path of the node in the level.
 pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
     let node = key.strip_suffix("/zarr.json")?;
     let (level, path) = node.split_once('/').unwrap_or((node, ""));
@@ -101,7 +101,7 @@ pub(crate) fn inside(key: &str) -> Option<(u32, &str)> {
 /// The state that a repair carries from one validation to the next.
 #[derive(Debug, Default)]
 pub(crate) struct RepairState {
-    /// The bounds are a placeholder.
+    /// Whether the bounds are a placeholder.
     pub(crate) bounds: bool,
     /// Levels whose vertex count is a placeholder.
     pub(crate) counts: BTreeSet<u32>,
@@ -109,7 +109,7 @@ pub(crate) struct RepairState {
     pub(crate) lists: BTreeSet<String>,
 }
 
-/// Documents that cannot be read for a member that follows from something else.
+/// Fixes of documents that cannot be read because of a member that can be derived.
 pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     let mut edits = Vec::new();
     if look.root.is_none() && look.has(Check::StoreOpens) {
@@ -126,7 +126,7 @@ pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     edits
 }
 
-/// Bounds that are absent or no pair of corners: zeros, until the vertices were looked at.
+/// Bounds that are absent or invalid: zeros, until the vertices are read.
 fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let mut root = look.value(ROOT)?;
@@ -139,7 +139,7 @@ fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<Fix> {
     block
         .as_object_mut()?
         .insert("bounds".to_owned(), zeros.clone());
-    // Nothing else may be wrong with it.
+    // Everything else in the document must be valid.
     RootDoc::parse(root.to_string().as_bytes()).ok()?;
     if look
         .value(ROOT)?
@@ -188,7 +188,7 @@ fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut RepairS
             "the folders of the level",
         );
     }
-    // Nothing else may be wrong with it.
+    // Everything else in the document must be valid.
     let mut repaired = document;
     for edit in &edits {
         let name = edit.pointer.rsplit('/').next().unwrap_or_default();
@@ -217,7 +217,7 @@ fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// A presence list that is no list of texts is rebuilt.
+/// A presence list that is not a list of texts is rebuilt.
 fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option<Fix> {
     let mut document = look.value(key)?;
     let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;

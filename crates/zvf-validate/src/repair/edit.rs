@@ -1,4 +1,4 @@
-//! One member of one document, and the documents with such members changed.
+//! A change of one member of a document, and the changed documents.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::Check;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// When an edit is made, and whether it may be left out.
+/// The phase in which an edit is made, and whether it may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Without it the store, a level or a list cannot be read: the others wait for what is seen then.
+    /// Without it the store, a level or a list cannot be read. Other edits wait for the next validation.
     Opening,
     /// Values that are derived from documents and cells.
     Derived,
@@ -72,7 +72,7 @@ pub(crate) struct Drafts {
 }
 
 impl Drafts {
-    /// Makes edits; returns those that changed something. `documents` are those that are read now, drafts among them.
+    /// Makes edits; returns those that changed something. `documents` are the current ones, including drafts.
     pub(crate) fn make(
         &mut self,
         documents: &BTreeMap<String, Bytes>,
@@ -97,7 +97,7 @@ impl Drafts {
                 }
             }
             if made.len() > before {
-                // As the document was laid out: on one line or on many.
+                // Keeps the layout of the document: one line or many.
                 let text = if bytes.contains(&b'\n') {
                     format!("{document:#}")
                 } else {
@@ -110,7 +110,7 @@ impl Drafts {
     }
 }
 
-/// Sets or removes a member; whether that changed something.
+/// Sets or removes a member. Returns whether that changed something.
 fn put(document: &mut Value, pointer: &str, value: Option<&Value>) -> bool {
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return false;

@@ -1,20 +1,20 @@
-//! Why a store could not be repaired.
+//! Errors: reasons why a store could not be repaired.
 
 use crate::ValidateError;
 use zvf_encode::{Holder, WriteError};
 use zvf_store::{Class, StoreError};
 
-/// Why there is no plan, or why it was not carried out.
+/// The reason why there is no plan, or why it was not executed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// The store could not be looked at.
+    /// The store could not be validated.
     #[error(transparent)]
     Validate(#[from] ValidateError),
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Documents could not be replaced or put back.
+    /// Documents could not be replaced or restored.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// A writer's change is unfinished.
@@ -25,12 +25,12 @@ pub enum RepairError {
     Unfinished {
         /// The address.
         store: String,
-        /// What tells it.
+        /// The marker of the change.
         marker: &'static str,
         /// The writer, if the marker names it.
         by: Option<Box<Holder>>,
     },
-    /// Documents of this version are not repaired.
+    /// Documents of this version cannot be repaired.
     #[error(
         "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives again what a repair would"
     )]
@@ -49,7 +49,7 @@ pub enum RepairError {
 }
 
 impl RepairError {
-    /// The class that a caller acts on.
+    /// The class by which a caller can handle the error.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

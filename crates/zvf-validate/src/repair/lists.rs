@@ -12,10 +12,10 @@ use super::documents::{LIST, Look, RepairState, begin_list, document_of};
 use super::edit::{Fix, Tier};
 use super::options::RepairOptions;
 
-/// Most components of a key: axes, and one for an attribute.
+/// Maximum number of components of a key: axes, and one for an attribute.
 const MOST: usize = 32;
 
-/// Edits that follow from the documents alone.
+/// Edits that can be derived from the documents alone.
 pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     let mut edits = Vec::new();
     for finding in look.of_rule(Rule::PresenceThere) {
@@ -53,7 +53,7 @@ pub(crate) fn normal(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     edits
 }
 
-/// Edits that follow from the cells.
+/// Edits that can be derived from the cells.
 pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     for (path, cells) in &look.measured.unlisted {
@@ -80,7 +80,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
     }
     for (key, mut gone) in gone {
         if !options.accept_loss {
-            // Where another array has the chunk, the cell was lost.
+            // If another array has the chunk, the cell was lost.
             gone.retain(|chunk| !is_named_elsewhere(look, &key, chunk));
         }
         if gone.is_empty() {
@@ -129,7 +129,7 @@ fn rows_of(key: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The keys of a list that can be cells of the array's grid; sorted as text they are in ASCII order.
+/// The keys of a list that are valid for the grid of the array; sorted as text they are in ASCII order.
 fn keys_of(look: &Look<'_>, key: &str) -> Option<BTreeSet<String>> {
     let doc = look.array(key)?;
     let grid = grid(&doc)?;

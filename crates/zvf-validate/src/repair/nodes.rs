@@ -1,4 +1,4 @@
-//! Levels, arrays and families: what they repeat of their path, of each other and of their cells.
+//! Levels, arrays and families: members that repeat their path, each other, or numbers of their cells.
 
 use crate::{Check, Finding};
 use serde_json::{Value, json};
@@ -10,15 +10,15 @@ use super::RepairOptions;
 use super::documents::{Look, RepairState, document_of, inside};
 use super::edit::Fix;
 
-/// The block of a level.
+/// The location of the metadata of a level in its document.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
-/// Checks of the claim that groups of links follow fragments.
+/// Checks of the declaration that groups of links follow fragments.
 pub(crate) const LINK_GROUPS: [Check; 3] = [
     Check::LinkGroupCount,
     Check::LinkGroupRows,
     Check::LinkGroupFragment,
 ];
-/// Where a value follows from when it follows from the path.
+/// The source of a value that is derived from the path.
 const PATH: &str = "its path";
 
 /// Edits of levels, arrays and families.
@@ -222,7 +222,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
     }
 }
 
-/// What `zv_array` says of a node.
+/// The value of `zv_array` for a node.
 fn word(path: &str) -> Option<&'static str> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -251,7 +251,7 @@ fn delta(path: &str) -> Option<i32> {
     parse_delta(delta).ok()
 }
 
-/// The offsets of the further ends of a link, by the last part of the path.
+/// The offsets of all ends of a link except the first, from the last part of the path.
 fn offsets(path: &str) -> Option<Vec<Vec<i64>>> {
     let (_, segment) = Role::of(path)?.link_path()?;
     if segment == "self" {
@@ -281,7 +281,7 @@ fn has_perm(look: &Look<'_>, level: u32, path: &str) -> Option<bool> {
     Some(family.has_perm(delta(path)?, zero))
 }
 
-/// Ends of a link of a family, if the paths of all its arrays say the same.
+/// Number of ends of a link of a family, if the paths of all its arrays agree.
 fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
     let delta = path.split('/').nth(1)?;
     let prefix = format!("{level}/links/{delta}/");
@@ -300,7 +300,7 @@ fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
     agreed
 }
 
-/// Array and family disagree: the paths say who is right.
+/// An array and its family disagree: the paths decide which is right.
 fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Fix> {
     let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
     else {
@@ -342,7 +342,7 @@ fn policy(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Fix> {
     edits
 }
 
-/// The shape of a row, where cells have as many values a row as there are names of channels.
+/// The shape of a row, if cells have as many values per row as there are channel names.
 fn row_shape(look: &Look<'_>, level: u32, key: &str) -> Option<Value> {
     let path = key.strip_suffix("/zarr.json")?;
     let width = *look.measured.levels.get(&level)?.widths.get(path)?;
@@ -350,7 +350,7 @@ fn row_shape(look: &Look<'_>, level: u32, key: &str) -> Option<Value> {
     (u64::try_from(names.len()) == Ok(width)).then(|| json!([width]))
 }
 
-/// The type of a table's values, which its node says.
+/// The type of a table's values, from the document of its node.
 fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
     let table = matches!(
         Role::of(path),
@@ -365,7 +365,7 @@ fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
         .then(|| Value::from(name))
 }
 
-/// The rows of an object index, where manifests and ids have as many.
+/// The number of rows of an object index, if manifests and ids have the same number.
 fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Fix> {
     let rows = |name: &str| {
         let doc = look.array(&format!("{level}/object_index/{name}/zarr.json"))?;
@@ -382,8 +382,8 @@ fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Fix> {
     }
 }
 
-/// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it needs
-/// [`RepairOptions::accept_loss`].
+/// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it
+/// requires [`RepairOptions::accept_loss`].
 fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     let kept = |check: Check, stated: u64, found: u64| {

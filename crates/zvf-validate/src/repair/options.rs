@@ -1,9 +1,9 @@
-//! What is repaired, and how the store is reached.
+//! The options of a repair.
 
 use crate::{Check, Depth, Progress, ValidationStep};
 use zvf_encode::WriteOptions;
 
-/// How [`plan`](super::plan) looks at a store and [`apply`](super::apply) changes it.
+/// The options of [`plan`](super::plan) and [`apply`](super::apply).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RepairOptions {
@@ -11,9 +11,9 @@ pub struct RepairOptions {
     pub depth: Depth,
     /// The checks whose findings are resolved. Default all.
     pub only: Option<Vec<Check>>,
-    /// The number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
+    /// The maximum number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
     pub most: usize,
-    /// Whether missing cells are removed from presence lists although other arrays name their chunks. The lost values then read as missing. Default
+    /// Whether missing cells are removed from presence lists although other arrays list their chunks. The lost values then read as missing. Default
     /// false: a loss remains an error.
     pub accept_loss: bool,
     /// Receives progress.
@@ -71,7 +71,7 @@ impl RepairOptions {
         self
     }
 
-    /// Whether findings of a check are to be settled.
+    /// Whether findings of a check are to be resolved.
     pub(crate) fn wants(&self, check: Check) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&check))
     }

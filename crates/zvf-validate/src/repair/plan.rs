@@ -1,4 +1,4 @@
-//! Which members change, worked out in rounds: look, derive, look at the store as it would be, until nothing follows any more.
+//! Computes the members that change, in rounds: validate, derive, validate the changed store, until nothing more can be derived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct RepairPlan {
     pub left: Vec<Unrepaired>,
     /// Lost cells that are removed from lists, with [`RepairOptions::accept_loss`]; their values read as missing.
     pub given_up: Vec<Finding>,
-    /// The report of the store as it is.
+    /// The report of the unchanged store.
     pub before: Report,
     /// The report of the store after the changes.
     pub after: Report,
@@ -74,8 +74,7 @@ pub struct Unrepaired {
 ///
 /// # Cost
 /// A store without findings is validated once. Otherwise it is validated again after every round of changes, two or three times for most damage, and
-/// once more if a change causes a new finding. Memory: as for one validation, and every document, and every unlisted cell of damaged
-/// presence lists.
+/// once more if a change causes a new finding. Memory: as for one validation, and every document, and every unlisted cell of damaged presence lists.
 ///
 /// # Errors
 /// Misuse: a version before 0.9, an unfinished change, storage that cannot list. Otherwise as [`validate`]: a defect of the store is not an error.
@@ -93,7 +92,7 @@ pub fn plan<'a>(
         let mut chosen = None;
         let mut tried: Option<Vec<Tier>> = None;
         for way in Way::ALL {
-            // A way that leaves out only tiers that the last attempt did not use gives the same plan.
+            // If a strategy only omits tiers that the last attempt did not use, it gives the same plan.
             let other = |tiers: &Vec<Tier>| way.left_out().iter().any(|one| tiers.contains(one));
             if !tried.as_ref().is_none_or(other) {
                 continue;
@@ -111,14 +110,14 @@ pub fn plan<'a>(
     })
 }
 
-/// How much of what follows is done.
+/// Which of the derived edits are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// All of it.
+    /// All.
     All,
-    /// Cells that are listed and not there stay listed: they may be lost, and others refer to them.
+    /// All except the removal of listed cells that do not exist: they may be lost, and other cells or objects refer to them.
     KeepingLost,
-    /// Lists keep their cells.
+    /// All except changes of the cells in lists.
     KeepingLists,
 }
 
@@ -170,7 +169,7 @@ fn check_version(report: &Report, measured: &Measured, url: &str) -> Result<(), 
     Ok(())
 }
 
-/// Looks at a store as it would be.
+/// Validates a store with the changed documents.
 async fn look(url: &str, options: &RepairOptions, drafts: &Drafts) -> Result<Report, RepairError> {
     let open = options.write.open.clone();
     let mut wanted = ValidateOptions::new(options.depth)
@@ -181,7 +180,7 @@ async fn look(url: &str, options: &RepairOptions, drafts: &Drafts) -> Result<Rep
     Ok(validate(url, &wanted).await?)
 }
 
-/// Which findings there are, apart from notes: check and path.
+/// The findings, apart from notes, by check and path.
 type KnownFindings = BTreeSet<(Check, String)>;
 
 fn known(report: &Report) -> KnownFindings {
@@ -192,7 +191,7 @@ fn known(report: &Report) -> KnownFindings {
     let mut known: KnownFindings = severe
         .map(|one| (one.check, one.place.path.clone()))
         .collect();
-    // Rows without a fragment are not reported while the level claims that fragments tile; if that claim is false, there may be some.
+    // Rows without a fragment are not reported while the level declares that fragments tile; if the declaration is false, there may be such rows.
     let behind: Vec<(Check, String)> = known
         .iter()
         .filter(|(check, _)| *check == Check::FragmentsTile)
@@ -202,7 +201,7 @@ fn known(report: &Report) -> KnownFindings {
     known
 }
 
-/// The result of one way of repairing.
+/// The result of one attempt at a repair.
 struct RepairAttempt {
     edits: Vec<Fix>,
     drafts: Drafts,
@@ -221,7 +220,7 @@ async fn work(
 ) -> Result<RepairAttempt, RepairError> {
     let mut work = RepairAttempt::nothing(before.clone());
     if options.accept_loss {
-        // The loss of a cell was accepted together with the findings that follow from it.
+        // The loss of a cell was accepted, including the findings that it causes.
         let lost = before
             .findings
             .iter()
@@ -256,14 +255,14 @@ async fn work(
         work.edits.extend(made);
         work.after = look(url, options, &work.drafts).await?;
         if opening {
-            // Findings that become visible now existed before.
+            // Findings that become visible now have existed before.
             work.known.extend(known(&work.after));
         }
     }
     Ok(work)
 }
 
-/// All changes that follow from one validation.
+/// All changes that can be derived from one validation.
 fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<Fix> {
     let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
@@ -386,7 +385,7 @@ fn why_left(finding: &Finding, options: &RepairOptions) -> String {
     }
 }
 
-/// The members that differ in the end, each once, with everything that it settles.
+/// The members that differ in the end, each once, with all checks that it resolves.
 fn changes(documents: &[DocumentChange], edits: Vec<Fix>) -> Vec<MemberChange> {
     let mut by_member: BTreeMap<(String, String), (Vec<Check>, String)> = BTreeMap::new();
     for edit in edits {
@@ -396,7 +395,7 @@ fn changes(documents: &[DocumentChange], edits: Vec<Fix>) -> Vec<MemberChange> {
                 member.0.push(check);
             }
         }
-        // The last edit has the source of the value.
+        // The last edit states the source of the final value.
         member.1 = edit.why;
     }
     let mut changes = Vec::new();

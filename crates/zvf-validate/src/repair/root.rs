@@ -26,7 +26,7 @@ pub(crate) fn edits(
 fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let root = look.root.as_ref()?;
-    // With an offset it is undefined whether bounds include it.
+    // With an offset, it is undefined whether the bounds include it.
     if root.zarr_vectors.coordinate_offset.is_some() {
         return None;
     }
@@ -68,7 +68,7 @@ fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<Fix> {
     Some(Fix { checks, ..edit })
 }
 
-/// The node for other tools, rebuilt; members of others stay.
+/// The `ome` node for other tools, rebuilt; members of other writers are kept.
 fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let rules = [
         Rule::OmePresent,
@@ -91,7 +91,7 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     Some(Fix { checks, ..edit })
 }
 
-/// The tokens of the properties that levels have.
+/// The capabilities of the properties that levels have.
 fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [
@@ -123,7 +123,7 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let groups =
         |check: &Check| *check == Check::LinkGroupCapability || LINK_GROUPS.contains(check);
     if checks.iter().any(groups) {
-        // A claim that is wrong goes with this repair.
+        // A wrong declaration is removed in this repair.
         let wrong = |level| {
             let mut found = LINK_GROUPS.into_iter().flat_map(|check| look.of(check));
             found.any(|one| one.place.level == Some(level))

@@ -1,4 +1,4 @@
-//! The datasets of `multiscales`: one a level, with the fold and half the bin of each.
+//! The datasets of `multiscales`: one per level, with the downsampling factor and half a bin of each.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::edit::Fix;
 
 const AT: &str = "/attributes/multiscales/0/datasets";
 
-/// The rules that are about datasets.
+/// The rules about datasets.
 const RULES: &[Rule] = &[
     Rule::DatasetPath,
     Rule::DatasetUnique,
@@ -37,7 +37,7 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fi
     };
     let broken: Vec<Rule> = RULES.iter().copied().filter(broken).collect();
     let root = look.root.as_ref().filter(|_| !broken.is_empty())?;
-    // It is unknown which of several entries is meant.
+    // If there are several entries, it is unknown which is meant.
     let [entry] = root.multiscales.entries.as_slice() else {
         return None;
     };
@@ -146,7 +146,7 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
             .map(|half| half.iter().map(|half| half * 2.0).collect());
         let by_scale = scale.as_deref().map(by_fold);
         let bins = match (&by_half, &by_scale) {
-            // They contradict each other: the level's own word counts, if it is one of both.
+            // They contradict each other: the value in the level's document counts, if it equals one of them.
             (Some(a), Some(b)) if !close(a, b) => own.filter(|own| close(own, a) || close(own, b)),
             _ => by_half
                 .clone()
@@ -190,7 +190,7 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
 /// The stated scale and translation.
 fn stored(root: &RootDoc, level: u32, one: &Value) -> (Option<Vec<f64>>, Option<Vec<f64>>) {
     let known = root.multiscales.dataset(level).map(Dataset::transform);
-    // A dataset that was added has none.
+    // A dataset that was added has no transforms.
     let there = one.get("coordinateTransformations").is_some();
     let Some(transform) = known.filter(|_| there) else {
         return (None, None);
@@ -199,7 +199,7 @@ fn stored(root: &RootDoc, level: u32, one: &Value) -> (Option<Vec<f64>>, Option<
     (owned(transform.scale()), owned(transform.translation()))
 }
 
-/// Whether numbers are the same but for rounding.
+/// Whether numbers are equal up to rounding.
 fn close(a: &[f64], b: &[f64]) -> bool {
     a.len() == b.len()
         && a.iter()

@@ -1,6 +1,6 @@
-//! Documents that are broken in one way each, which a repair makes right.
+//! Documents that are broken in one way each, which a repair can correct.
 //!
-//! What each line does to a good store is what the repair has to undo: expected is the good store, never what a repair wrote.
+//! The expected result is the good store, never the output of a repair: the repair must undo the change of each line.
 
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ fn attribute(files: &mut Files, key: &str, name: &str, value: Value) -> Outcome 
     files.set(key, &format!("/attributes/{name}"), value)
 }
 
-/// The place of a transform of a dataset.
+/// The location of a transform of a dataset.
 fn transform(files: &Files, at: usize, kind: &str) -> Outcome<String> {
     let document = files.document("zarr.json")?;
     let at = format!("{DATASETS}/{at}/coordinateTransformations");
@@ -55,7 +55,7 @@ fn set_transform(files: &mut Files, at: usize, kind: &str, numbers: Value) -> Ou
     files.set("zarr.json", &format!("{place}/{kind}"), numbers)
 }
 
-/// Takes a transform of a dataset away.
+/// Removes a transform of a dataset.
 fn drop_transform(files: &mut Files, at: usize, kind: &str) -> Outcome {
     let list = format!("{DATASETS}/{at}/coordinateTransformations");
     files.list("zarr.json", &list, |list| {
@@ -63,7 +63,7 @@ fn drop_transform(files: &mut Files, at: usize, kind: &str) -> Outcome {
     })
 }
 
-/// Does what the table of broken stores does for a check.
+/// Makes the break for a check from the table of broken stores.
 fn bundled(check: &str, files: &mut Files) -> Outcome {
     let mut breaks = zvf_badstores::breaks();
     let one = breaks.find(|one| one.check == check);
@@ -92,7 +92,7 @@ pub(crate) const BREAKS: &[Break] = &[
         }
         Ok(())
     }),
-    // Shards hold several cells.
+    // Shards contain several cells.
     of("0.9/points_4d_sharded", "cell-listed", |files| {
         files.list(VERTICES, LIST, |list| {
             list.retain(|key| key.as_str().is_some_and(|key| key.len() % 2 == 0));
@@ -113,7 +113,7 @@ pub(crate) const BREAKS: &[Break] = &[
         files.set("0/zarr.json", &level("vertex_count"), json!(7))
     }),
     of("0.9/points_ids", "fragments-tile", |files| {
-        // Two fragments of one chunk change places: behind the heads of chunk and index stand a bit for each, and ranges.
+        // Swaps two fragments of one chunk: after the heads of chunk and index there are a bit for each fragment, and the ranges.
         let key = files.first("0/vertex_fragments", 24 + 2 * 16)?;
         files.plain(&key, |index| {
             let (first, rest) = index[8 + 24..].split_at_mut(16);
@@ -128,7 +128,7 @@ pub(crate) const BREAKS: &[Break] = &[
         attribute(files, INDEX, "num_present", json!(0))
     }),
     of("0.9/lines", "object-ids-sorted", |files| {
-        // The ids of the first two rows change places.
+        // Swaps the ids of the first two rows.
         let key = files.first("0/object_index/object_ids", 8)?;
         files.plain(&key, |ids| {
             let (first, rest) = ids.split_at_mut(8);

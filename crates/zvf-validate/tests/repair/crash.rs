@@ -1,4 +1,4 @@
-//! A repair whose program dies at any of its writes: readers see the store as it was or as it is mended, and a repeat finishes.
+//! A repair whose program dies at any of its writes: readers see the old or the repaired store, and a second run completes the repair.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
     )
     .await?;
     let (mended, new) = (memory.files().await?, memory.seen().await?);
-    // A root that cannot be read is the first to be mended, alone.
+    // An unreadable root is repaired first, alone.
     let mut between = broken.clone();
     let root = mended.objects.get("zarr.json").ok_or("no root")?.clone();
     between.objects.insert("zarr.json".to_owned(), root);
@@ -47,7 +47,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                 assert!(matches!(refused, Err(RepairError::Unfinished { .. })));
                 Edit::resume(ADDRESS, memory.options().write).await?;
             }
-            // Readers may know the new documents only from the redo log: it is gone now.
+            // Readers may know the new documents only from the redo log, which no longer exists.
             let files = memory.files().await?;
             assert!(
                 !files.objects.keys().any(|key| key.starts_with("zvf-")),
@@ -67,7 +67,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                     .objects
                     .keys()
                     .filter(|key| key.ends_with("zarr.json"));
-                // Which change a root was written by differs from run to run.
+                // The id of the last change in the root differs from run to run.
                 let document = |key: &String| {
                     let mut document = files.document(key)?;
                     if let Some(root) = document.get_mut("attributes") {
@@ -85,7 +85,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
                 break;
             }
             assert!(
-                // A marker that could not be removed is a warning: the death shows when the store is looked at again.
+                // A marker that could not be removed is only a warning: the error occurs when the store is validated again.
                 matches!(done, Err(RepairError::Validate(_)))
                     || matches!(done, Err(RepairError::Write(ref error)) if !matches!(error, WriteError::Changed { .. })),
                 "{done:?}"
@@ -96,7 +96,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
     Ok(())
 }
 
-/// Payloads, without what a writer that died left beside the store.
+/// Payloads, without the objects that a dead writer left in the store.
 fn payloads_of_store(files: &Files) -> Vec<(&str, &[u8])> {
     let payloads = files.payloads().into_iter();
     payloads

@@ -1,4 +1,4 @@
-//! What is kept beside a store, how it comes back, and stores that change meanwhile.
+//! Saving and restoring of documents, and stores that change in the meantime.
 
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -10,7 +10,7 @@ use super::support::{ADDRESS, Files, Memory, Outcome};
 
 const COUNT: &str = "/attributes/zarr_vectors_level/vertex_count";
 
-/// A store whose root cannot be read, and whose level and a list are wrong.
+/// A store with an unreadable root, a wrong level and a wrong list.
 fn broken() -> Outcome<Files> {
     let mut files = Files::of("0.9/points_bins")?;
     files.set("1/zarr.json", COUNT, json!(5))?;
@@ -81,7 +81,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
     let options = memory.options();
     let done = plan(ADDRESS, &options).await?;
     for key in ["zarr.json", "1/zarr.json"] {
-        // Somebody else writes between plan and repair.
+        // Another program writes between plan and repair.
         let mut theirs = broken()?;
         theirs.set(key, "/attributes/note", json!("mine"))?;
         let bytes = theirs.objects.get(key).ok_or("")?.clone();
@@ -97,7 +97,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
     }
     let applied = apply(&done, None, &options).await?;
     let backup = applied.backup.ok_or("nothing was kept")?;
-    // And after it.
+    // Another program writes after the repair.
     let mut theirs = memory.files().await?;
     theirs.set("1/zarr.json", "/attributes/note", json!("mine"))?;
     let bytes = theirs.objects.get("1/zarr.json").ok_or("")?.clone();

@@ -1,4 +1,4 @@
-//! What a repair leaves alone, and says so.
+//! Findings that a repair does not resolve, and the stated reasons.
 
 use serde_json::json;
 use zvf_store::Class;
@@ -7,7 +7,7 @@ use zvf_validate::{Check, Severity};
 
 use super::support::{ADDRESS, Files, Memory, Outcome};
 
-/// The reasons for which findings of a check stay.
+/// The reasons why findings of a check remain.
 fn why(plan: &zvf_validate::repair::RepairPlan, title: &str) -> Vec<String> {
     let left = plan.left.iter();
     left.filter(|one| one.finding.check.info().title == title)
@@ -26,7 +26,7 @@ async fn a_cell_that_is_lost_stays_listed() -> Outcome {
     files.objects.remove(&lost);
     let memory = Memory::with(&files).await?;
     let plan = plan(ADDRESS, &memory.options()).await?;
-    // Its fragments are there, and manifests name them: without the key nothing would tell that the vertices are gone.
+    // The fragments exist and manifests name them: without the key nothing would show that the vertices are lost.
     let changed: Vec<&str> = plan
         .changes
         .iter()
@@ -44,7 +44,7 @@ async fn a_cell_that_is_lost_stays_listed() -> Outcome {
     Ok(())
 }
 
-/// Adversarial B1: the chunk has vertices and fragments, so that its attribute was lost.
+/// Adversarial B1: the chunk has vertices and fragments, so its attribute was lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_cell_of_an_attribute_stays_an_error_until_the_loss_is_accepted() -> Outcome {
     for (case, array) in [
@@ -78,7 +78,7 @@ async fn a_lost_cell_of_an_attribute_stays_an_error_until_the_loss_is_accepted()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cell_that_does_not_fit_is_not_listed() -> Outcome {
     let mut files = Files::of("0.9/graph")?;
-    // Somebody left a cell of another length where the attribute has none.
+    // Another program left a cell of another length in a chunk that the attribute does not list.
     let key = "0/vertex_attributes/r/zarr.json";
     let keys = files.objects.keys().cloned().collect::<Vec<String>>();
     let object = keys
@@ -128,7 +128,7 @@ async fn only_what_was_asked_for_changes() -> Outcome {
         .collect();
     assert_eq!(changed, [count]);
     assert_eq!(why(&plan, "ome-present"), ["it was not asked for"]);
-    // The vertices of the graph, counted in its cells of three numbers of 4 bytes.
+    // The number of vertices of the graph, counted in its cells, which have three numbers of 4 bytes per vertex.
     let truth = zvf_testkit::truth("0.9/graph")?;
     assert_eq!(plan.changes[0].new, Some(json!(truth.positions.shape[0])));
     Ok(())

@@ -1,4 +1,4 @@
-//! Each break is settled by a repair of documents alone, and the store reads as the good one does.
+//! Each break is resolved by changing documents alone, and the repaired store reads like the good one.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ async fn one(broken: &Break) -> Outcome {
     let mut files = good.clone();
     (broken.run)(&mut files)?;
     let memory = Memory::with(&files).await?;
-    // Where payloads are others, they are what counts.
+    // If the payloads differ, the repaired store is expected to have the changed content.
     let wanted = if files.payloads() == good.payloads() {
         wanted
     } else {

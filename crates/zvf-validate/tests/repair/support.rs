@@ -1,4 +1,4 @@
-//! Stores in memory: their objects, and what is in them.
+//! Stores in memory: their objects and their content.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, 
 
 pub(crate) use zvf_badstores::{Files, Outcome};
 
-/// Where the store lies in its memory.
+/// The address of the store in memory.
 pub(crate) const ADDRESS: &str = "memory:///data/store.zv";
 const PREFIX: &str = "data/store.zv/";
 
-/// A memory with a store in it.
+/// A memory that contains a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory(pub(crate) Arc<InMemory>);
 
@@ -81,10 +81,10 @@ impl Memory {
     }
 }
 
-/// The store of [`good`] whose chunks are cut by an attribute.
+/// The store of [`good`] whose chunks are split by an attribute.
 pub(crate) const BY_LABEL: &str = "made/by_label";
 
-/// A good store: a bundled one, or one that is made.
+/// A good store: bundled, or made here.
 pub(crate) async fn good(case: &str) -> Outcome<Files> {
     if case != BY_LABEL {
         return Files::of(case);
@@ -99,7 +99,7 @@ pub(crate) async fn good(case: &str) -> Outcome<Files> {
     memory.files().await
 }
 
-/// Options that reach the store through a backend, one request after the other and each once.
+/// Options that access the store through a backend, with sequential requests and no retries.
 pub(crate) fn options(backend: Arc<dyn ObjectStore>) -> RepairOptions {
     let mut open = OpenOptions::new().with_object_store(backend);
     open.io.retry = zvf_store::Retry::never();

@@ -1,4 +1,4 @@
-//! Every break that the validator is tested on: a repair touches no data, adds no finding, and is complete the first time.
+//! Every break from the tests of the validator: a repair changes no payload, adds no finding, and is complete after one run.
 
 use zvf_validate::repair::{RepairError, apply, plan};
 use zvf_validate::{Check, Severity};
@@ -6,7 +6,7 @@ use zvf_validate::{Check, Severity};
 use super::support::{ADDRESS, Memory, Outcome};
 use zvf_testkit::sample::Sample;
 
-/// What became of a store.
+/// The result for a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Became {
     Refused,
@@ -19,7 +19,7 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
     let memory = Memory::with(&files).await?;
     let plan = match plan(ADDRESS, &memory.options()).await {
         Ok(plan) => plan,
-        // An older version, a writer that is not done, or nothing that says that it is a store.
+        // All other errors are refusals: an older version, an unfinished writer, or no recognizable store.
         Err(error @ (RepairError::Write(_) | RepairError::Store(_))) => {
             return Err(error.into());
         }
@@ -28,7 +28,7 @@ async fn one(broken: &zvf_badstores::Break) -> Outcome<Became> {
     let applied = apply(&plan, None, &memory.options()).await?;
     for (check, count) in &applied.report.counts {
         let before = plan.before.counts.get(check).copied().unwrap_or(0);
-        // Behind a claim that all rows are covered nobody says that one is not; the claim goes.
+        // While a level declares that all rows are covered, missing rows are not reported; the repair removes the declaration.
         let behind = *check == Check::RowsCovered && plan.before.count_of(Check::FragmentsTile) > 0;
         if check.info().severity != Severity::Note && before == 0 && !behind {
             return Err(format!("{count} times {} that was not there", check.info().title).into());

@@ -1,4 +1,4 @@
-//! The commit of parts: which of them the store has is decided once, and the store is made of these.
+//! The commit of a distributed write: decides once which parts the store has, and writes the store from these parts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -31,16 +31,16 @@ use zvf_encode::{
 };
 use zvf_format::int::{index, wide};
 
-/// The member of a root that names the parts which were absent when the store was committed.
+/// The member of a root that names the parts that were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
-/// Keys of cells in a part, and their final keys.
+/// Keys of cells in a part with their final keys.
 type Moves = Vec<(String, String)>;
 
-/// Objects that are moved together.
+/// Number of objects that are moved together.
 const MOVED: usize = 256;
 
-/// A store that was committed.
+/// A committed store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Committed {
@@ -48,7 +48,7 @@ pub struct Committed {
     pub summary: Option<Summary>,
     /// Names of the parts that the store has.
     pub parts: Vec<String>,
-    /// Names of parts that were declared or begun, and that the store does not have.
+    /// Names of parts that were declared or begun, but are not in the store.
     pub absent: Vec<String>,
 }
 
@@ -59,14 +59,14 @@ struct RootNote {
     committed: Committed,
 }
 
-/// The parts of a choice, as they were noted.
+/// The notes of the chosen parts.
 struct LoadedParts {
     notes: Vec<Note<'static>>,
     finished: Vec<FinishedPart>,
 }
 
 impl PartedStore {
-    /// Makes the store of the parts, or finishes what an earlier commit began.
+    /// Makes the store from the parts, or finishes what an earlier commit began.
     pub(super) fn commit_parts(
         &self,
         groups: &Groups,
@@ -82,20 +82,20 @@ impl PartedStore {
         let begun = check_begun(target, &self.address, &self.details)?;
         let lease = committing(&self.target, &self.address, begun.folder()?, &self.options)?;
         if target.exists(ROOT)? {
-            // The commit that had the lease before has put the root since it was looked for, and removes the notes now.
+            // The commit that had the lease before has put the root since the check above, and is now removing the notes.
             lease.end()?;
             return Err(WriteError::changed(&self.address));
         }
         target.fence(&self.address, lease.watch());
         let done = self.commit_under(begun.folder()?, groups, allow_missing);
-        // A renewal must not come after the folder is removed.
+        // The lease must not be renewed after the folder is removed.
         let ended = lease.end();
         let committed = done?;
         ended.and_then(|()| tidy(target, &begun)).map_err(tidying)?;
         Ok(committed)
     }
 
-    /// Removes what an earlier commit left that put the root.
+    /// Removes what is left of an earlier commit that put the root.
     fn tidied_again(&self, begun: &BegunStore) -> Result<Committed, WriteError> {
         let (target, folder) = (&*self.target, begun.folder()?);
         let note = target.read(&folder.below("root"))?;
@@ -104,7 +104,7 @@ impl PartedStore {
             Some(note) if target.read(ROOT)?.as_deref() == Some(note.root.as_bytes()) => {
                 note.committed
             }
-            // The note is removed after all others.
+            // The note of the root is removed after all others.
             None if folder.rounds(target)?.is_empty() => Committed {
                 summary: None,
                 parts: Vec::new(),
@@ -119,7 +119,7 @@ impl PartedStore {
         Ok(committed)
     }
 
-    /// Decides which parts the store has, unless that is decided, and makes it.
+    /// Decides which parts the store has, unless that is already decided, and makes the store.
     fn commit_under(
         &self,
         folder: &PartitionFolder,
@@ -140,7 +140,7 @@ impl PartedStore {
                     };
                     match log.decide(number, &Outcome::Chosen(choice.clone()))? {
                         Outcome::Chosen(found) if found == choice => (choice, loaded),
-                        // A part did not wait for this commit, or another program decided.
+                        // A part did not wait for this commit, or another program made the decision.
                         _ => {
                             check_begun(target, &self.address, &self.details)?;
                             continue;
@@ -165,7 +165,7 @@ impl PartedStore {
         }
     }
 
-    /// The finished parts, if they make a store.
+    /// The finished parts, if they form a valid store.
     fn choose(
         &self,
         folder: &PartitionFolder,
@@ -252,7 +252,7 @@ impl PartedStore {
         Ok(LoadedParts { notes, finished })
     }
 
-    /// Whether parts make one store: no two of them write one object, and none has what another one must not have, too.
+    /// Checks that parts form one store: no two parts write the same object, share an object with ordered vertices, or have a row of the same object.
     fn check(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
         let (rank, cells) = (self.spec.key_rank(), cells(&self.spec)?);
         let mut owners: HashMap<Vec<u64>, &str> = HashMap::new();
@@ -281,7 +281,7 @@ impl PartedStore {
         Ok(tables)
     }
 
-    /// Makes the store of the parts that were chosen. All of it may have been done before, as far as an earlier commit came.
+    /// Makes the store from the chosen parts. Continues an interrupted commit.
     fn make(
         &self,
         folder: &PartitionFolder,
@@ -375,7 +375,7 @@ impl PartedStore {
         Ok(dictionaries)
     }
 
-    /// How many cells an earlier commit moved.
+    /// Number of cells that an earlier commit moved.
     fn moved_before(&self, parts: &[(Moves, Vec<String>)]) -> Result<u64, WriteError> {
         let still: BTreeSet<&str> = parts
             .iter()
@@ -394,13 +394,13 @@ impl PartedStore {
             let mut path = key.split('/').skip(1);
             let of_a_part = match path.next() {
                 Some("vertices" | "vertex_fragments") => true,
-                // The owner column is made by the commit.
+                // The commit makes the owner column.
                 Some("fragment_attributes") => !owners || path.next() != Some(OWNER_COLUMN),
                 Some("vertex_attributes") => path.next().is_some_and(|name| !texts.contains(name)),
                 Some(family) => links && (family.contains("link")),
                 None => false,
             };
-            // A commit that was killed may have left a document half written.
+            // A killed commit may have left an incomplete document.
             let temporary = key.rsplit('/').next().unwrap_or(key).starts_with(TEMPORARY);
             let document = temporary || key.ends_with("/zarr.json");
             of_a_part && !document && !still.contains(key.as_str())
@@ -409,7 +409,7 @@ impl PartedStore {
         Ok(wide(there.iter().filter(is_moved).count()))
     }
 
-    /// Writes everything that parts share, except the root, whose document is returned.
+    /// Writes everything that parts share except the root, and returns the document of the root.
     fn join_parts(
         &self,
         notes: &[Note<'_>],
@@ -446,7 +446,7 @@ impl PartedStore {
         for note in notes {
             self.place(note, &slots, &mut sorter)?;
             if let Some((low, high)) = &note.extent {
-                // Values that are rounded beyond the given bounds.
+                // Values may be rounded to values outside the given bounds.
                 grow((&mut bounds.0, &mut bounds.1), (low, high));
             }
             let summary = &mut documents.summary;
@@ -472,7 +472,7 @@ impl PartedStore {
         Ok((root, summary))
     }
 
-    /// Takes the fragments of a part, with the numbers that its chunks have among all.
+    /// Adds the fragments of a part, with the numbers of its chunks among all chunks.
     fn place(
         &self,
         note: &Note<'_>,
@@ -507,7 +507,7 @@ impl PartedStore {
         Ok(())
     }
 
-    /// Checks that objects with ordered vertices are each in one part only.
+    /// Checks that each object with ordered vertices is in only one part.
     fn check_orders(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
         if !(self.spec.kind.is_chain() || self.spec.kind == zvf_meta::Kind::Skeleton) {
             return Ok(());
@@ -530,7 +530,7 @@ impl PartedStore {
     }
 }
 
-/// The groups of links, which have a cell in every chunk of a part if they may follow fragments.
+/// The groups of links. They have a cell in every chunk of a part if they may follow fragments.
 fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     let following = notes.iter().map(|note| note.link_groups);
     let following: Vec<bool> = following.collect::<Option<_>>()?;
@@ -543,7 +543,7 @@ fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     })
 }
 
-/// The links of all parts, with their cells already written.
+/// The links of all parts, whose cells are already written.
 fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     let keys = notes.iter().flat_map(|note| {
         let size = spec.links.width * spec.key_rank();
@@ -564,7 +564,7 @@ fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     }
 }
 
-/// Keeps other commits away while this one works, and takes over from one that has ended.
+/// Takes the lease that keeps other commits away, also from a commit that has ended.
 pub(super) fn committing(
     target: &Arc<Target>,
     address: &str,
@@ -593,13 +593,13 @@ pub(super) fn committing(
     Err(WriteError::busy(address, what))
 }
 
-/// Removes the notes of a finished store, and the marker last.
+/// Removes the notes of a finished store; the marker is removed last.
 fn tidy(target: &Target, begun: &BegunStore) -> Result<(), WriteError> {
     let folder = begun.folder()?;
     for group in ["work", "claims", "begun", "commits", "parts"] {
         target.remove_below(&folder.below(group))?;
     }
-    // The note of the root goes last: it tells the next commit what was done.
+    // The note of the root is removed last: it tells the next commit what was done.
     target.remove(&folder.below("root"))?;
     target.remove_below(NOTES)?;
     target.remove_own(MARKER, begun.bytes())

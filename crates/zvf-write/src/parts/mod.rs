@@ -1,4 +1,4 @@
-//! Several programs that write one store: each some chunks, and one of them the end.
+//! Distributed writes: several programs write one store. Each writes some chunks, and one of them commits.
 //!
 //! ```text
 //! zvf-unfinished.json   put if absent; states the specification and the required parts
@@ -10,9 +10,9 @@
 //! zvf-unfinished…       removed, the marker last
 //! ```
 //!
-//! A program writes into a folder of its own, and a note that is put if absent decides which folder is the part: two
-//! programs of one name never mix. A claim is put before those of others are read: if two programs write one object, at least
-//! one fails before it writes a cell. The next commit finishes an interrupted one as it was decided.
+//! Each program writes into its own folder, and a note that is put if absent decides which folder becomes the part; so two programs that write the
+//! same part never mix. A program puts its claim before it reads the claims of others: if two programs write the same object, at least one fails
+//! before it writes a cell. The next commit finishes an interrupted one according to the recorded decision.
 
 mod merge;
 pub(crate) mod part;
@@ -37,15 +37,14 @@ use part::{PartIdentity, PartOptions, Start, check_begun};
 use status::PartsStatus;
 use zvf_encode::transaction::partition::{BegunStore, FinishedPart, Outcome, PartitionLog, listed};
 
-/// One store that several programs write.
+/// A distributed write: one store that several programs write.
 ///
-/// One of them [begins](Self::begin) it, all others [join](Self::join); each makes [writers](Self::writer) of parts that have
-/// names of their own; when all have finished, one [commits](Self::commit).
+/// One program [begins](Self::begin) the store, all others [join](Self::join); each makes [writers](Self::writer) of parts with unique names; when
+/// all parts are finished, one program [commits](Self::commit).
 ///
-/// # What parts are
-/// A chunk (with shards, a shard) belongs to one part. Links connect vertices of one part. An object may have
-/// vertices in several parts, unless its vertices are ordered: lines, polylines, streamlines and skeletons.
-/// An object has a row of attributes in one part at most.
+/// # What belongs to one part
+/// A chunk (with shards, a shard) belongs to one part. Links connect vertices of one part. An object may have vertices in several parts, unless its
+/// vertices are ordered: lines, polylines, streamlines and skeletons. Only one part may have the row of attributes of an object.
 ///
 /// # Examples
 ///
@@ -59,7 +58,7 @@ use zvf_encode::transaction::partition::{BegunStore, FinishedPart, Outcome, Part
 /// let spec = StoreSpec::new(Kind::PointCloud, [10.0; 3]).with_bounds([0.0; 3], [100.0; 3], Outside::Refuse);
 /// Runtime::new()?.wait(async {
 ///     let store = PartedStore::begin(&address, spec, WriteOptions::new()).await?;
-///     // Here, or in other programs that join: one writer a part.
+///     // Here, or in other programs that join: one writer per part.
 ///     for (name, x) in [("left", 5.0_f32), ("right", 95.0)] {
 ///         let mut part = store.writer(name).await?;
 ///         part.push(&Batch::new(vec![x, 1.0, 1.0]))?;
@@ -79,33 +78,33 @@ pub struct PartedStore {
     address: String,
     spec: StoreSpec,
     options: WriteOptions,
-    /// This program's version and the specification, as the marker has them.
+    /// This program's version and the specification, as stored in the marker.
     details: Value,
     begun_before: bool,
 }
 
-/// A specification as the marker has it, for the programs that join.
+/// A specification in the form of the marker, for the programs that join.
 fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
     let parts = serde_json::to_value((env!("CARGO_PKG_VERSION"), spec));
     parts.map_err(|error| WriteError::bug(error.to_string()))
 }
 
-/// How a part begins.
+/// The start of a part.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "one a part")]
 pub enum PartStart {
-    /// It is to be written.
+    /// The part has to be written.
     Writer(StoreWriter),
-    /// It is finished: nothing is to be written.
+    /// The part is finished: nothing has to be written.
     Finished(FinishedPart),
 }
 
 impl PartedStore {
-    /// Marks a place for a store that several programs write.
+    /// Begins a distributed write: marks its address.
     ///
     /// The specification needs bounds, which become those of the store.
     ///
-    /// If the same store was begun before, this joins it: see [`was_begun_before`](Self::was_begun_before).
+    /// If the same store was already begun, this call joins it: see [`was_begun_before`](Self::was_begun_before).
     ///
     /// # Errors
     /// Misuse: a specification without bounds, or another content at the address. I/O.
@@ -117,11 +116,10 @@ impl PartedStore {
         Self::begin_parts(address, spec, None, options)
     }
 
-    /// As [`begin`](Self::begin), of a store of these parts: no other name is taken, and a commit refuses while one of them is
-    /// missing.
+    /// Like [`begin`](Self::begin), with declared parts: no other name is accepted, and a commit refuses while one of them is missing.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin). Misuse: no names, a name twice or one that is no path segment.
+    /// As [`begin`](Self::begin). Misuse: no names, a name twice, or a name that is not a path segment.
     pub fn begin_parts<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -162,7 +160,7 @@ impl PartedStore {
         })
     }
 
-    /// Whether [`begin`](Self::begin) found that the same store was begun already, and joined it.
+    /// Whether [`begin`](Self::begin) found that the same store was already begun, and joined it.
     #[must_use]
     pub fn was_begun_before(&self) -> bool {
         self.begun_before
@@ -171,7 +169,7 @@ impl PartedStore {
     /// Joins a store that another program began, with the same specification.
     ///
     /// # Errors
-    /// Misuse: nothing was begun there, or something else. I/O.
+    /// Misuse: no store, or a different one, was begun there. I/O.
     pub fn join<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -185,7 +183,7 @@ impl PartedStore {
                 store.details.clone(),
             );
             let check = move || match BegunStore::read(&target)? {
-                // A commit that was interrupted at its end is still to be finished.
+                // A commit that was interrupted at its end can still be finished.
                 Some(begun) if target.exists(ROOT)? => begun.check(&place, &details),
                 _ => check_begun(&target, &place, &details).map(drop),
             };
@@ -232,8 +230,8 @@ impl PartedStore {
         })
     }
 
-    /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, and no store yet; a part
-    /// that was interrupted is written again under the same name.
+    /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, but not the store. An interrupted part can be written
+    /// again under the same name.
     ///
     /// # Errors
     /// As [`part`](Self::part). Misuse: the part is finished.
@@ -247,12 +245,12 @@ impl PartedStore {
         }
     }
 
-    /// Begins a part, unless it is finished. The program that is first to finish a part is the one that writes it; another one
-    /// that began the same part fails when it finishes, unless it wrote the same bytes.
+    /// Begins a part, unless it is finished. If several programs begin the same part, the first to finish it wins; the others fail when they finish,
+    /// unless they wrote the same bytes.
     ///
     /// # Errors
-    /// Misuse: a name that is no path segment, or was not declared; a part that was finished from another input; a store that
-    /// is committed without the part. I/O.
+    /// Misuse: a name that is not a path segment, or was not declared; a part that was finished from another input; a store that was committed
+    /// without the part. I/O.
     pub async fn part(&self, name: &str, options: PartOptions) -> Result<PartStart, WriteError> {
         zvf_encode::spec::check_name("part", name)?;
         let (target, address, spec, part) = (
@@ -293,10 +291,10 @@ impl PartedStore {
         })
     }
 
-    /// Removes all parts of a store that was begun, finished ones, too. Returns the names of those that were finished.
+    /// Removes all parts of a begun store, including finished ones. Returns the names of the finished parts.
     ///
     /// # Errors
-    /// Misuse: no store was begun there, or it is committed. Busy: it is being committed. I/O: call it again to remove the rest.
+    /// Misuse: no store was begun there, or it is committed. Busy: it is being committed. I/O: call this function again to remove the rest.
     pub fn discard<'a>(
         address: &'a str,
         options: WriteOptions,
@@ -311,23 +309,21 @@ impl PartedStore {
         })
     }
 
-    /// Puts the finished parts together: the store exists after that. Groups are given here, since their members may be of
-    /// any part; an empty list is no groups.
+    /// Merges the finished parts into the store. The groups are given here, because their members may be in any part; an empty list means no groups.
     ///
     /// # Cost
-    /// Reads the notes of the parts, a few dozen bytes per fragment, and the codes of texts; moves every other cell (a rename on a disk, a
-    /// copy on the server of an object store); writes cells of texts, manifests, tables and documents.
+    /// Reads the notes of the parts, a few dozen bytes per fragment, and the codes of texts; moves every other cell (a rename on a disk, a copy on
+    /// the server of an object store); writes cells of texts, manifests, tables and documents.
     ///
     /// # Errors
-    /// Misuse: a part that was declared or begun and is not finished, no part at all, objects that parts must not share, groups with
-    /// members that do not exist. Busy: another commit is at work. I/O. No store is there after an error, and all parts are
-    /// still there, unless [`WriteError::is_committed`].
+    /// Misuse: a part that was declared or begun and is not finished, no part at all, objects that parts must not share, groups with members that do
+    /// not exist. Busy: another commit is running. I/O. After an error no store exists and all parts are kept, unless [`WriteError::is_committed`].
     pub fn commit<'a>(self, groups: &'a Groups) -> BoxFuture<'a, Result<Committed, WriteError>> {
         self.commit_with(groups, false)
     }
 
-    /// As [`commit`](Self::commit); with `allow_missing` also without parts that were declared or begun and are not finished. The
-    /// root of the store names these, as `zvf_absent_parts`.
+    /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store names these as
+    /// `zvf_absent_parts`.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -347,7 +343,7 @@ impl PartedStore {
     }
 }
 
-/// Whether these can be the parts of a store.
+/// Checks that these can be the names of all parts of a store.
 fn check_names(names: Option<&[String]>) -> Result<(), WriteError> {
     let Some(names) = names else { return Ok(()) };
     if names.is_empty() {
@@ -367,7 +363,7 @@ fn check_names(names: Option<&[String]>) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Removes all parts, and returns which of them were finished.
+/// Removes all parts, and returns the names of the finished ones.
 fn discard(
     target: &Arc<Target>,
     address: &str,
@@ -404,7 +400,7 @@ fn discard(
                 Ok(_) => {}
                 Err(error) => break Err(error),
             },
-            // A commit that was interrupted may be discarded, too: the lease keeps all others away.
+            // An interrupted commit may be discarded, too: the lease keeps all other programs away.
             Ok(Err(_)) => break Ok(()),
             Err(error) => break Err(error),
         }

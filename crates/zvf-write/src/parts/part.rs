@@ -1,4 +1,4 @@
-//! One part of a store: the chunks that one program writes, and the note of them.
+//! One part of a distributed write: the chunks that one program writes, and their note.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ use zvf_encode::{
 };
 use zvf_format::int::wide;
 
-/// The folder of a store in parts, if it was begun here and does not exist yet.
+/// The folder of a distributed write, if it was begun here and the store does not exist yet.
 pub(crate) fn check_begun(
     target: &Target,
     address: &str,
@@ -61,12 +61,12 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<LevelCells, WriteError> {
     let bounds = bounds(spec)?;
     let grid = documents::grid(&bounds, &spec.chunk_shape)?;
     let grid = ChunkSplit::grid(ChunkSplit::known(spec).as_ref(), grid);
-    // No program sees the cells of the others, so none can choose by them.
+    // No program sees the cells of the others, so the codec cannot be chosen from the data.
     let compression = match &spec.compression {
         Compression::Auto => Compression::Zstd,
         stated => stated.clone(),
     };
-    // Nor knows any how many chunks there will be.
+    // The number of chunks is unknown as well, so shards cannot be chosen.
     let shards = spec.shard_shape.cells().cloned();
     Ok(LevelCells::new(
         grid,
@@ -98,28 +98,28 @@ pub(crate) struct Note<'n> {
     /// Keys of the cells of links.
     #[serde(with = "packed")]
     pub(crate) cells: Cow<'n, [i64]>,
-    /// Whether groups of links follow fragments in every chunk of the part; `None` if they must not.
+    /// Whether groups of links follow fragments in every chunk of the part; `None` if the store cannot have such groups.
     pub(crate) link_groups: Option<bool>,
     /// The lengths of the cells of large shards.
     #[serde(default)]
     pub(crate) shards: ShardTexts,
 }
 
-/// The objects that a program will write, and the round in which its part can be finished.
+/// The objects that a program will write, and the round in which it can finish its part.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartClaim {
     round: u32,
     objects: BTreeSet<Vec<u64>>,
 }
 
-/// How a part is begun.
+/// Options of a part.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PartOptions {
-    /// Writes a part that is finished once more, in the place of the finished one. Default false.
+    /// Whether to write a finished part again and replace it. Default false.
     pub redo: bool,
-    /// Names the input, such as by checksums of its files: a finished part is taken for the same only if it had the same
-    /// input. Default none: the name alone decides.
+    /// Identifies the input, for example by checksums of its files: a finished part is accepted as the same only if it had the same input. Default
+    /// none: the name alone decides.
     pub input: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl PartOptions {
         self
     }
 
-    /// Names the input by the lengths and checksums of its files. Folders have none: then the name of the part alone decides.
+    /// Identifies the input by the lengths and checksums of its files. Folders have none: then the name of the part alone decides.
     ///
     /// # Cost
     /// Reads the files once.
@@ -178,7 +178,7 @@ impl PartOptions {
     }
 }
 
-/// Which part a writer writes, and as whom.
+/// The part that a writer writes, and the identity of the writer.
 #[derive(Debug, Clone)]
 pub(crate) struct PartIdentity {
     pub(crate) name: String,
@@ -200,7 +200,7 @@ pub(crate) enum Start {
 }
 
 impl PartIdentity {
-    /// Notes that a program begins a part, unless it is finished.
+    /// Notes that a program begins a part, unless the part is finished.
     pub(crate) fn begin(
         target: &Target,
         address: &str,
@@ -268,7 +268,7 @@ impl PartIdentity {
         WriteError::exists(address, what)
     }
 
-    /// Whether a finished part had the input that this one has, as far as both say.
+    /// Checks that a finished part had the same input as this one, if both inputs are known.
     fn check_same_input(&self, address: &str, found: &FinishedPart) -> Result<(), WriteError> {
         match (&self.input, &found.input) {
             (Some(own), Some(other)) if own != other => {
@@ -286,7 +286,7 @@ impl PartIdentity {
         WriteError::exists(address, what)
     }
 
-    /// Waits until no commit is looking at the parts; an error if the one that counts is without this part.
+    /// Waits until no commit is looking at the parts; fails if the parts of the store were chosen without this part.
     fn settle(&self, target: &Target, address: &str, owner: &str) -> Result<(), WriteError> {
         match self.log(target).settled()? {
             PartitionState::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
@@ -298,7 +298,7 @@ impl PartIdentity {
                 Err(WriteError::exists(address, what))
             }
             PartitionState::Discarded => Err(self.discarded(address)),
-            // The list is removed before the marker, and after the root came.
+            // The list is removed before the marker, and after the root is put.
             PartitionState::Open | PartitionState::Looking(_) if self.begun.is_there(target)? => {
                 Ok(())
             }
@@ -312,24 +312,24 @@ impl PartIdentity {
         }
     }
 
-    /// Removes the notes and cells of this program if they can no longer count.
+    /// Removes the notes and cells of this program if they can no longer be used.
     pub(crate) fn abandon(&self, target: &Target) {
         Self::forget(target, &self.folder, (&self.name, &self.owner));
         if matches!(self.begun.is_there(target), Ok(false)) {
-            // Folders that this program created again after the folders of all parts were removed.
+            // This program may have created folders again after the folders of all parts were removed.
             let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
             target.prune(groups.iter().map(String::as_str));
         }
     }
 
-    /// Removes notes and cells of a program that can no longer count. The commit removes the rest after a failure.
+    /// Removes the notes and cells of a program if they can no longer be used. After a failure, the commit removes the rest.
     fn forget(target: &Target, folder: &PartitionFolder, (name, owner): (&str, &str)) {
         let _ = target.remove(&folder.claim_of(name, owner));
         let _ = target.remove_below(&folder.work(name, owner));
         let _ = target.remove(&folder.begun_by(name, owner));
     }
 
-    /// Writes the cells of a part, and the note of them.
+    /// Writes the cells of a part and their note.
     pub(crate) fn write(
         self,
         input: LevelInput,
@@ -340,7 +340,7 @@ impl PartIdentity {
             Ok(done) => done,
             Err(error) => {
                 self.abandon(target);
-                // Another program that finished the part removes what this one wrote, at any moment.
+                // Another program that finished the part can remove the cells of this one at any moment.
                 let round = (&*self.name, self.round);
                 return match self.folder.note(target, address, round) {
                     Ok(Some(found)) => self.beaten(target, address, &found, None),
@@ -349,7 +349,7 @@ impl PartIdentity {
             }
         };
         let bytes = serde_json::to_vec(&note).or_bug("the note of a part")?;
-        // After a failure the note may exist, so the objects that it names must stay.
+        // After a failure the note may exist, so the objects that it names must be kept.
         let ours = target.put_new(&self.folder.decision(&self.name, self.round), bytes)?;
         if !ours {
             self.abandon(target);
@@ -366,7 +366,7 @@ impl PartIdentity {
         Ok(summary)
     }
 
-    /// Another program finished the part first: an error unless it wrote the same as this one, whose note is `own`.
+    /// Another program finished the part first: an error unless it wrote the same as this program, whose note is `own`.
     fn beaten(
         &self,
         target: &Target,
@@ -391,7 +391,7 @@ impl PartIdentity {
         Ok(summary)
     }
 
-    /// Removes what other programs left that began this part, and cannot finish it any more.
+    /// Removes the notes and cells of other programs that began this part and can no longer finish it.
     fn forget_others(&self, target: &Target) {
         let Ok(all) = PartitionFolder::owners(target, &self.folder.begun()) else {
             return;
@@ -400,7 +400,7 @@ impl PartIdentity {
             if name != self.name || owner == self.owner {
                 continue;
             }
-            // One of a later round may still count.
+            // A program of a later round can still finish.
             let claim = target.read(&self.folder.claim_of(&name, &owner));
             let claim = claim.map(|bytes| bytes.and_then(|bytes| claimed(&bytes)));
             if let Ok(Some(claim)) = claim
@@ -452,7 +452,7 @@ impl PartIdentity {
     ) -> Result<(Vec<u8>, Vec<u8>, ObjectTally, Summary), WriteError> {
         let LevelInput {
             spec,
-            // Programs write whole shards of the level.
+            // Every program writes whole shards of the level.
             link_shards: _,
             router,
             tables,
@@ -528,8 +528,8 @@ impl PartIdentity {
         Ok((note, texts, tally, summary))
     }
 
-    /// Puts the claim of this program and then reads those of other parts: if two programs write one object, each puts its
-    /// claim before it looks, so that at least one sees the other.
+    /// Puts the claim of this program and then reads those of other parts: if two programs write the same object, each puts its claim before it
+    /// reads, so that at least one sees the other.
     fn claim(
         &self,
         target: &Target,
@@ -553,7 +553,7 @@ impl PartIdentity {
                 continue;
             }
             let Some(bytes) = target.read(&self.folder.claim_of(&other, &by))? else {
-                // It was given up meanwhile.
+                // It was withdrawn in the meantime.
                 continue;
             };
             let Some(theirs) = claimed(&bytes) else {
@@ -572,7 +572,7 @@ impl PartIdentity {
                 self.name
             );
             match rounds.get(&other).copied() {
-                // Another program finished that part, so that this one cannot any more.
+                // Another program finished that part, so this one can no longer finish it.
                 Some(last) if last > theirs.round => {}
                 Some(last) if last == theirs.round => {
                     let found = self.folder.note(target, address, (&other, last))?;
@@ -585,7 +585,7 @@ impl PartIdentity {
                     let begun: Option<Holder> =
                         begun.and_then(|bytes| serde_json::from_slice(&bytes).ok());
                     if begun.as_ref().is_some_and(Holder::has_ended) {
-                        // It finishes nothing any more.
+                        // It can no longer finish.
                         continue;
                     }
                     let begun = begun.map_or_else(String::new, |by| format!(" by {by}"));

@@ -1,4 +1,4 @@
-//! The state of the parts of a begun store.
+//! The state of the parts of a distributed write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,31 +11,31 @@ use zvf_encode::transaction::partition::{
 };
 use zvf_encode::{Holder, WriteError};
 
-/// The parts of a store that was begun.
+/// The state of a distributed write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartsStatus {
-    /// How far the store is.
+    /// The stage of the store.
     pub stage: PartsStage,
-    /// Who began it.
+    /// The program that began it.
     pub by: Option<Holder>,
-    /// Whether the names of parts were declared when it was begun.
+    /// Whether the names of parts were declared at the beginning.
     pub declared: bool,
-    /// The parts, in the order in which they were declared, else by name.
+    /// The parts, in the order of declaration, otherwise by name.
     pub parts: Vec<PartStatus>,
 }
 
-/// How far a store in parts is.
+/// The stage of a distributed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartsStage {
-    /// Parts are written.
+    /// Parts are being written.
     Begun,
-    /// It is decided which parts the store has; a commit is at work, or was interrupted.
+    /// The parts of the store are decided; a commit is running, or was interrupted.
     Committing,
-    /// The store is there; only notes of its parts are left.
+    /// The store exists; only notes of its parts are left.
     Committed,
-    /// The parts are being removed, or that was interrupted.
+    /// The parts are being removed, or their removal was interrupted.
     Discarded,
 }
 
@@ -60,7 +60,7 @@ pub struct PartStatus {
     pub name: String,
     /// Its counts, if it is finished.
     pub finished: Option<FinishedPart>,
-    /// Programs that began it and have not finished it: they run, or were interrupted.
+    /// Programs that began it and have not finished it: they are running, or were interrupted.
     pub begun: Vec<Attempt>,
 }
 
@@ -70,7 +70,7 @@ pub struct PartStatus {
 pub struct Attempt {
     /// Its random number.
     pub owner: String,
-    /// The process; `None` where its note cannot be read.
+    /// The process; `None` if its note cannot be read.
     pub by: Option<Holder>,
 }
 
@@ -86,7 +86,7 @@ impl PartStatus {
     }
 }
 
-/// Numbers by value, before other names.
+/// Sorts names that are numbers by value, before other names.
 fn order(name: &str) -> (u8, u64, &str) {
     match name.parse() {
         Ok(number) => (0, number, name),
@@ -108,7 +108,7 @@ impl PartsStatus {
         let mut begun: BTreeMap<String, Vec<Attempt>> = BTreeMap::new();
         let mut finished = BTreeMap::new();
         if let Some(folder) = &marker.folder {
-            // A part that is finished between the two lists is in both.
+            // A part that is finished between the two listings is in both.
             for (name, owner) in PartitionFolder::owners(target, &folder.begun())? {
                 let Some(bytes) = target.read(&folder.begun_by(&name, &owner))? else {
                     continue;
@@ -159,7 +159,7 @@ impl PartsStatus {
         parts.map(|part| &*part.name).collect()
     }
 
-    /// All of it as a document.
+    /// The whole status as a document.
     #[must_use]
     pub fn document(&self) -> Value {
         let holder = |by: &Holder| json!({"host": by.host, "pid": by.pid, "since": by.since(), "ended": by.has_ended()});

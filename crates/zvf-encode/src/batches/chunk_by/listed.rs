@@ -1,4 +1,4 @@
-//! The values of an existing store: those that its level lists, in that order, followed by new ones.
+//! The values of an existing store: the values that its level lists, in that order, followed by new ones.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -40,7 +40,7 @@ fn holds(declared: AttributeType, listed: AttributeType) -> bool {
     }
 }
 
-/// Whether a value of a list is one of a number type.
+/// Whether a number type can hold a value of a list.
 fn fits(number: NumberType, value: &Value) -> bool {
     let code = whole(value);
     let bytes: Vec<u8> = code.to_le_bytes().into_iter().take(number.size()).collect();
@@ -49,7 +49,7 @@ fn fits(number: NumberType, value: &Value) -> bool {
 }
 
 impl SplitKeys {
-    /// The values of a level and the attribute that holds them, with the type that the root declares, if it fits.
+    /// The values of a level and their attribute, with the type that the root declares, if it fits.
     ///
     /// # Errors
     /// A description of values that cannot split chunks: floats, a mixture, a value twice.
@@ -124,7 +124,7 @@ impl SplitKeys {
     }
 }
 
-/// A truth value or a whole number, as keys count it.
+/// A truth value or a whole number as the number in keys.
 fn whole(value: &Value) -> i64 {
     let wide = || Some(value.as_u64()?.cast_signed());
     match value {

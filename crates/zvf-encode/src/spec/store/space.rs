@@ -12,7 +12,7 @@ use crate::values::number::NumberType;
 /// Most cells of a shard, and most bins of a chunk.
 const MOST_CELLS: u64 = 1 << 24;
 
-/// Checks that a chunk has at most 2^24 bins. A chunk of points stores one fragment for each of its bins, empty ones included.
+/// Checks that a chunk has at most 2^24 bins. A chunk of points stores one fragment for each of its bins, including empty ones.
 ///
 /// # Errors
 /// Misuse: more bins. Bug: bins that do not divide the chunk.
@@ -60,7 +60,7 @@ impl StoreSpec {
         length("bin_shape", bins.len(), dims)?;
         sizes("bin_shape", bins)?;
         if self.kind == Kind::PointCloud && self.objects {
-            // The released readers take fragment numbers for bin numbers (trap T1): boxes would lose points.
+            // The released readers take fragment numbers for bin numbers (trap T1): queries of boxes would lose points.
             let expected =
                 "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));

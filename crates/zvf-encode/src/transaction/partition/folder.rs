@@ -1,15 +1,15 @@
-//! Names of the objects that record the parts of a begun store, and the content of its marker.
+//! The keys of objects that record the parts of an unfinished store, and the content of its marker.
 //!
 //! ```text
-//! zvf-unfinished.json                     the specification, the id of this beginning, the names of parts that must come
-//! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of its own
+//! zvf-unfinished.json                     the specification, the id of this distributed write, the names of required parts
+//! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of the program
 //! zvf-unfinished/ID/claims/NAME-OWNER   the objects that it will write
 //! zvf-unfinished/ID/work/NAME-OWNER/    its cells, dictionaries and note
-//! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work counts as the part; --redo puts the next round
+//! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work is used for the part; --redo puts the next round
 //! zvf-unfinished/ID/commits/N[.done]    see `log.rs`
 //! ```
 //!
-//! All names are below the id of one beginning, so that a program that is late finds nothing of a later one.
+//! All keys are below the id of one distributed write, so that a late program cannot interfere with another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::target::{SeenObject, Target, unique};
 use crate::transaction::holder::Holder;
 use crate::transaction::marker::{MARKER, ROOT};
 
-/// The folder of everything that parts note.
+/// The folder of all records of parts.
 pub const NOTES: &str = "zvf-unfinished";
 
 /// The member of the marker of a store whose parts are being discarded.
@@ -31,10 +31,10 @@ const DISCARDED: &str = "discarded";
 /// Digits of an owner or of an id.
 const DIGITS: usize = 16;
 
-/// Parts that are named in a message.
+/// Most parts that are named in a message.
 const NAMED: usize = 12;
 
-/// A random number that no other program has, as a name.
+/// A random number, unique to this program, as a name.
 pub fn owner() -> String {
     format!("{:016x}", unique())
 }
@@ -43,7 +43,7 @@ fn is_owner(text: &str) -> bool {
     text.len() == DIGITS && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Names for a message: not more than a few.
+/// Names for a message, shortened if there are many.
 pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let mut text = names
@@ -58,7 +58,7 @@ pub fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     text
 }
 
-/// The folder of one beginning.
+/// The folder of one distributed write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionFolder(String);
 
@@ -67,7 +67,7 @@ impl PartitionFolder {
         Self(format!("{NOTES}/{id}"))
     }
 
-    /// The key of something in the folder.
+    /// The key of an object in the folder.
     pub fn below(&self, what: &str) -> String {
         format!("{}/{what}", self.0)
     }
@@ -86,12 +86,12 @@ impl PartitionFolder {
         self.below("parts")
     }
 
-    /// The note that a program began a part.
+    /// The record that a program began a part.
     pub fn begun_by(&self, name: &str, owner: &str) -> String {
         format!("{}/{name}-{owner}", self.begun())
     }
 
-    /// The objects that a program will write of a part.
+    /// The record of the objects that a program will write for a part.
     pub fn claim_of(&self, name: &str, owner: &str) -> String {
         format!("{}/{name}-{owner}", self.claims())
     }
@@ -101,12 +101,12 @@ impl PartitionFolder {
         format!("{}/{name}-{owner}", self.below("work"))
     }
 
-    /// The decision who wrote a part.
+    /// The record of whose work is used for a part.
     pub fn decision(&self, name: &str, round: u32) -> String {
         format!("{}/{name}@{round}", self.finished())
     }
 
-    /// The programs that noted something in a group: the names of their parts and their owners.
+    /// The programs with a record in a group: the names of their parts and their owners.
     pub fn owners(target: &Target, group: &str) -> Result<Vec<(String, String)>, WriteError> {
         let names = target.names(group)?;
         let split = |name: &String| {
@@ -171,20 +171,20 @@ pub struct FinishedPart {
     pub input: Option<String>,
     /// How many objects were put below the level.
     pub put: u64,
-    /// A checksum of all that was put.
+    /// A checksum of all objects that were put.
     pub sum: u64,
 }
 
-/// The marker of a begun store.
+/// The marker of an unfinished distributed write.
 #[derive(Debug, Clone)]
 pub struct BegunStore {
     seen: SeenObject,
     marker: Map<String, Value>,
     /// The version of the library and the specification.
     pub(crate) spec: Value,
-    /// Where the parts are noted; `None` of a version that had one folder for all.
+    /// The folder of the records; `None` for a version that had one folder for all.
     pub folder: Option<PartitionFolder>,
-    /// Names of the parts that must come.
+    /// Names of the required parts.
     pub names: Option<Vec<String>>,
     /// Whether the parts are being discarded.
     pub discarded: bool,
@@ -212,7 +212,7 @@ impl BegunStore {
         })
     }
 
-    /// The details of the marker of a new beginning.
+    /// The details of the marker of a new distributed write.
     pub fn details(spec: &Value, names: Option<&[String]>) -> Value {
         let mut details = json!({"parts": spec, "id": owner()});
         if let (Some(names), Some(details)) = (names, details.as_object_mut()) {
@@ -221,7 +221,7 @@ impl BegunStore {
         details
     }
 
-    /// Who began.
+    /// The program that began.
     pub fn by(&self) -> Option<Holder> {
         Holder::of_marker(&self.seen.bytes)
     }
@@ -234,7 +234,7 @@ impl BegunStore {
         self.folder.as_ref().or_bug("a beginning without an id")
     }
 
-    /// The names of finished parts, also of a version that noted them elsewhere.
+    /// The names of finished parts, including parts that an earlier version recorded elsewhere.
     pub fn finished(&self, target: &Target) -> Result<BTreeSet<String>, WriteError> {
         match &self.folder {
             Some(folder) => Ok(folder.rounds(target)?.into_keys().collect()),
@@ -245,15 +245,15 @@ impl BegunStore {
         }
     }
 
-    /// Whether the same store is begun here still.
+    /// Whether the same distributed write is still running here.
     pub fn is_there(&self, target: &Target) -> Result<bool, WriteError> {
         let now = Self::read(target)?;
         let same = now.is_some_and(|now| now.folder == self.folder && !now.discarded);
-        // Looked for last: the marker goes after the root came.
+        // The root is checked last, since the marker is removed after the root is put.
         Ok(same && !target.exists(ROOT)?)
     }
 
-    /// Says in the marker that the parts are being discarded.
+    /// Records in the marker that the parts are being discarded.
     pub fn mark_discarded(&mut self, target: &Target, address: &str) -> Result<(), WriteError> {
         if self.discarded {
             return Ok(());
@@ -278,12 +278,12 @@ impl BegunStore {
         Ok(())
     }
 
-    /// The marker as it was read.
+    /// The marker in the state in which it was read.
     pub fn bytes(&self) -> &[u8] {
         &self.seen.bytes
     }
 
-    /// Checks that a specification equals that of the marker; the error names the difference.
+    /// Checks that a specification equals the one of the marker; the error names the difference.
     pub fn check(&self, address: &str, spec: &Value) -> Result<(), WriteError> {
         if self.spec != *spec {
             let what = match (self.spec.get(0), spec.get(0)) {
@@ -307,7 +307,7 @@ impl BegunStore {
     }
 }
 
-/// Where two specifications differ first.
+/// The first difference of two specifications.
 fn difference(there: &Value, here: &Value, path: &mut Vec<String>) -> String {
     let none = Value::Null;
     match (there, here) {
@@ -324,7 +324,7 @@ fn difference(there: &Value, here: &Value, path: &mut Vec<String>) -> String {
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let differ = a.iter().zip(b).enumerate().find(|(_, (a, b))| a != b);
             if let Some((at, (a, b))) = differ {
-                // The first element of the whole is the version; the second one needs no number.
+                // The first element of the whole is the version; the second one is not numbered.
                 let named = a.get("name").filter(|name| b.get("name") == Some(name));
                 if !path.is_empty() || at != 1 {
                     path.push(match named.and_then(Value::as_str) {

@@ -1,14 +1,14 @@
-//! When a commit, or a removal, of parts counts: a list of decisions, each put if absent.
+//! Which commit, or removal, of parts takes effect: a list of decisions, each put if absent.
 //!
 //! ```text
-//! commits/N        a commit, or a removal, looks at the parts that are finished from here on
+//! commits/N        a commit, or a removal, lists the finished parts after this is put
 //! commits/N.done   the outcome: the chosen parts, nothing, or that all are discarded
 //! ```
 //!
-//! A commit puts `N` before it lists the finished parts; a part looks for `N` after it noted that it is finished. So a part
-//! that sees no `N` is seen by every later commit, and one that sees `N` waits for `N.done`. One that waits too
-//! long (the committer was killed, or sleeps) puts `N.done` itself, as nothing: whoever puts it first decides, and a committer
-//! that comes late begins again with the next number. No clock and no lease decides anything.
+//! A commit puts `N` before it lists the finished parts; a part looks for `N` after it recorded that it is finished. So every later commit sees a
+//! part that saw no `N`, and a part that sees `N` waits for `N.done`. A part that waits too long (the committer was killed, or sleeps) puts `N.done`
+//! itself, with the outcome nothing: the first put decides, and a late committer begins again with the next number. The result does not depend on
+//! clocks or leases.
 
 use std::time::Duration;
 
@@ -20,18 +20,18 @@ use crate::error::OrBug;
 use crate::target::{Target, unique};
 use crate::transaction::holder::Holder;
 
-/// How long a part waits for a commit that looks at the parts.
+/// How long a part waits for a commit.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The outcome of a commit or removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// Nothing: parts may come still.
+    /// Nothing: further parts may be added.
     Nothing,
-    /// These parts are the store.
+    /// The store consists of these parts.
     Chosen(ChosenParts),
     /// All parts are removed.
     Discarded,
@@ -40,9 +40,9 @@ pub enum Outcome {
 /// The parts of a store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenParts {
-    /// The parts that are the store.
+    /// The chosen parts.
     pub parts: Vec<ChosenPart>,
-    /// Parts that were declared or begun, and are not finished.
+    /// Parts that were declared or begun, but are not finished.
     pub absent: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct ChosenPart {
     pub name: String,
     /// The random number of the program that wrote it.
     pub owner: String,
-    /// How often the part was started again before.
+    /// How often the part was restarted.
     pub round: u32,
 }
 
@@ -65,25 +65,25 @@ impl ChosenParts {
     }
 }
 
-/// The last entry of the list.
+/// The state after the last entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartitionState {
-    /// Parts come.
+    /// Parts may be added.
     Open,
-    /// The parts are being looked at, under this number.
+    /// A commit or removal is running, with this number.
     Looking(u32),
-    /// It is decided.
+    /// The parts are chosen.
     Chosen(ChosenParts),
     /// All parts are removed.
     Discarded,
 }
 
-/// The list of a begun store.
+/// The list of an unfinished store.
 #[derive(Debug, Clone, Copy)]
 pub struct PartitionLog<'l> {
     /// The place of the store.
     pub target: &'l Target,
-    /// Where its parts are noted.
+    /// The folder of the records of its parts.
     pub folder: &'l PartitionFolder,
 }
 
@@ -114,7 +114,7 @@ impl PartitionLog<'_> {
     /// The state of the last entry.
     ///
     /// # Errors
-    /// I/O. Malformed data: an entry that is no decision.
+    /// I/O. Malformed data: an invalid entry.
     pub fn state(&self) -> Result<PartitionState, WriteError> {
         Ok(self.last()?.1)
     }
@@ -124,15 +124,14 @@ impl PartitionLog<'_> {
         let Some(bytes) = self.target.read(&key)? else {
             return Ok(None);
         };
-        // The member before it is there to make the bytes of each decision others.
+        // The member before it only makes the bytes of each decision unique.
         match serde_json::from_slice::<(String, Outcome)>(&bytes) {
             Ok((_, outcome)) => Ok(Some(outcome)),
             Err(_) => Err(WriteError::data(key, "a text", "a decision about parts")),
         }
     }
 
-    /// Begins a look at the parts, or takes part in one that was begun: what is listed after this call is all that
-    /// can be chosen under the number that is returned.
+    /// Begins a commit, or joins a running one: only parts that are listed after this call can be chosen under the returned number.
     pub fn look(&self) -> Result<std::result::Result<u32, PartitionState>, WriteError> {
         loop {
             let number = match self.last()? {
@@ -149,20 +148,20 @@ impl PartitionLog<'_> {
         }
     }
 
-    /// Decides the outcome of a commit, unless another program did; returns the outcome that was decided.
+    /// Decides the outcome of a commit, unless another program did; returns the decided outcome.
     pub fn decide(&self, number: u32, outcome: &Outcome) -> Result<Outcome, WriteError> {
-        // Two programs that decide the same must not both take the decision for their own.
+        // Two programs with the same decision must not both take it for their own.
         let entry = (format!("{:x}", unique()), outcome);
         let bytes = serde_json::to_vec(&entry).or_bug("a decision about parts")?;
         let key = format!("{}/{number}.done", self.group());
         if self.target.put_new(&key, bytes)? {
             return Ok(outcome.clone());
         }
-        // A removed record was decided and carried out.
+        // A removed record was decided and applied.
         Ok(self.outcome(number)?.unwrap_or(Outcome::Nothing))
     }
 
-    /// Whether the program that began a look has certainly ended.
+    /// Whether the program that began a commit has certainly ended.
     fn has_ended(&self, number: u32) -> Result<bool, WriteError> {
         let key = format!("{}/{number}", self.group());
         let by = self.target.read(&key)?;
@@ -170,7 +169,7 @@ impl PartitionLog<'_> {
         Ok(by.is_some_and(|by| by.has_ended()))
     }
 
-    /// What is decided, after no look is under way any more: one that takes too long is ended.
+    /// The decision, after no commit is running any more: one that takes too long is ended.
     pub fn settled(&self) -> Result<PartitionState, WriteError> {
         let mut waited = Duration::ZERO;
         loop {

@@ -1,6 +1,6 @@
-//! What several programs that write one new store note about its parts, and when a commit of them counts.
+//! The records of several programs that write one new store in parts, and the decision which parts are committed.
 //!
-//! [`BegunStore`] is the marker of the store, [`PartitionFolder`] names the notes of parts, [`PartitionLog`] is the list of decisions: of several
+//! [`BegunStore`] is the marker of the store, [`PartitionFolder`] names the records of parts, [`PartitionLog`] is the list of decisions: of several
 //! programs that commit, one decides. `zvf-write` writes parts and commits them.
 
 pub(crate) mod folder;

@@ -1,4 +1,4 @@
-//! How a new writer treats a store in parts that was begun at its place: finished parts are never removed.
+//! How a new writer treats an unfinished distributed write at its address: finished parts are never removed.
 
 use super::folder::{BegunStore, listed};
 use super::log::{Outcome, PartitionLog, PartitionState};
@@ -6,7 +6,7 @@ use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::marker::StaleFiles;
 
-/// Fails if finished parts would be removed, or if others write parts here; does nothing for another kind of marker.
+/// Fails if finished parts would be removed, or if other programs are writing parts here; does nothing for another kind of marker.
 pub(crate) fn check(
     target: &Target,
     address: &str,
@@ -34,7 +34,7 @@ pub(crate) fn check(
     Err(WriteError::exists(address, what))
 }
 
-/// Removes a store in parts without finished parts; returns whether there was one.
+/// Removes a distributed write without finished parts; returns whether there was one.
 pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> {
     let Some(mut begun) = BegunStore::read(target)? else {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! Facts about link attributes that only cells of links show: the number of columns if no document declares it, and which
-//! values of one array beside the cells belong to which record.
+//! Facts about link attributes that are read from cells of links: the number of columns if no document declares it, and the assignment of values in a
+//! single array to records.
 //!
 //! Source: specification 0.7, section 9.2; 0.8, sections 8.2 and 9.6, doubt 6.
 
@@ -24,18 +24,18 @@ use crate::types::stated_dtype;
 use crate::{ChunkCoord, Class, StoreError};
 use zvf_format::int::wide;
 
-/// How many cells are looked at before an attribute is taken to have one column.
+/// How many cells are read before an attribute is assumed to have one column.
 const MOST: u32 = 4;
 
-/// Values that are stored in one array beside cells, before they are assigned to records.
+/// Values that are stored in one array for all cells, before they are assigned to records.
 struct Loose<'l> {
     link: &'l LinkArray,
     values: &'l SharedArray,
 }
 
 impl SnapshotTree {
-    /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether something
-    /// was found that the level was built without.
+    /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether it found something that the level was
+    /// built without.
     ///
     /// # Cost
     /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
@@ -87,7 +87,7 @@ impl SnapshotTree {
             && self.built(values.path()).is_none()
     }
 
-    /// Finds the columns of one attribute: bytes of its cell by the records of the link cell beside it.
+    /// Detects the columns of one attribute from the bytes of its cell and the number of records in the link cell.
     async fn tell_width(
         &self,
         pairs: Vec<(&LinkArray, &SharedArray)>,
@@ -110,7 +110,7 @@ impl SnapshotTree {
                 cells::fetch_cells(self.kv.in_round(round), Arc::clone(shards), wants).await;
             let found = match found {
                 Ok(found) => found,
-                // Looked at again by the next one who asks; the query that needs the cell says what failed.
+                // The next caller probes again; the query that needs the cell reports the failure.
                 Err(error) if error.class() == Class::Io => return false,
                 Err(_) => continue,
             };
@@ -131,13 +131,13 @@ impl SnapshotTree {
         false
     }
 
-    /// Keeps in the trace that a round was used.
+    /// Records that a round was used.
     pub(super) fn reach(&self, round: u32) {
         let mut state = self.state();
         state.rounds = state.rounds.max(round);
     }
 
-    /// A placeholder for values beside cells until they are assigned to records; `None` if there are none.
+    /// A placeholder for values in one array until they are assigned to records; `None` if there are none.
     ///
     /// # Errors
     /// Values that violate a rule of the format page (0.8, doubt 6).
@@ -201,8 +201,8 @@ impl SnapshotTree {
             .map(|array| Some(Arc::new(array)))
     }
 
-    /// Divides values in one array into cells: the cells of the links in the order of their keys as text, and the
-    /// records of each in stored order (0.8, section 9.6).
+    /// Divides values in one array into cells: the cells of the links in the order of their keys as text, and the records of each in stored order
+    /// (0.8, section 9.6).
     async fn place(
         &self,
         Loose { link, values }: Loose<'_>,
@@ -227,7 +227,7 @@ impl SnapshotTree {
             if error.class() == Class::Io {
                 return Err(error);
             }
-            // The links are read; their values are not there.
+            // The links can be read, but not their values.
             let left_out = self.left_out(values.path(), None, &error, false);
             self.state().left_out.push(left_out);
             let attributes = values.attributes().clone();
@@ -292,13 +292,13 @@ impl SnapshotTree {
     }
 }
 
-/// Elements of a row that a group says by its `shape`.
+/// Elements of a row that a group states in its `shape`.
 fn width_in(attributes: &ArrayAttributes) -> Option<u64> {
     let shape = attributes.shape.as_ref()?.get(1..)?;
     product(shape)
 }
 
-/// Elements of a row, where `bytes` are a whole number of elements for each of `rows` rows.
+/// Elements of a row, if `bytes` are a whole number of elements for each of `rows` rows.
 fn columns(bytes: usize, rows: usize, dtype: DType) -> Option<u64> {
     let row = rows.checked_mul(dtype.size()).filter(|row| *row > 0)?;
     let width = bytes.checked_div(row).filter(|width| *width > 0)?;
