@@ -8,10 +8,9 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::tables::HeldColumn;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
-use zvf_write::{Groups, Kind, NumberType, StoreSpec, Values};
+use zvf_write::{Groups, Kind, StoreSpec};
 
 use crate::error::{ConvertError, InFile, shown};
 use crate::table::arrow;
@@ -208,37 +207,13 @@ pub fn groups_of<'a>(
         let mut notes = Vec::new();
         for attribute in found.group_attributes() {
             let name = attribute.name();
-            let mut left = |why: &str| {
+            let stored = attribute.read().await?;
+            if !out.add_stored(name, &stored, &rows)? {
                 notes.push(format!(
-                    "attribute {} of groups is left out: {why}",
+                    "attribute {} of groups is left out: its values are neither numbers nor texts, or truth values of which some are missing",
                     shown(name)
                 ));
-            };
-            let stored = attribute.read().await?;
-            let Some(held) = HeldColumn::stored(&stored) else {
-                left("it holds neither numbers nor texts");
-                continue;
-            };
-            let missing = rows.iter().any(|row| stored.is_absent(*row));
-            let values = match held.values().of_rows(&rows, stored.width.max(1))? {
-                Values::Text(texts) => {
-                    let texts = texts.iter().zip(&rows);
-                    Values::optional_texts(
-                        texts.map(|(text, row)| text.filter(|_| !stored.is_absent(*row))),
-                    )
-                }
-                numbers if missing && numbers.number_type() == Some(NumberType::Bool) => {
-                    left("some groups have no value, and truth values cannot be missing");
-                    continue;
-                }
-                numbers if missing && !numbers.number_type().is_some_and(|one| one.is_float()) => {
-                    let absent = (0..).zip(&rows).filter(|(_, row)| stored.is_absent(**row));
-                    out = out.with_gaps(name, numbers, absent.map(|(at, _)| at));
-                    continue;
-                }
-                numbers => numbers,
-            };
-            out = out.with_attribute(name, values);
+            }
         }
         Ok(Some((out, notes)))
     })

@@ -7,8 +7,11 @@ use arrow_buffer::ScalarBuffer;
 use serde::{Deserialize, Serialize};
 
 use zvf_meta::Affine;
+use zvf_store::TypedValues;
 
+use crate::error::WriteError;
 use crate::spec::store::AttributeSpec;
+use crate::tables::HeldColumn;
 use crate::values::column::{Values, packed};
 use crate::values::number::{NumberType, narrow};
 
@@ -326,6 +329,45 @@ impl Groups {
         self.absent
             .insert(name.clone(), absent.into_iter().collect());
         self.with_attribute(name, values)
+    }
+
+    /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table. `false`: the attribute has a type that is not
+    /// written, or truth values of which some are missing, and was not added.
+    ///
+    /// # Errors
+    ///
+    /// Bug: a row outside the table.
+    pub fn add_stored(
+        &mut self,
+        name: &str,
+        stored: &TypedValues,
+        rows: &[usize],
+    ) -> Result<bool, WriteError> {
+        let Some(held) = HeldColumn::stored(stored) else {
+            return Ok(false);
+        };
+        let absent = |row: &usize| stored.is_absent(*row);
+        let missing = rows.iter().any(absent);
+        let values = match held.values().of_rows(rows, stored.width.max(1))? {
+            Values::Text(texts) => {
+                let texts = texts.iter().zip(rows);
+                Values::optional_texts(texts.map(|(text, row)| text.filter(|_| !absent(row))))
+            }
+            numbers => {
+                let number = numbers.number_type();
+                if missing && number == Some(NumberType::Bool) {
+                    return Ok(false);
+                }
+                if missing && !number.is_some_and(|one| one.is_float()) {
+                    let gaps = (0..).zip(rows).filter(|(_, row)| absent(row));
+                    let gaps = gaps.map(|(at, _)| at).collect();
+                    self.absent.insert(name.to_owned(), gaps);
+                }
+                numbers
+            }
+        };
+        self.attributes.push((name.to_owned(), values));
+        Ok(true)
     }
 
     /// Whether a group has no value of an attribute of whole numbers.

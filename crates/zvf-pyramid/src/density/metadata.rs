@@ -15,7 +15,6 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
 use zvf_encode::error::{OrBug, narrow, to_index};
-use zvf_encode::tables::HeldColumn;
 use zvf_encode::{Groups, StoreSpec, WriteError, arrow};
 use zvf_format::int::index;
 
@@ -34,6 +33,7 @@ pub(crate) struct LevelMetadata {
     pub(super) groups: Groups,
     /// Attributes of a type that is not written.
     pub(crate) left_out: Vec<String>,
+    left_out_of_groups: Vec<String>,
     /// The level itself.
     pub(super) level: Level,
     /// Columns of vertices and of links without rows, after the first query.
@@ -77,12 +77,14 @@ impl LevelMetadata {
         let mut spec = StoreSpec::new(kind, root.zarr_vectors.chunk_shape.clone());
         spec.axes = root.multiscales.axes().to_vec();
         spec.objects = level.object_index().is_some();
+        let (groups, left_out) = groups(&level, &ids, handle)?;
         Ok(Self {
-            groups: groups(&level, &ids, handle)?,
+            groups,
             spec,
             ids,
             index_rows,
-            left_out: Vec::new(),
+            left_out: left_out.clone(),
+            left_out_of_groups: left_out,
             level,
             no_vertices: RecordBatch::new_empty(Arc::new(Schema::empty())),
             no_links: RecordBatch::new_empty(Arc::new(Schema::empty())),
@@ -151,7 +153,7 @@ impl LevelMetadata {
     /// Declares positions and attributes from the columns of a result.
     pub(super) fn declare(&mut self, vertices: &RecordBatch) -> Result<(), WriteError> {
         self.spec.vertex_attributes.clear();
-        self.left_out.clear();
+        self.left_out.clone_from(&self.left_out_of_groups);
         let position = column(vertices, "position")?;
         let declared = tables::declare("position", &position)?;
         let texts = || WriteError::data("position", "texts", "numbers");
@@ -202,10 +204,14 @@ impl LevelMetadata {
         if let Some(links) = links {
             (_, spec.width) = arrow::elements(&column(links, "vertices")?)?;
             let named = family.into_iter().flat_map(|family| family.attributes());
-            for name in named.map(|one| &one.name).filter(|_| explicit) {
+            for one in named.filter(|_| explicit) {
+                let name = &one.name;
                 let declared = tables::declare(name, &column(links, name)?).ok();
                 match declared.filter(|one| one.values.number().is_some()) {
-                    Some(declared) => spec.attributes.push(declared),
+                    Some(mut declared) => {
+                        declared.unit.clone_from(&one.unit);
+                        spec.attributes.push(declared);
+                    }
                     None => self.left_out.push(name.clone()),
                 }
             }
@@ -353,12 +359,16 @@ impl Numbered {
     }
 }
 
-/// The groups of level 0, which coarse levels of the package do not have (trap T21).
-///
-/// Members that are not objects are left out.
-fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups, WriteError> {
+/// The groups of a level, with the members in `ids`, and the names of attributes that are left out. Coarse levels of the package have no groups
+/// (trap T21).
+fn groups(
+    level: &Level,
+    ids: &[i64],
+    handle: &Handle,
+) -> Result<(Groups, Vec<String>), WriteError> {
+    let mut left_out = Vec::new();
     let Some(found) = level.groups() else {
-        return Ok(Groups::default());
+        return Ok((Groups::default(), left_out));
     };
     let known: HashSet<i64> = ids.iter().copied().collect();
     let (mut members, mut names) = (Vec::new(), Vec::new());
@@ -375,15 +385,14 @@ fn groups(level: &Level, ids: &[i64], handle: &Handle) -> Result<Groups, WriteEr
     if named {
         groups = groups.with_names(names);
     }
+    let rows: Vec<usize> = (0..groups.members().len()).collect();
     for one in level.group_attributes() {
         let values = handle.block_on(one.read())?;
-        let held = HeldColumn::stored(&values).ok_or_else(|| {
-            let found = values.dtype.to_string();
-            WriteError::input(one.name(), found, "numbers or texts")
-        })?;
-        groups = groups.with_attribute(one.name(), held.values());
+        if !groups.add_stored(one.name(), &values, &rows)? {
+            left_out.push(one.name().to_owned());
+        }
     }
-    Ok(groups)
+    Ok((groups, left_out))
 }
 
 #[cfg(test)]
