@@ -88,6 +88,9 @@ impl Location {
             None => None,
             Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
         };
+        if let Some(url) = &url {
+            check_key(url).map_err(&bad)?;
+        }
         if let Some(store) = &options.object_store {
             let prefix = match &url {
                 Some(url) => Path::from_url_path(url.path()).map_err(|e| bad(e.to_string()))?,
@@ -138,6 +141,20 @@ impl Location {
             }
         }
     }
+}
+
+/// Fails if a URL has a part that is no part of a key and would be ignored: `?` of all but web servers, and `#`.
+#[cfg(feature = "backends")]
+fn check_key(url: &Url) -> Result<(), String> {
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let (letter, escape) = match (url.query(), url.fragment()) {
+        (Some(_), _) if !is_web => ("?", "%3F"),
+        (_, Some(_)) => ("#", "%23"),
+        _ => return Ok(()),
+    };
+    Err(format!(
+        "found `{letter}`, which is no part of the key in a URL, expected {escape} if the name has this letter"
+    ))
 }
 
 /// The scheme of an address that is a URL; `None` for paths (also `C:\…`).
@@ -261,6 +278,46 @@ mod tests {
         let error = Location::resolve("ftp://host/x", &IoOptions::new()).unwrap_err();
         assert_eq!(error.class(), crate::Class::Misuse);
         assert!(error.to_string().contains("ftp"), "{error}");
+    }
+
+    #[test]
+    fn parts_of_an_address_that_are_no_key_are_refused() {
+        for (address, letter) in [
+            ("s3://bucket/run?2.zv", "%3F"),
+            ("s3://bucket/run#2.zv", "%23"),
+            ("gs://bucket/a?b#c", "%3F"),
+            ("az://container/a#c", "%23"),
+            ("file:///data/run#2.zv", "%23"),
+            ("file:///data/run?2.zv", "%3F"),
+            ("http://host/run#2.zv", "%23"),
+        ] {
+            let error = Location::resolve(address, &IoOptions::new()).unwrap_err();
+            assert_eq!(error.class(), crate::Class::Misuse, "{address}");
+            assert!(error.to_string().contains(letter), "{error}");
+        }
+    }
+
+    #[cfg(feature = "cloud")]
+    #[test]
+    fn settings_with_which_the_client_would_panic_are_misuse() {
+        for (address, key, value, expected) in [
+            ("s3://b/k", "endpoint", "127.0.0.1:9000", "endpoint"),
+            ("s3://b/k", "endpoint", "localhost", "endpoint"),
+            ("s3://b/k", "access_key_id", "AK\r", "access key"),
+            ("s3://b/k", "secret_access_key", "secret\n", "secret key"),
+            ("s3://b/k", "session_token", "\u{7f}secret", "session token"),
+            ("gs://b/k", "google_base_url", "localhost:1", "endpoint"),
+            ("az://b/k", "azure_endpoint", "localhost:1", "endpoint"),
+        ] {
+            let options = IoOptions::new().with_backend_option(key, value);
+            let error = Location::resolve(address, &options).unwrap_err();
+            assert_eq!(error.class(), crate::Class::Misuse, "{address} {key}");
+            let text = error.to_string();
+            assert!(
+                text.contains(expected) && !text.contains("secret\n"),
+                "{text}"
+            );
+        }
     }
 
     #[test]

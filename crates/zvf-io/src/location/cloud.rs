@@ -28,6 +28,38 @@ macro_rules! configured {
     }};
 }
 
+/// Fails for values with which the client would panic when it makes a request: an endpoint that is no URL, and credentials with control
+/// characters, such as the end of a line.
+fn check(
+    store: &'static str,
+    endpoint: Option<String>,
+    credentials: &[(&str, Option<String>)],
+) -> Result<(), NoBackend> {
+    let wrong = |what: String| {
+        NoBackend::Build(object_store::Error::Generic {
+            store,
+            source: what.into(),
+        })
+    };
+    if let Some(endpoint) = endpoint {
+        let url = Url::parse(&endpoint);
+        if !url.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+            return Err(wrong(format!(
+                "endpoint: found {endpoint:?}, expected a URL such as http://localhost:9000"
+            )));
+        }
+    }
+    for (name, value) in credentials {
+        let is_bad = |value: &String| value.chars().any(char::is_control);
+        if value.as_ref().is_some_and(is_bad) {
+            return Err(wrong(format!(
+                "{name}: found a control character, such as the end of a line, expected none"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The options of the client itself.
 fn s3_options(options: &IoOptions) -> impl Iterator<Item = &(String, String)> {
     let all = options.backend.iter();
@@ -48,6 +80,17 @@ pub(super) fn s3(url: &Url, options: &IoOptions) -> BuiltStore {
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
+    let value = |key| builder.get_config_value(&key);
+    check(
+        "S3",
+        value(AmazonS3ConfigKey::Endpoint),
+        &[
+            ("access key", value(AmazonS3ConfigKey::AccessKeyId)),
+            ("secret key", value(AmazonS3ConfigKey::SecretAccessKey)),
+            ("session token", value(AmazonS3ConfigKey::Token)),
+            ("region", value(AmazonS3ConfigKey::Region)),
+        ],
+    )?;
     Ok((
         Arc::new(builder.build().map_err(NoBackend::Build)?),
         Backs::BUCKET,
@@ -66,6 +109,12 @@ pub(super) fn gcs(url: &Url, options: &IoOptions) -> BuiltStore {
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
+    let value = |key| builder.get_config_value(&key);
+    check(
+        "GCS",
+        value(GoogleConfigKey::BaseUrl),
+        &[("bearer token", value(GoogleConfigKey::BearerToken))],
+    )?;
     Ok((
         Arc::new(builder.build().map_err(NoBackend::Build)?),
         Backs::BUCKET,
@@ -85,6 +134,16 @@ pub(super) fn azure(url: &Url, options: &IoOptions) -> BuiltStore {
     if options.anonymous {
         builder = builder.with_skip_signature(true);
     }
+    let value = |key| builder.get_config_value(&key);
+    check(
+        "MicrosoftAzure",
+        value(AzureConfigKey::Endpoint),
+        &[
+            ("account", value(AzureConfigKey::AccountName)),
+            ("access key", value(AzureConfigKey::AccessKey)),
+            ("token", value(AzureConfigKey::Token)),
+        ],
+    )?;
     // Azure does not support suffix ranges; its client refuses to send them.
     let backs = Backs {
         suffixes: false,
