@@ -6,7 +6,7 @@ Writes one line, the address and what else is needed, and runs until its input e
 end of that pipe, and when that process dies, however it dies, the server goes too.
 
 s3         moto. Every file of FOLDER is an object of three buckets: `data` gives objects to signed requests only, `public`
-           to everybody, `denied` to nobody (a policy says so). No signature is checked. Buckets `edits-0` to `edits-6` are empty:
+           to everybody, `denied` to nobody (a policy says so). No signature is checked. Buckets `edits-0` to `edits-7` are empty:
            moto cannot list a bucket from which somebody removes objects meanwhile.
 signed     moto, which checks signatures and permissions: `reader` may read and list the bucket `data`, `blind` may read
            and not list. The line has the two keys and secrets behind the address.
@@ -61,7 +61,7 @@ def fill(url, folder, buckets):
 def s3(folder):
     url = moto()
     s3 = fill(url, folder, {"data": "private", "public": "public-read", "denied": "private"})
-    for number in range(7):
+    for number in range(8):
         s3.create_bucket(Bucket=f"edits-{number}")
     everything = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::denied/*"}
     policy = {"Version": "2012-10-17", "Statement": [everything]}

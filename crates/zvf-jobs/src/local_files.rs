@@ -120,7 +120,7 @@ pub(crate) fn check_endings<'f>(files: impl IntoIterator<Item = &'f PathBuf>) ->
 }
 
 /// The text of a URL; `None` for a path.
-fn url(file: &Path) -> Option<&str> {
+pub(crate) fn url(file: &Path) -> Option<&str> {
     file.to_str().filter(|text| text.contains("://"))
 }
 

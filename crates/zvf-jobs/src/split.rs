@@ -16,6 +16,7 @@ use zvf_store::{Need, Store};
 use crate::checks::check_outside;
 use crate::error::Result;
 use crate::file_export::{remarks, write_file};
+use crate::local_files::url;
 use crate::selection::of_member;
 use crate::values::pairs;
 use crate::{Context, JobError, JobEvent, SelectionOptions};
@@ -28,7 +29,7 @@ options! {
     SplitJob {
         /// Path or URL of the store
         store: String,
-        /// The directory of the parts; it is created
+        /// The directory of the parts, which is created; a URL for parts that are stores
         #[arg(value_name = "DIR")]
         #[schemars(extend("format" = "path"))]
         folder: PathBuf,
@@ -103,7 +104,12 @@ impl SplitJob {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.ending()?;
+        let (format, _) = self.ending()?;
+        if format.is_some() && url(&self.folder).is_some() {
+            let expected =
+                "a local directory, since `format` makes files; stores can be made in a bucket";
+            return Err(JobError::option("folder", "a URL", expected));
+        }
         if self.by()?.is_some() {
             if !self.named.is_empty() {
                 let expected = "none: they are for `by` region";
@@ -163,9 +169,11 @@ impl SplitJob {
             let links = zvf_query::check_links_found(&store, 0).await;
             links.map_err(JobError::query(&self.store))?;
             let found = self.parts(&store, context).await?;
-            check_outside(&self.folder)?;
-            std::fs::create_dir_all(&self.folder)
-                .map_err(JobError::file("create the directory", &self.folder))?;
+            if url(&self.folder).is_none() {
+                check_outside(&self.folder)?;
+                std::fs::create_dir_all(&self.folder)
+                    .map_err(JobError::file("create the directory", &self.folder))?;
+            }
             let mut report = SplitReport::new(&self.store);
             report.note(&found.notes);
             for (done, part) in found.parts.iter().enumerate() {
@@ -200,7 +208,7 @@ impl SplitJob {
                 }
                 report.made(path, part, (done.vertices, done.objects), context);
             }
-            None if !path.join("zarr.json").exists() => {
+            None if !is_store(path, context).await? => {
                 let address = path.display().to_string();
                 let write = context.writing(self.clear_leftovers);
                 let made = zvf_convert::write_selection(store, &part.query, &address, write).await;
@@ -217,6 +225,18 @@ impl SplitJob {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether there is a store at a path or URL.
+async fn is_store(path: &Path, context: &Context) -> Result<bool> {
+    let Some(url) = url(path) else {
+        return Ok(path.join("zarr.json").exists());
+    };
+    match context.open(url, 0, Need::nothing()).await {
+        Ok(_) => Ok(true),
+        Err(JobError::Store { source, .. }) if source.is_not_found() => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod changed;
 mod edits;
+mod jobs;
 mod s3;
 mod support;
 mod unlucky;
