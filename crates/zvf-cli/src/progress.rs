@@ -1,10 +1,11 @@
 //! Progress on stderr: a bar on a terminal, or a JSON document a line for programs.
 
+use std::fmt::{self, Write as _};
 use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use zvf_jobs::ProgressLines;
 use zvf_write::Step;
 
@@ -32,8 +33,11 @@ enum Display {
 impl Progress {
     /// Begins a display of a count of `unit`.
     pub(crate) fn new(unit: &'static str, shown: Shown) -> Self {
-        let template = "{spinner} {human_pos} {msg} {elapsed} {per_sec}";
-        Self::styled(("run", unit), shown, template)
+        Self::styled(
+            ("run", unit),
+            shown,
+            "{spinner} {human_pos}{left} {per_sec}",
+        )
     }
 
     /// Begins a display of the steps in which a store is written.
@@ -53,7 +57,7 @@ impl Progress {
             Shown::Terminal if stderr().is_terminal() => {
                 let bar = ProgressBar::new_spinner().with_message(unit);
                 if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style);
+                    bar.set_style(style.with_key("left", left(unit)));
                 }
                 bar.enable_steady_tick(Duration::from_millis(120));
                 Display::Bar(bar)
@@ -95,7 +99,11 @@ impl Progress {
 
     /// Sets the total.
     pub(crate) fn total(&self, total: u64) {
-        self.change(|bar| bar.set_length(total), |lines| lines.set_total(total));
+        let bar = |bar: &ProgressBar| {
+            bar.set_length(total);
+            bar.tick();
+        };
+        self.change(bar, |lines| lines.set_total(total));
     }
 
     /// Shows the progress of a step.
@@ -120,6 +128,24 @@ impl Progress {
     /// Adds `n` to the count.
     pub(crate) fn add(&self, n: u64) {
         self.change(|bar| bar.inc(n), |lines| lines.add(n));
+    }
+}
+
+/// What follows the number of units that are done: of how many, in percent, and the time left, as far as that is known.
+fn left(unit: &'static str) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Clone + Send + Sync {
+    move |state, to| {
+        // A text takes every letter.
+        let _ = match state.len().filter(|total| *total > 0) {
+            Some(total) => write!(
+                to,
+                " of {} {unit} ({}%) {}, {} left,",
+                HumanCount(total),
+                state.pos().saturating_mul(100) / total,
+                HumanDuration(state.elapsed()),
+                HumanDuration(state.eta())
+            ),
+            None => write!(to, " {unit} {}", HumanDuration(state.elapsed())),
+        };
     }
 }
 

@@ -1,5 +1,7 @@
 //! Output for programs: errors as documents, progress as lines of JSON, versions, events.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
@@ -126,6 +128,43 @@ fn progress_is_lines_of_json() -> Result<()> {
     assert!(ran.code == 0 && !ran.stderr.contains('{'), "{}", ran.stderr);
     let ran = import("c.zv", &["--progress", "json", "--no-progress"])?;
     assert_eq!(ran.code, 2);
+    Ok(())
+}
+
+#[test]
+fn jobs_that_know_their_total_report_it() -> Result<()> {
+    let home = Home::made(&[])?;
+    let lines = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/real/tracks300.trk");
+    let lines = lines.to_str().context("a path")?;
+    let made = home.zvf(&["import", lines, "a.zv", "--chunk-shape", "64,64,64"])?;
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    for (args, most) in [
+        (&["query", "a.zv", "-o", "rows.arrow"][..], "vertices"),
+        (&["export", "a.zv", "a.tck"], "vertices"),
+        (&["export", "a.zv", "b.csv"], "vertices"),
+        (&["stats", "a.zv"], "vertices"),
+        (&["objects", "a.zv", "-o", "ids.csv"], "objects"),
+        (&["measure", "a.zv", "-o", "m.csv"], "objects"),
+        (&["measure", "a.zv", "--as", "length"], "objects"),
+        (&["copy", "a.zv", "b.zv"], "bytes"),
+        (&["migrate", "a.zv", "c.zv"], "vertices"),
+        (
+            &["rechunk", "a.zv", "d.zv", "--chunk-shape", "128,128,128"],
+            "vertices",
+        ),
+        (&["validate", "a.zv", "--level", "5"], "cells"),
+    ] {
+        let ran = home.zvf(&[args, &["--progress", "json"]].concat())?;
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+        let lines = ran.stderr.lines().filter(|line| line.starts_with('{'));
+        let lines: Vec<Value> = lines.map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let last = lines.iter().rfind(|line| line["phase"] == "run");
+        let last = last.with_context(|| format!("{args:?}: {}", ran.stderr))?;
+        assert!(
+            last["unit"] == most && last["done"].is_u64() && last["done"] == last["total"],
+            "{args:?}: {last}"
+        );
+    }
     Ok(())
 }
 

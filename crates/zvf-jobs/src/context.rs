@@ -1,13 +1,16 @@
 //! The surroundings of a job: storage, limits, progress and warnings.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use zvf_convert::export::ExportProgress;
 use zvf_encode::{StaleFiles, StoreSpec, WriteOptions};
+use zvf_query::Query;
 use zvf_store::io::SaveProgress;
 use zvf_store::{Need, Store};
+use zvf_validate::ValidationStep;
 
 use crate::JobError;
 use crate::error::Result;
@@ -149,6 +152,51 @@ impl Context {
 
     pub(crate) fn progress(&self) -> JobProgress {
         self.progress.clone().unwrap_or_else(|| Arc::new(|_| {}))
+    }
+
+    /// Reports the total of what [`progress`](Self::progress) counts.
+    pub(crate) fn total(&self, total: u64) {
+        self.event(&JobEvent::Total(total));
+    }
+
+    /// Reports the number of rows of a query of all rows as the total.
+    pub(crate) async fn total_of(&self, store: &Store, query: &Query) -> Result<()> {
+        let rows = query.stated_rows(store).await;
+        if let Some(rows) = rows.map_err(JobError::query(store.url()))? {
+            self.total(rows);
+        }
+        Ok(())
+    }
+
+    /// Reports the rows that an export reads.
+    pub(crate) fn exported(&self) -> ExportProgress {
+        let run = self.clone();
+        let progress = self.progress();
+        let before = Mutex::new((0, None));
+        ExportProgress::to(move |read, total| {
+            let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+            let (known, stated) = std::mem::replace(&mut *before, (read, total));
+            drop(before);
+            if let Some(total) = total.filter(|_| total != stated) {
+                run.total(total);
+            }
+            progress(read.saturating_sub(known));
+        })
+    }
+
+    /// Reports the cells that a validation checked, and the total of the parts of the work that have begun.
+    pub(crate) fn checked(&self) -> impl Fn(&ValidationStep) + Send + Sync + 'static {
+        let (context, progress) = (self.clone(), self.progress());
+        let known = Mutex::new((String::new(), 0_u64));
+        move |step| {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.0 != step.what {
+                *known = (step.what.clone(), known.1.saturating_add(step.all));
+                context.total(known.1);
+            }
+            drop(known);
+            progress(step.added);
+        }
     }
 
     /// Reports how much of a file was downloaded.

@@ -239,6 +239,7 @@ impl ExportTarget {
         options.query = query;
         options.select = self.select;
         options.keep_frame = self.keep_frame;
+        options.progress = context.exported();
         let links = self.links.as_ref().map(|second| second.path().to_owned());
         let second = links.as_deref().map(|links| (links, self.faces));
         let done = write_file(&store, (&file, format), second, options).await?;

@@ -101,6 +101,7 @@ impl InfoJob {
             ..Query::default()
         };
         let failed = || JobError::query(&self.store);
+        context.total_of(store, &query).await?;
         let (progress, mut rows) = (context.progress(), 0_u64);
         let mut answer = zvf_query::query(store, query).await.map_err(failed())?;
         while let Some((table, batch)) = answer.next().await.map_err(failed())? {

@@ -199,7 +199,7 @@ jobs! {
     /// The differences of two stores.
     Diff(DiffJob) -> Diff: "diff", ["first", "second"], "vertices";
     /// A selection as a file of another format, or as a file for each object.
-    Export(ExportJob) -> Export: "export", ["store", "file"], "";
+    Export(ExportJob) -> Export: "export", ["store", "file"], "vertices";
     /// An answer in files, or summed up.
     Query(QueryJob) -> Query: "query", ["store"], "vertices";
     /// The first rows of a store or a selection.

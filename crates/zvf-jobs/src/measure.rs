@@ -93,6 +93,10 @@ impl MeasureJob {
     async fn table(&self, context: &Context) -> Result<MeasuredTable> {
         let (store, mut measures) = self.start(context).await?;
         let mut sink = RowSink::new(self.output.as_deref(), &measures.schema(), self.limit)?;
+        context.total(
+            self.limit
+                .map_or(measures.len(), |limit| limit.min(measures.len())),
+        );
         let progress = context.progress();
         while !sink.is_full() {
             let next = measures.next().await;
@@ -119,6 +123,7 @@ impl MeasureJob {
         // The edit is opened before the query runs, so that no other writer changes the store between the two.
         let edit = begin(&self.store, context).await?;
         let (mut edit, (store, measures)) = or_abandon(edit, self.start(context).await).await?;
+        context.total(measures.len());
         let set = set_measures(&mut edit, measures, &*context.progress()).await;
         let (done, objects) = end(edit, &self.store, set).await?;
         Ok(MeasuredAttributes {

@@ -271,6 +271,9 @@ impl QueryJob {
         let level = query.level;
         let selects = query.has_conditions() || query.objects.is_some() || query.groups.is_some();
         let takes_all = level == 0 && !selects && query.limit.is_none() && self.split.is_none();
+        if self.split.is_none() {
+            context.total_of(&store, &query).await?;
+        }
         let answer = zvf_query::query(&store, query).await;
         let mut answer = answer.map_err(failed())?;
         let [has_links, has_objects] =

@@ -64,12 +64,11 @@ impl RepairJob {
         let path = backup.map(|address| address.strip_prefix("file://").unwrap_or(address));
         let path = path.filter(|address| !address.contains("://"));
         outside("backup", path.map(Path::new))?;
-        let progress = context.progress();
         let mut options = RepairOptions::default()
             .with_write(context.writing(false))
             .with_depth(depth(self.depth)?)
             .with_accept_loss(self.accept_loss)
-            .with_progress(move |step| progress(step.added));
+            .with_progress(context.checked());
         if let Some(only) = &self.only {
             options =
                 options.with_only(only.iter().map(|check| *check.value()).collect::<Vec<_>>());

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use zvf_convert::{SourceHeader, stated_affine};
 use zvf_edit::ColumnEdit;
 use zvf_encode::{AttributeSpec, NumberType};
+use zvf_query::Query;
 use zvf_store::meta::Affine;
 use zvf_store::{Class, Need};
 use zvf_volume::{AxisUse, Counts, Interpolation, Sampler, Volume, VolumeError, VolumePlacement};
@@ -130,6 +131,7 @@ impl SampleJob {
             number.ok_or_else(|| JobError::usage(format!("values of {dtype} cannot be stored")))?;
         let spec = AttributeSpec::number(self.name.as_str(), number);
         let write = context.writing(false);
+        context.total_of(&store, &Query::default()).await?;
         let column = ColumnEdit::open(&self.store, spec, self.replace, write).await;
         let mut column = column.map_err(JobError::write(&self.store))?;
         let places = ToWorld {

@@ -85,6 +85,7 @@ impl StatsJob {
                 .open(place, context, |asked| asked.select = select);
             let (store, query) = opened.await?;
             let failed = || JobError::query(&self.store);
+            context.total_of(&store, &query).await?;
             let scan = StatisticsScan::start(&store, query, spec.clone()).await;
             let mut scan = scan.map_err(failed())?;
             let table = scan.table().clone();

@@ -78,12 +78,11 @@ impl ValidateJob {
 
     fn options(&self, context: &Context) -> Result<ValidateOptions, JobError> {
         outside("resume", self.resume.as_deref())?;
-        let progress = context.progress();
         let mut options = ValidateOptions::new(depth(self.depth)?)
             .with_most(self.most)
             .with_coverage(self.coverage)
             .with_open(context.write.open.clone())
-            .with_progress(move |step| progress(step.added));
+            .with_progress(context.checked());
         options.profile = self.profile.map(|ProfileName::Viewer| Profile::Viewer);
         options.levels.clone_from(&self.levels);
         options.arrays.clone_from(&self.arrays);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use zvf_migrate::CopyOptions;
 
 use crate::error::Result;
-use crate::{Context, JobError, JobEvent};
+use crate::{Context, JobError};
 
 options! {
     /// Copies a store byte for byte, from any place to any other one
@@ -38,7 +38,7 @@ impl CopyJob {
             .with_write(context.writing(self.clear_leftovers))
             .with_read_back(self.read_back)
             .with_progress(Arc::new(move |done, total| {
-                reported.event(&JobEvent::Total(total));
+                reported.total(total);
                 let before = before.swap(done, Ordering::Relaxed);
                 reported.progress()(done.saturating_sub(before));
             }));

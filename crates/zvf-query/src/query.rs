@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use zvf_store::Names;
-use zvf_store::meta::Axis;
+use futures::future::BoxFuture;
+use zvf_store::meta::{Axis, Refinement};
+use zvf_store::{Names, Need, Store};
 
 use crate::{BBox, Filter, ObjectPlaces, ObjectRelation, QueryError, Region};
 
@@ -152,6 +153,33 @@ impl Query {
             || self.filter.is_some()
             || self.relation.is_some()
             || self.passing.is_some()
+    }
+
+    /// The rows of the answer, as the document of the level states them: of a query of all rows. `None` if something selects rows, if other levels
+    /// complete this one, or if the document states no number. For progress alone: some writers never set the number.
+    ///
+    /// # Errors
+    ///
+    /// The errors of reading the level's document.
+    pub fn stated_rows<'a>(
+        &'a self,
+        store: &'a Store,
+    ) -> BoxFuture<'a, Result<Option<u64>, QueryError>> {
+        Box::pin(async move {
+            let some = self.has_conditions()
+                || self.objects.is_some()
+                || self.groups.is_some()
+                || self.limit.is_some()
+                || self.chunks.is_some()
+                || self.within.is_some();
+            if some {
+                return Ok(None);
+            }
+            let level = store.level(self.level, &Need::nothing()).await?;
+            let doc = level.doc();
+            let alone = self.own_level_only || doc.refinement == Refinement::Replace;
+            Ok(Some(doc.vertex_count).filter(|rows| alone && *rows > 0))
+        })
     }
 
     /// Whether rows or objects are selected by position: by a box or a region.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use zvf_encode::error::OrBug;
 use zvf_meta::{Affine, Axis, map_of_axes};
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
+use zvf_store::format::int;
 use zvf_store::{Names, Need, Store};
 use zvf_write::Kind;
 
@@ -43,6 +44,10 @@ pub(crate) struct ExportState<'a> {
     pub(crate) truncated: bool,
     /// The attributes that were read and have a unit, with their units.
     units: BTreeSet<String>,
+    /// The rows of vertices of the selection, as the store states them.
+    stated: Option<u64>,
+    /// The rows that were read, and those of the queries that have begun.
+    read: [u64; 2],
     pub(crate) done: Exported,
     pub(crate) warnings: BTreeSet<String>,
 }
@@ -116,9 +121,17 @@ impl<'a> ExportState<'a> {
             referenced: false,
             truncated: false,
             units: BTreeSet::new(),
+            stated: None,
+            read: [0; 2],
             done: Exported::default(),
             warnings: BTreeSet::new(),
         })
+    }
+
+    /// Looks up how many rows the selection has, for the progress.
+    pub(crate) async fn look_up_rows(&mut self) -> Result<(), ConvertError> {
+        self.stated = self.options.query.stated_rows(self.store).await?;
+        Ok(())
     }
 
     /// Chooses the frame of the file, and the map to it: for TRK the frame of the stored header, if it is a header of TRK or has voxels;
@@ -401,7 +414,12 @@ impl<'a> ExportState<'a> {
         query_: Query,
         sink: &mut dyn BatchReceiver,
     ) -> Result<(), ConvertError> {
+        let has_rows = query_.outputs.vertices;
         let answer = query(self.store, query_).await?;
+        if let Some(rows) = self.stated.filter(|_| has_rows) {
+            let [_, total] = &mut self.read;
+            *total = total.saturating_add(rows);
+        }
         self.drain(answer, sink).await
     }
 
@@ -414,6 +432,12 @@ impl<'a> ExportState<'a> {
         self.units.extend(schemas.units());
         sink.schemas(&schemas)?;
         while let Some((table, batch)) = answer.next().await? {
+            if table == Table::Vertices {
+                let [read, total] = &mut self.read;
+                *read = read.saturating_add(int::wide(batch.num_rows()));
+                let progress = &self.options.progress;
+                progress.tell(*read, self.stated.map(|_| *total));
+            }
             sink.batch(table, &batch)?;
         }
         let summary = answer.summary();

@@ -58,5 +58,5 @@ mod run;
 pub(crate) mod schemas;
 
 pub use links::LinksFile;
-pub use options::{ExportOptions, Exported, chained};
+pub use options::{ExportOptions, ExportProgress, Exported, chained};
 pub use run::export;

@@ -1,5 +1,8 @@
 //! Options and report of an export.
 
+use std::fmt;
+use std::sync::Arc;
+
 use zvf_query::{Query, Select};
 use zvf_write::Kind;
 
@@ -26,6 +29,37 @@ pub struct ExportOptions {
     pub keep_frame: bool,
     /// Limits of memory.
     pub limits: FileLimits,
+    /// Reports the rows that were read.
+    pub progress: ExportProgress,
+}
+
+/// Where an export reports the rows of vertices that it has read so far, and how many it reads in all, if that is known before. Formats whose files begin
+/// with what their last rows say (SWC, LAS, LAZ) read all rows twice.
+#[derive(Clone, Default)]
+pub struct ExportProgress(Option<Arc<ExportProgressFn>>);
+
+type ExportProgressFn = dyn Fn(u64, Option<u64>) + Send + Sync;
+
+impl ExportProgress {
+    /// Calls `told`.
+    #[must_use]
+    pub fn to(told: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(told)))
+    }
+
+    pub(crate) fn tell(&self, read: u64, total: Option<u64>) {
+        if let Some(told) = &self.0 {
+            told(read, total);
+        }
+    }
+}
+
+impl fmt::Debug for ExportProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ExportProgress")
+            .field(&self.0.is_some())
+            .finish()
+    }
 }
 
 /// The report of an export.

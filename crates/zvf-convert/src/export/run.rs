@@ -38,6 +38,7 @@ pub fn export<'a>(
         let frame = SourceHeader::of(store, format).await?;
         let mut job = ExportState::new(store, format, path, options)?;
         job.frame = frame.map(Arc::new);
+        job.look_up_rows().await?;
         if format.is_tractogram() {
             job.choose_frame()?;
         }

@@ -507,7 +507,9 @@ impl<'s> LevelWriter<'s> {
         mut placer: LinkPlacer,
         fragments: Option<&ChunkFragments>,
     ) -> Result<WrittenFamily, WriteError> {
-        let mut steps = self.watch.step(Step::Links, count * 2);
+        // A queued link is counted when it is placed, and again when it is written.
+        let total = count.saturating_mul(2).saturating_add(placer.links());
+        let mut steps = self.watch.step(Step::Links, total);
         if let Some(places) = places {
             places.seal()?;
             self.place_links(queue, places, &mut placer, &mut steps)?;
