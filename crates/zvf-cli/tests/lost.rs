@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::run::{Home, STORE, files};
 
 /// `a.zv`: lines of ten points with an attribute; and rows to append, `more.csv`.
-fn lines() -> Result<Home> {
+pub(crate) fn lines() -> Result<Home> {
     let mut text = "x,y,z,o,v\n".to_owned();
     for row in 0..120 {
         text += &format!("{row},{},{},{},{}.5\n", row % 7, row % 3, row / 10, row);
@@ -45,7 +45,7 @@ pub(crate) fn refused(home: &Home, commands: &[&[&str]], says: &str) -> Result<(
     Ok(())
 }
 
-const CHANGES: &[&[&str]] = &[
+pub(crate) const CHANGES: &[&[&str]] = &[
     &["edit", "a.zv", "delete", "1"],
     &["edit", "a.zv", "append", "more.csv"],
     &["append", "a.zv", "more.csv"],

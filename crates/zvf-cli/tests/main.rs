@@ -44,6 +44,7 @@ mod linked;
 mod links;
 mod look_alikes;
 mod lost;
+mod lost_nodes;
 mod masks;
 mod matching;
 mod measure;

@@ -124,6 +124,7 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
             return Err(refused(path, what, "a level without it"));
         }
     }
+    level.store().check_levels()?;
     level.check_complete()?;
     let encoding = level.vertices().attributes().encoding.as_deref();
     if let Some(other) = encoding.filter(|encoding| *encoding != "raw") {

@@ -198,6 +198,18 @@ pub enum WriteError {
         /// What differs.
         what: String,
     },
+    /// A new store that failed its verification, or could not be verified, could not be removed either.
+    #[error(
+        "{store}: {source}; the store is not verified, and could not be removed ({removal}): remove it before the next attempt"
+    )]
+    Unremoved {
+        /// The address.
+        store: String,
+        /// The first failure.
+        source: Box<WriteError>,
+        /// The failure of the removal.
+        removal: Box<WriteError>,
+    },
     /// An earlier call failed midway, so the state of the writer is undefined.
     #[error("the writer failed before: {what}")]
     Broken {
@@ -315,6 +327,7 @@ impl WriteError {
             Self::Bug { .. } => Class::Bug,
             Self::Encode { .. } | Self::Limit { .. } => Class::Limit,
             Self::Store(source) => source.class(),
+            Self::Unremoved { source, .. } => source.class(),
             Self::Query { class, .. } => *class,
             Self::Io { .. }
             | Self::Backend { .. }

@@ -11,7 +11,7 @@
 //! | [`spec`] | [`StoreSpec`]: the description of a store; [`VersionRules`](spec::VersionRules): what depends on its format version |
 //! | [`values`] | [`NumberType`], [`Values`]: columns of numbers and texts |
 //! | [`arrow`] | Arrow record batches as columns and batches, and back |
-//! | [`batches`] | [`Batch`]es of vertices, checked and cut into records by chunk: [`Router`](batches::Router) |
+//! | [`batches`] | [`Batch`]es of vertices, checked and divided into records by chunk: [`Router`](batches::Router) |
 //! | [`records`] | records outside memory: [`Buckets`](records::Buckets) by key, [`Sorter`](records::Sorter), [`Spool`](records::Spool) |
 //! | [`level`] | cells of chunks ([`ChunkEncoder`](level::ChunkEncoder)), where they are stored ([`LevelCells`](level::LevelCells)), manifests, a level from batches ([`write_arrays`](level::write_arrays)) |
 //! | [`links`] | links between rows: [`LinkPlacer`](links::LinkPlacer) |
@@ -46,7 +46,7 @@
 //!
 //! // The marker keeps other writers away until the store exists.
 //! let target = Target::new(&address, &OpenOptions::new(), true)?;
-//! new_store::begin(&target, &address, StaleFiles::Refuse, json!({}))?;
+//! let mark = new_store::begin(&target, &address, StaleFiles::Refuse, json!({}))?;
 //! let level = target.below("0").unseen();
 //!
 //! // Cells: positions, and one fragment with all rows of the chunk.
@@ -77,7 +77,7 @@
 //! };
 //! level.put(vec![("zarr.json".to_owned(), document.to_json().into_bytes())])?;
 //! let root = documents::root(&spec, bounds, "points");
-//! new_store::commit(&target, &address, root.to_json(), None)?;
+//! new_store::commit(&target, &address, root.to_json(), &mark, None)?;
 //!
 //! // Read it back.
 //! Runtime::new()?.wait(async {

@@ -124,7 +124,10 @@ async fn copied(
     let done = zvf_migrate::migrate(&store, target, options).await;
     let report = done.map_err(|error| {
         // Only the comparison reads the copy, so all other malformed data is in the source.
-        let compared = matches!(error, WriteError::Differs { .. });
+        let compared = matches!(
+            error,
+            WriteError::Differs { .. } | WriteError::Unremoved { .. }
+        );
         let read = !compared && error.class() == Class::Malformed;
         JobError::write(if read { source } else { target })(error)
     })?;

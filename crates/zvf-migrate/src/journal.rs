@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use super::MigrationRun;
 use super::new_level::CopiedChunk;
 use super::report::{Loss, MigrationReport, Notes, Repair};
+use zvf_encode::error::OrBug;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
 use zvf_encode::transaction::{MARKER, ROOT, new_mark, new_store};
@@ -68,8 +69,9 @@ pub(super) enum Begin {
     /// At the end: everything except the root is written; the root, too, if `there`.
     Commit {
         root: String,
-        report: MigrationReport,
+        report: Box<MigrationReport>,
         there: bool,
+        mark: Vec<u8>,
     },
 }
 
@@ -148,8 +150,9 @@ impl<'t> CopyJournal<'t> {
                 self.target.remove_temporary()?;
                 return Ok(Begin::Commit {
                     root,
-                    report,
+                    report: Box::new(report),
                     there,
+                    mark: self.mark.clone().or_bug("a journal without a marker")?,
                 });
             }
         } else if self.target.exists(ROOT)? {

@@ -88,7 +88,7 @@ use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
 use zvf_encode::parallel::blocking;
 use zvf_encode::spec::{DocumentMembers, VersionRules};
 use zvf_encode::target::Target;
-use zvf_encode::transaction::{MARKER, ROOT, new_store};
+use zvf_encode::transaction::{MARKER, new_store};
 use zvf_encode::{WriteError, links};
 use zvf_format::int::wide;
 
@@ -107,7 +107,7 @@ use zvf_format::int::wide;
 /// is called again with the same store, address and options: completed chunks are not copied again. A source that changed since is refused.
 ///
 /// # Errors
-/// The errors of reading the old store; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it meanwhile;
+/// The errors of reading the old store; [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged), if another writer changed it in the meantime;
 /// misuse, if the new store's address is in use; [`WriteError::Data`] for invalid data, and with [`MigrateOptions::strict`] for everything that
 /// cannot be copied; [`WriteError::Differs`] if the verification finds a difference. There is no new store after an error, unless
 /// [`WriteError::is_committed`]; with a journal, an I/O error leaves the completed part for the next run.
@@ -120,6 +120,7 @@ pub fn migrate<'a>(
     options: MigrateOptions,
 ) -> BoxFuture<'a, Result<MigrationReport, WriteError>> {
     Box::pin(async move {
+        store.check_levels()?;
         let mut levels = Vec::new();
         for &number in store.levels() {
             let level = store.level(number, &Need::all()).await?;
@@ -147,9 +148,9 @@ pub fn migrate<'a>(
 /// If the shapes of chunks are the same, hashes of whole columns of chunks are compared. Otherwise hashes of rows are compared, in any order, and
 /// each row must be in the chunk of its position. `old` may have defects that [`migrate`] would repair.
 ///
+/// # Cost
 /// Every cell of both stores is read once; for links also the chunks of their ends. Memory: 8 bytes per chunk of each store. If shapes differ, 16
 /// bytes per fragment of each store, for lines 32 more per fragment of the copy, and for trees 16 per stored edge.
-/// differ 16 bytes a fragment of each, of lines 32 more a fragment of the copy, and of trees 16 a stored edge.
 ///
 /// # Errors
 /// [`WriteError::Differs`] with the first difference: level, and object, column, chunk or family of links. The errors of the stores.
@@ -187,7 +188,7 @@ struct LevelCopy {
 }
 
 impl MigrationRun {
-    /// Replaces an error about damage or a difference by the error about the source, if the source changed meanwhile.
+    /// Replaces an error about damage or a difference by the error about the source, if the source changed in the meantime.
     fn or_changed<T>(&self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
         match outcome {
             Err(error) if error.class() == Class::Malformed => match self.unchanged() {
@@ -231,18 +232,19 @@ impl MigrationRun {
         };
         // With a journal, the next run resumes from the state after an I/O error.
         let stays = |error: &WriteError| write.journal.is_some() && error.class() == Class::Io;
-        let (root, mut report, there) = match begin {
+        let (root, mut report, there, mark) = match begin {
             Begin::Commit {
                 root,
                 report,
                 there,
-            } => (root, report, there),
+                mark,
+            } => (root, *report, there, mark),
             Begin::Fill(mark) => match self.fill_unchanged(&target, journal.as_ref()) {
                 Ok((root, report)) => {
                     if let Some(journal) = &journal {
                         journal.end(&root, &report)?;
                     }
-                    (root, report, false)
+                    (root, report, false, mark)
                 }
                 Err(error) => {
                     if !stays(&error) {
@@ -256,18 +258,23 @@ impl MigrationRun {
         if there {
             target.remove(MARKER)?;
         } else {
-            new_store::commit(&target, address, root, None)?;
+            new_store::commit(&target, address, root, &mark, None)?;
         }
         if !self.options.unverified {
             match self.verify() {
                 Ok(verified) => report.verified = Some(verified),
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
-                    // A wrong copy is removed.
-                    target.remove(ROOT)?;
-                    target.clear(ROOT)?;
+                    let removed = new_store::withdraw(&target, serde_json::json!({}));
                     forget(journal);
-                    return Err(error);
+                    return Err(match removed {
+                        Ok(()) => error,
+                        Err(removal) => WriteError::Unremoved {
+                            store: address.clone(),
+                            source: Box::new(error),
+                            removal: Box::new(removal),
+                        },
+                    });
                 }
             }
         }

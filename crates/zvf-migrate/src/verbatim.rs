@@ -175,8 +175,8 @@ pub fn copy<'a>(
         };
         let address = address.to_owned();
         blocking(move || match there {
-            true => new_store::tidy(&target, &mark, Some(COPIED)),
-            false => new_store::commit(&target, &address, root, Some(COPIED)),
+            true => new_store::tidy(&target, &address, &mark, Some(COPIED)),
+            false => new_store::commit(&target, &address, root, &mark, Some(COPIED)),
         })
         .await?;
         Ok(done)

@@ -108,7 +108,7 @@ async fn compared(one: &Made, other: &Made) -> Result<Verified, WriteError> {
     compare(&one.open().await, &other.open().await).await
 }
 
-/// The copy differs, and the message says where.
+/// The copy differs, and the message states where.
 fn assert_differs(case: &str, found: Result<Verified, WriteError>, wanted: &str) {
     let error = found.expect_err(case);
     assert!(

@@ -17,7 +17,7 @@ use crate::chunks::{KnownChunks, known_chunks};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::SnapshotTree;
-use crate::snapshot::levels::{finished, levels};
+use crate::snapshot::levels::{finished, levels, lost};
 use crate::warnings::Warning;
 use crate::writing::{MARKER, Redo};
 use crate::{
@@ -102,7 +102,7 @@ impl Store {
         })
     }
 
-    /// Opens a store under the redo log of `kv`. If the root names another edit, or none any more, that edit is returned with the store, which must
+    /// Opens a store under the redo log of `kv`. If the root now names another edit, or none, that edit is returned with the store, which must
     /// then not be used.
     async fn open_once(
         kv: Kv,
@@ -156,6 +156,9 @@ impl Store {
             ));
         }
         let levels = finished(&tree, &root, levels(&tree, &root)).await?;
+        if let Some(level) = lost(&root, &levels) {
+            tree.warnings.add(level_lost(level));
+        }
         {
             let mut state = tree.state();
             state.root = Some(Arc::clone(&root));
@@ -220,6 +223,17 @@ impl Store {
     /// The levels that exist, ascending. Names that are not plain numbers are not levels (trap T33).
     pub fn levels(&self) -> &[u32] {
         &self.inner.levels
+    }
+
+    /// Fails if a level that the root names does not exist.
+    ///
+    /// # Errors
+    /// Malformed: the level.
+    pub fn check_levels(&self) -> Result<(), StoreError> {
+        match lost(self.root(), self.levels()) {
+            None => Ok(()),
+            Some(level) => Err(StoreError::malformed("zarr.json", level_lost(level))),
+        }
     }
 
     /// The documents of this snapshot, by key, with their ETags when they were read; files of a local disk have their inode and the time of the last
@@ -298,8 +312,8 @@ impl Store {
         Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify(false).await?) })
     }
 
-    /// As [`verify`](Self::verify), but files of the local disk are checked on the calling thread: a few microseconds for each document instead of a
-    /// change of threads.
+    /// Like [`verify`](Self::verify), but files of the local disk are checked on the calling thread: a few microseconds for each document instead of
+    /// a change of threads.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -508,7 +522,7 @@ impl Store {
         }
     }
 
-    /// As [`fetch_map`](Self::fetch_map), with a boxed result that does not depend on the type of the function.
+    /// Like [`fetch_map`](Self::fetch_map), with a boxed result that does not depend on the type of the function.
     pub(crate) fn fetch_and(
         &self,
         round: u32,
@@ -556,7 +570,7 @@ impl Store {
         self.fetch_map(round, wants, |cells| cells).await
     }
 
-    /// As [`fetch_map`](Self::fetch_map), for reports: a cell that cannot be read does not hide the others.
+    /// Like [`fetch_map`](Self::fetch_map), for reports: a cell that cannot be read does not hide the others.
     ///
     /// # Cost
     /// As [`fetch_map`](Self::fetch_map). If a cell cannot be read, all cells are read again one by one, and `f` runs on the calling thread.
@@ -740,6 +754,10 @@ impl Level {
     pub fn store(&self) -> &Store {
         &self.store
     }
+}
+
+fn level_lost(level: u32) -> String {
+    format!("level {level} is missing, but named by multiscales of the root")
 }
 
 /// The error for a root that cannot be read: states an old version even if other members are missing.

@@ -19,7 +19,9 @@ pub(crate) fn write(
 ) -> Result<Summary, WriteError> {
     let begun = new_store::begin(target, address, stale_files, json!({}))?;
     match fill(input, target, address, history) {
-        Ok((root, summary)) => new_store::commit(target, address, root, None).map(|()| summary),
+        Ok((root, summary)) => {
+            new_store::commit(target, address, root, &begun, None).map(|()| summary)
+        }
         Err(error) => {
             new_store::abandon(target, &begun);
             Err(error)

@@ -270,7 +270,7 @@ impl Target {
         self.put_decided(objects)
     }
 
-    /// As [`put`](Self::put), for a change that is already committed and must not be stopped.
+    /// Like [`put`](Self::put), for a change that is already committed and must not be stopped.
     pub(crate) fn put_decided(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => objects
@@ -341,7 +341,7 @@ impl Target {
         Ok(self.put_new_seen(key, bytes)?.is_some())
     }
 
-    /// As [`put_new`](Self::put_new), for an object that will be replaced later; `None` if there is one.
+    /// Like [`put_new`](Self::put_new), for an object that will be replaced later; `None` if there is one.
     pub(crate) fn put_new_seen(
         &self,
         key: &str,
@@ -509,12 +509,13 @@ impl Target {
         }
     }
 
-    /// Removes an object if it holds these bytes; a missing object, or one with other bytes, is not an error.
-    pub fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+    /// Removes an object if it holds these bytes. `false`: it holds other bytes, and was not removed. A missing object is not an error.
+    pub fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         match &self.place {
-            Where::Local(local) => match local.read(key)?.as_deref() == Some(bytes) {
-                true => local.remove(key),
-                false => Ok(()),
+            Where::Local(local) => match local.read(key)? {
+                None => Ok(true),
+                Some(found) if found == bytes => local.remove(key).map(|()| true),
+                Some(_) => Ok(false),
             },
             Where::Remote(remote) => remote.remove_own(key, bytes),
         }

@@ -321,16 +321,20 @@ impl RemoteTarget {
 
     /// Removes an object if it has these bytes. Removals cannot have a condition. So the object is read before each try, since an earlier try may
     /// have succeeded, and there may now be an object of another writer.
-    pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
+    pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(key)?;
+        let is_other = AtomicBool::new(false);
         let removed = self.send(key, 0, |_| async {
             let found = self.store.get(&path).await?.bytes().await?;
-            match found == bytes {
+            let is_own = found == bytes;
+            is_other.store(!is_own, Ordering::Relaxed);
+            match is_own {
                 true => self.store.delete(&path).await,
                 false => Ok(()),
             }
         });
-        gone(key, self.handle.block_on(removed)?)
+        gone(key, self.handle.block_on(removed)?)?;
+        Ok(!is_other.into_inner())
     }
 
     async fn remove_one(&self, path: &Path) -> Result<(), WriteError> {

@@ -40,7 +40,7 @@ pub struct Change {
 /// Which markers of other writers may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Markers of writers that are known to have ended, or can do no harm any more.
+    /// Markers of writers that are known to have ended, or can no longer do harm.
     Expired,
     /// Any marker: the caller states that its writer is dead.
     Any,
@@ -262,7 +262,7 @@ impl Change {
         self.lease.give_up();
     }
 
-    /// Keeps the marker; whoever takes it over handles the rest.
+    /// Keeps the marker; the writer that takes it over handles the rest.
     pub(crate) fn leave(self) {
         self.lease.leave();
     }

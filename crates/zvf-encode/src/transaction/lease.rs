@@ -153,7 +153,7 @@ impl Lease {
         if removed.is_err() {
             self.hand_over(&held.seen);
         }
-        removed
+        removed.map(|_| ())
     }
 
     /// Keeps the marker of a change that is committed and applied: it records that it has no owner.

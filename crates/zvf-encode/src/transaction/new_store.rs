@@ -14,6 +14,7 @@
 //! complete store, and at most the marker, which readers ignore.
 
 use serde_json::Value;
+use zvf_meta::is_known_family;
 
 use crate::WriteError;
 use crate::target::Target;
@@ -28,7 +29,7 @@ use crate::transaction::partition::unfinished;
 /// Two requests, and a listing.
 ///
 /// # Errors
-/// [`WriteError::Exists`]; [`WriteError::Busy`] if a writer is at work there. I/O.
+/// [`WriteError::Exists`]; [`WriteError::Busy`] if a writer is running there. I/O.
 pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<(), WriteError> {
     let exists = |what: String| Err(WriteError::exists(address, what));
     if target.exists(ROOT)? {
@@ -40,13 +41,14 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     }
     if let Some(found) = target.read(MARKER)? {
         unfinished::check(target, address, stale_files)?;
-        if stale_files == StaleFiles::Remove {
-            return Ok(());
-        }
+        // The files of a running writer are not stale, even if the caller allows their removal.
         let by = Holder::of_marker(&found);
         if let Some(by) = by.filter(Holder::is_another_that_runs) {
             let what = format!("an unfinished store is written there ({MARKER}), by {by}");
             return Err(WriteError::busy(address, what));
+        }
+        if stale_files == StaleFiles::Remove {
+            return Ok(());
         }
         return exists(format!(
             "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
@@ -69,23 +71,6 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     }
 }
 
-/// The folders in a level.
-const FAMILIES: [&str; 13] = [
-    "vertices",
-    "vertex_fragments",
-    "vertex_attributes",
-    "fragment_attributes",
-    "links",
-    "link_fragments",
-    "link_attributes",
-    "cross_chunk_links",
-    "cross_chunk_link_attributes",
-    "object_index",
-    "object_attributes",
-    "groupings",
-    "groupings_attributes",
-];
-
 /// Whether a key, in a place without a root, can only belong to a store that was never finished.
 fn is_piece(key: &str) -> bool {
     let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
@@ -95,7 +80,8 @@ fn is_piece(key: &str) -> bool {
     let family = rest.split('/').next().unwrap_or_default();
     let level = !folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_digit());
     let temporary = family.starts_with(crate::target::TEMPORARY);
-    level && (rest == "zarr.json" || temporary || FAMILIES.contains(&family))
+    let known = is_known_family(family) || family == "groupings_attributes";
+    level && (rest == "zarr.json" || temporary || known)
 }
 
 /// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] needs.
@@ -113,7 +99,7 @@ pub fn begin(
     Ok(mark)
 }
 
-/// As [`begin`], with a marker that the caller made and recorded, so that it can resume.
+/// Like [`begin`], with a marker that the caller made and recorded, so that it can resume.
 ///
 /// # Errors
 /// As [`check`].
@@ -124,14 +110,25 @@ pub fn begin_as(
     mark: &[u8],
 ) -> Result<(), WriteError> {
     check(target, address, stale_files)?;
-    if stale_files == StaleFiles::Remove {
-        // If there is content without a marker, `check` has accepted it.
-        let cleared = unfinished::clear(target, address)?;
-        if !cleared && (target.exists(MARKER)? || target.any()?.is_some()) {
+    let exists = |what: &str| Err(WriteError::exists(address, what));
+    if stale_files == StaleFiles::Remove && !unfinished::clear(target, address)? {
+        if let Some(seen) = target.see(MARKER)? {
+            // The writer whose marker it was may be running, on another machine: without its marker it cannot commit.
+            if target.replace(MARKER, &seen, mark.to_vec())?.is_none() {
+                let what = "another writer takes over the unfinished store";
+                return Err(WriteError::busy(address, what));
+            }
+            if target.exists(ROOT)? {
+                target.remove_own(MARKER, mark)?;
+                return exists("another store appeared");
+            }
+            return target.clear_others(MARKER);
+        }
+        // `check` has accepted content without a marker.
+        if target.any()?.is_some() {
             target.clear(MARKER)?;
         }
     }
-    let exists = |what: &str| Err(WriteError::exists(address, what));
     if !target.put_new(MARKER, mark.to_vec())? {
         let what = "another writer began at the same time";
         return Err(WriteError::busy(address, what));
@@ -189,38 +186,106 @@ pub fn abandon(target: &Target, mark: &[u8]) {
     }
 }
 
-/// Puts the root, with which the store exists, and removes the marker and the objects below `notes`. All other objects must have been put before.
+/// Removes a store that [`commit`] completed. The marker is put again before the root is removed, so that the next writer may remove what an interrupted
+/// removal leaves.
 ///
 /// # Errors
-/// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Tidying`]: the store is complete, but
-/// the marker could not be removed. I/O.
+/// I/O: the store, or a part of it, is still there.
+pub fn withdraw(target: &Target, details: Value) -> Result<(), WriteError> {
+    let mark = new_mark(details);
+    target.put_new(MARKER, mark.clone())?;
+    target.remove(ROOT)?;
+    target.clear_others(MARKER)?;
+    target.remove_own(MARKER, &mark)?;
+    target.unmake();
+    Ok(())
+}
+
+/// Puts the root, with which the store exists, and removes the marker, which [`begin`] returned, and the objects below `notes`. All other objects must have
+/// been put before.
+///
+/// # Errors
+/// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Busy`]: another writer has taken over the place; objects of this
+/// store may be removed, even if the root was put. [`WriteError::Tidying`]: the store is complete, but the marker could not be removed. I/O.
 pub fn commit(
     target: &Target,
     address: &str,
     root: String,
+    mark: &[u8],
     notes: Option<&str>,
 ) -> Result<(), WriteError> {
     target.barrier()?;
-    let Some(mark) = target.read(MARKER)? else {
-        let what = format!("{MARKER} is gone: somebody removed what was written here");
-        return Err(WriteError::exists(address, what));
-    };
+    match target.read(MARKER)? {
+        None => {
+            let what = format!("{MARKER} is gone: somebody removed what was written here");
+            return Err(WriteError::exists(address, what));
+        }
+        Some(found) if found != mark => return Err(taken_over(address)),
+        Some(_) => {}
+    }
     if !target.put_new(ROOT, root.into_bytes())? {
         let what = "another store appeared while this one was written";
         return Err(WriteError::exists(address, what));
     }
-    tidy(target, &mark, notes)
+    tidy(target, address, mark, notes)
 }
 
 /// Removes the objects that [`commit`] removes, for a store whose root was put.
 ///
 /// # Errors
-/// [`WriteError::Tidying`].
-pub fn tidy(target: &Target, mark: &[u8], notes: Option<&str>) -> Result<(), WriteError> {
+/// [`WriteError::Busy`]: another writer has taken over the place. [`WriteError::Tidying`].
+pub fn tidy(
+    target: &Target,
+    address: &str,
+    mark: &[u8],
+    notes: Option<&str>,
+) -> Result<(), WriteError> {
     let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
     let tidied = tidied.and_then(|()| target.remove_own(MARKER, mark));
-    tidied.map_err(|source| WriteError::Tidying {
-        key: MARKER.to_owned(),
-        source: Box::new(source),
-    })
+    match tidied {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(taken_over(address)),
+        Err(source) => Err(WriteError::Tidying {
+            key: MARKER.to_owned(),
+            source: Box::new(source),
+        }),
+    }
+}
+
+#[cold]
+fn taken_over(address: &str) -> WriteError {
+    let what = format!(
+        "another writer has taken over the place ({MARKER}), and removes what was written here"
+    );
+    WriteError::busy(address, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_piece;
+
+    #[test]
+    fn only_objects_of_levels_and_writers_are_removed_without_a_marker() {
+        for piece in [
+            "0/zarr.json",
+            "0/vertices/c/0/0/0",
+            "12/groups/c/0",
+            "0/group_attributes/sz/data/c/0",
+            "0/groupings/c/0",
+            "0/links/+1/zarr.json",
+            "1/object_index/ids/c/0",
+            "zvf-unfinished/a",
+        ] {
+            assert!(is_piece(piece), "{piece}");
+        }
+        for foreign in [
+            "zarr.json",
+            "notes.txt",
+            "0/notes.txt",
+            "0/notes/a",
+            "a/vertices/c/0",
+        ] {
+            assert!(!is_piece(foreign), "{foreign}");
+        }
+    }
 }

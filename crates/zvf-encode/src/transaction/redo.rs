@@ -8,7 +8,7 @@
 //! 3  zarr.json                      the new root, which names the edit: this commits the edit
 //! 4  <key>                          objects are copied into place, others are removed
 //!    ── everything above is durable ──
-//! 5  zarr.json                      the new root names no edit any more
+//! 5  zarr.json                      the new root no longer names an edit
 //! 6  zvf-edit-<id>/, zvf-unfinished.json   removed
 //! ```
 //!
@@ -146,7 +146,7 @@ impl Transaction {
         self.commit_staged(put, removed, root)
     }
 
-    /// As [`commit`](Self::commit), with a root of exactly these bytes.
+    /// Like [`commit`](Self::commit), with a root of exactly these bytes.
     pub fn commit_exact(
         self,
         objects: Vec<ObjectPut>,
@@ -167,7 +167,7 @@ impl Transaction {
         }
     }
 
-    /// As [`commit`](Self::commit), for objects that are already in the folder of the transaction.
+    /// Like [`commit`](Self::commit), for objects that are already in the folder of the transaction.
     pub fn commit_staged(
         self,
         put: BTreeSet<String>,

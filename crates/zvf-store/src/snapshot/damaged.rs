@@ -2,7 +2,7 @@
 
 use zvf_format::keys::parse_delta;
 use zvf_meta::version::Gate;
-use zvf_meta::{RootDoc, is_known_family};
+use zvf_meta::{Kind, RootDoc, is_known_family};
 
 use super::plan::NameFamily;
 use super::{SeenDocument, SnapshotTree};
@@ -111,7 +111,22 @@ impl SnapshotTree {
         let mut lost = Vec::new();
         let named = level.doc.arrays_present.iter();
         for name in named.filter(|name| is_known_family(name) && !is_there(name)) {
-            lost.push((format!("{number}/{name}"), "arrays_present of its level"));
+            lost.push((
+                format!("{number}/{name}"),
+                None,
+                "arrays_present of its level",
+            ));
+        }
+        // Level 0 of a graph or mesh has a family of links between its own vertices, even if it has no links.
+        let linked = matches!(root.kind(), Ok(Kind::Graph | Kind::Mesh))
+            && number == 0
+            && is_there(&"links".to_owned());
+        let links = listed("0/links")
+            .filter(|_| linked && level.doc.arrays_present.iter().any(|name| name == "links"));
+        let is_own = |name: &String| parse_delta(name).is_ok_and(|delta| delta == 0);
+        if links.is_some_and(|names| !names.iter().any(is_own)) {
+            let by = "arrays_present of its level, in a store of its kind";
+            lost.push(("0/links/0".to_owned(), Some(0), by));
         }
         let objects = level.object_index.as_ref().map_or(0, |index| index.len());
         let families = [
@@ -146,15 +161,17 @@ impl SnapshotTree {
                     });
                 if missing {
                     let path = format!("{number}/{}/{name}", family.folder());
-                    lost.push((path, "attribute_specs of the root"));
+                    lost.push((path, None, "attribute_specs of the root"));
                 }
             }
         }
         drop(state);
-        for (path, by) in lost {
+        for (path, delta, by) in lost {
             let error =
                 StoreError::malformed(path.clone(), format!("is missing, but named by {by}"));
-            level.refused.push(self.left_out(&path, None, &error, true));
+            level
+                .refused
+                .push(self.left_out(&path, delta, &error, true));
         }
     }
 }

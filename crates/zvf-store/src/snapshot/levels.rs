@@ -17,17 +17,24 @@ pub(crate) fn levels(tree: &SnapshotTree, root: &RootDoc) -> Vec<u32> {
         (None, _) => {
             tree.warnings
                 .add("the backend cannot list: levels are taken from multiscales".to_owned());
-            let sets = root
-                .multiscales
-                .entries
-                .iter()
-                .flat_map(|entry| &entry.datasets);
-            sets.filter_map(|set| parse_level(&set.path)).collect()
+            named(root).collect()
         }
     };
     levels.sort_unstable();
     levels.dedup();
     levels
+}
+
+/// The levels that the root names.
+fn named(root: &RootDoc) -> impl Iterator<Item = u32> {
+    let sets = root.multiscales.entries.iter();
+    let sets = sets.flat_map(|entry| &entry.datasets);
+    sets.filter_map(|set| parse_level(&set.path))
+}
+
+/// The first level that the root names and that does not exist.
+pub(crate) fn lost(root: &RootDoc, levels: &[u32]) -> Option<u32> {
+    named(root).find(|level| !levels.contains(level))
 }
 
 /// Leaves out levels that a writer is still making or never finished: the root does not name them, and their group has the marker

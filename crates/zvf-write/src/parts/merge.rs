@@ -602,7 +602,7 @@ fn tidy(target: &Target, begun: &BegunStore) -> Result<(), WriteError> {
     // The note of the root is removed last: it tells the next commit what was done.
     target.remove(&folder.below("root"))?;
     target.remove_below(NOTES)?;
-    target.remove_own(MARKER, begun.bytes())
+    target.remove_own(MARKER, begun.bytes()).map(|_| ())
 }
 
 #[cold]

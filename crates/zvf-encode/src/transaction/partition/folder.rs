@@ -101,7 +101,7 @@ impl PartitionFolder {
         format!("{}/{name}-{owner}", self.below("work"))
     }
 
-    /// The record of whose work is used for a part.
+    /// The key of the record that names the owner whose work is used for a part.
     pub fn decision(&self, name: &str, round: u32) -> String {
         format!("{}/{name}@{round}", self.finished())
     }

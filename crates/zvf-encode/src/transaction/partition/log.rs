@@ -169,7 +169,7 @@ impl PartitionLog<'_> {
         Ok(by.is_some_and(|by| by.has_ended()))
     }
 
-    /// The decision, after no commit is running any more: one that takes too long is ended.
+    /// The decision, once no commit is running: one that takes too long is ended.
     pub fn settled(&self) -> Result<PartitionState, WriteError> {
         let mut waited = Duration::ZERO;
         loop {
