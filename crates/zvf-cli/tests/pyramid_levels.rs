@@ -210,3 +210,127 @@ fn bundles_of_lines_keep_their_density() -> Result<()> {
     assert!(objects < 300.0);
     Ok(())
 }
+
+/// Dates of links are dates in every level, and missing ones are missing.
+#[test]
+fn links_of_coarse_levels_keep_units_and_missing_values() -> Result<()> {
+    let home = Home::made(&[
+        ("../n.csv", "x,y,z\n0,0,0\n1,0,0\n2,0,0\n9,0,0\n".into()),
+        (
+            "../e.csv",
+            "source,target,d\n0,1,2024-01-01T00:00:00\n1,2,\n2,3,2024-01-03T00:00:00\n".into(),
+        ),
+    ])?;
+    let shape = ["--chunk-shape", "10,10,10"];
+    let import = [
+        "import", "n.csv", "g", "--kind", "graph", "--edges", "e.csv",
+    ];
+    home.text(&[&import[..], &shape].concat())?;
+    home.text(&["pyramid", "g", "--factors", "1", "--bin-shape", "1,1,1"])?;
+    let dates = |level| -> Result<Vec<Value>> {
+        let found = home.json(&["links", "g", "--level", level, "--json"])?;
+        let links = found["links"].as_array().context("links")?;
+        let mut dates: Vec<Value> = links.iter().map(|link| link["d"].clone()).collect();
+        dates.sort_by_key(ToString::to_string);
+        Ok(dates)
+    };
+    assert_eq!(dates("1")?, dates("0")?);
+    assert!(dates("1")?.contains(&Value::Null));
+    Ok(())
+}
+
+/// A chunk of a level holds whole bins (`zvf-0.9`, section 6): a scale that would break this rule is refused.
+#[test]
+fn scales_of_chunks_that_cut_bins_are_refused() -> Result<()> {
+    let home = Home::made(&[("../n.csv", "x,y,z\n0,0,0\n25,0,0\n59,59,59\n".into())])?;
+    home.text(&["import", "n.csv", "g", "--chunk-shape", "10,10,10"])?;
+    for (factors, scale, fits) in [
+        ("2", "3", false),
+        ("2", "4", true),
+        ("2,2", "2", true),
+        ("4", "2", true),
+    ] {
+        let build = ["pyramid", "g", "--replace", "--bin-shape", "10,10,10"];
+        let ran =
+            home.zvf(&[&build[..], &["--factors", factors, "--chunk-scale", scale]].concat())?;
+        assert_eq!(
+            ran.code,
+            if fits { 0 } else { 2 },
+            "{factors} {scale}: {}",
+            ran.stderr
+        );
+        match fits {
+            true => home.validates("g")?,
+            false => assert!(ran.stderr.contains("whole bins"), "{}", ran.stderr),
+        }
+    }
+    Ok(())
+}
+
+/// Attributes with the names of columns of tables keep their own values in coarse levels.
+#[test]
+fn attributes_named_like_columns_have_their_own_values() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../n.csv",
+            "x,y,z,position,row,chunk\n1,1,1,7,70,a\n2,2,2,8,80,b\n9,9,9,9,90,c\n".into(),
+        ),
+        ("../e.csv", "a,b,vertices\n0,1,1.5\n1,2,2.5\n".into()),
+    ])?;
+    let import = [
+        "import", "n.csv", "g", "--kind", "graph", "--edges", "e.csv",
+    ];
+    let more = ["--link-columns", "a,b", "--chunk-shape", "10,10,10"];
+    home.text(&[&import[..], &more].concat())?;
+    home.text(&[
+        "pyramid",
+        "g",
+        "--factors",
+        "1",
+        "--bin-shape",
+        "1,1,1",
+        "--cross-links",
+        "explicit",
+    ])?;
+    let rows = |level| -> Result<Vec<String>> {
+        let text = home.text(&["query", "g", "--level", level, "--format", "csv"])?;
+        let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
+        rows.sort();
+        Ok(rows)
+    };
+    assert_eq!(rows("1")?, rows("0")?);
+    assert!(
+        rows("1")?.iter().any(|row| row.contains("a,7,70")),
+        "{:?}",
+        rows("1")?
+    );
+    let links = |level| -> Result<Vec<String>> {
+        let found = home.json(&["links", "g", "--level", level, "--json"])?;
+        let links = found["links"].as_array().context("links")?;
+        let mut values: Vec<String> = links
+            .iter()
+            .map(|link| link["vertices"].to_string())
+            .collect();
+        values.sort();
+        Ok(values)
+    };
+    assert_eq!(links("1")?, links("0")?);
+    assert_eq!(links("1")?, ["1.5", "2.5"]);
+    home.validates("g")
+}
+
+/// Vertices that are all at one position are no special case.
+#[test]
+fn automatic_levels_of_one_position() -> Result<()> {
+    let home = Home::made(&[
+        ("../n.csv", "x,y,z\n1,1,1\n1,1,1\n1,1,1\n1,1,1\n".into()),
+        ("../e.csv", "a,b\n0,1\n1,2\n2,3\n".into()),
+    ])?;
+    let import = [
+        "import", "n.csv", "g", "--kind", "graph", "--edges", "e.csv",
+    ];
+    let more = ["--link-columns", "a,b", "--chunk-shape", "9,9,9"];
+    home.text(&[&import[..], &more].concat())?;
+    home.text(&["pyramid", "g", "--levels-until", "1"])?;
+    home.validates("g")
+}

@@ -102,7 +102,7 @@ pub fn replace_documents<'a>(
 /// Restores the documents that were kept at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// [`WriteError::Changed`]: a document is neither in its old nor in its new state, unless `force` allows this; nothing was replaced. Misuse: no
+/// Misuse: a document is neither in its old nor in its new state, unless `force` allows this; nothing was replaced; no
 /// backup there. Else as [`replace_documents`].
 pub fn restore_documents<'a>(
     address: &'a str,
@@ -119,13 +119,16 @@ pub fn restore_documents<'a>(
                 let before = kept_document(&kept, "before", &key)?;
                 let after = kept_document(&kept, "after", &key)?;
                 let Some(now) = target.read(&key)? else {
-                    return Err(WriteError::changed(&places.address));
+                    let expected = "a document, which can be replaced";
+                    return Err(WriteError::input(key, "nothing", expected));
                 };
                 if now == before {
                     continue;
                 }
                 if !force && !same(&now, &after) {
-                    return Err(WriteError::changed(&places.address));
+                    let found = "a document that was changed after the repair";
+                    let expected = "the document that the repair wrote; `--force` replaces later changes of it, too";
+                    return Err(WriteError::input(key, found, expected));
                 }
                 changes.push(DocumentChange {
                     key,

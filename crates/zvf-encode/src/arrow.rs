@@ -80,7 +80,7 @@ pub const OF_EDITS: [&str; 4] = ["position", "object_id", "vertex", "vertices"];
 /// Columns of groups that are not attributes.
 const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 
-/// The same column with these nulls: one bit a row, `None` for no nulls.
+/// The same column with these nulls: one bit per row, `None` for no nulls.
 ///
 /// # Errors
 /// Bug: another number of rows.
@@ -301,6 +301,12 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Wr
             .collect();
         WriteError::input("columns", names.join(", "), format!("one named {name}"))
     })
+}
+
+/// The column of an attribute: by its name, or with the prefix that queries put before the name if another column of the table has it.
+pub fn attribute_column<'t>(table: &'t RecordBatch, name: &str) -> Option<&'t ArrayRef> {
+    let beside = table.column_by_name(&format!("attribute:{name}"));
+    beside.or_else(|| table.column_by_name(name))
 }
 
 /// The name of the attribute in a column; `None` if the column is not an attribute. Queries name an attribute `attribute:NAME` if another column has

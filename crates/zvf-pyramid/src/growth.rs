@@ -7,7 +7,7 @@ use zvf_store::{Need, Store};
 
 use super::base::is_time;
 use super::density::ComputedLevel;
-use super::plan::{PlannedLevel, Sampling};
+use super::plan::{PlannedLevel, Sampling, holds_bins};
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
@@ -72,8 +72,8 @@ impl Growth {
             .fold(f64::INFINITY, f64::min);
         let fits = |times: i64| {
             let bins = self.chunk_shape.iter().zip(&step.bin_shape);
-            let mut bins = bins.map(|(chunk, bin)| chunk * times as f64 / bin);
-            free || bins.all(|ratio| ratio < 1.0 || (ratio - ratio.round()).abs() <= 1e-9)
+            let mut bins = bins.map(|(chunk, bin)| holds_bins(chunk * times as f64, *bin));
+            free || bins.all(|fits| fits)
         };
         let far = self.chunks.iter().flatten().map(|axis| axis.unsigned_abs());
         // At most `MOST`, regardless of the farthest chunk.

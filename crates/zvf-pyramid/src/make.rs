@@ -194,6 +194,7 @@ impl LevelMaker<'_> {
         let mut made: Vec<MadeLevel> = Vec::new();
         let (mut planned, mut vertices): (Vec<PlannedLevel>, _) = (Vec::new(), None);
         while let Some(next) = plan.next(&planned, vertices) {
+            plan.check_chunks(planned.len(), &next, &about.chunk_shape)?;
             let level = fine.number + 1;
             let step = ReferenceStep {
                 level,
@@ -298,6 +299,7 @@ impl LevelMaker<'_> {
             if plan.grow.is_some_and(|from| planned.len() >= from) {
                 growth.grow(&mut step, &next);
             }
+            plan.check_chunks(planned.len(), &step, &about.chunk_shape)?;
             (self.progress)(next.before);
             planned.push(step);
             found.push(next);

@@ -71,6 +71,8 @@ pub(crate) struct PyramidPlan {
     pub(crate) depth: i64,
     /// The level from which on chunks grow.
     pub(crate) grow: Option<usize>,
+    /// The first level that a specification adds; `None`: none, all levels are made again as they were.
+    new: Option<usize>,
     /// Which axes are of type time.
     times: Vec<bool>,
 }
@@ -142,6 +144,7 @@ impl PyramidPlan {
             cross: spec.cross_level.unwrap_or_default(),
             depth: spec.depth,
             grow: None,
+            new: None,
             times,
         };
         plan.add(spec, base, chunk_shape);
@@ -157,12 +160,14 @@ impl PyramidPlan {
             cross: spec.cross_level.unwrap_or_default(),
             depth: spec.depth,
             grow: Some(0),
+            new: Some(0),
             times: Vec::new(),
         }
     }
 
     /// Adds the levels of a specification to the existing ones.
     pub(crate) fn add(&mut self, spec: &PyramidSpec, base: &[f64], chunk_shape: &[f64]) {
+        self.new = Some(self.levels.len());
         self.grow = spec.growing_chunks.then_some(self.levels.len());
         let mut last = self.levels.last().cloned().unwrap_or_else(|| PlannedLevel {
             bin_shape: base.to_vec(),
@@ -211,6 +216,7 @@ impl PyramidPlan {
                 cross,
                 depth,
                 grow: None,
+                new: None,
                 times: is_time(root.axes()),
             });
             if plan.method != method {
@@ -259,6 +265,30 @@ impl PyramidPlan {
         plan.ok_or_else(none)
     }
 
+    /// Fails if a new level has chunks of its own size that are not whole multiples of smaller bins (`zvf-0.9`, section 6). `before` is the number of
+    /// levels before it.
+    ///
+    /// # Errors
+    /// Misuse.
+    pub(crate) fn check_chunks(
+        &self,
+        before: usize,
+        level: &PlannedLevel,
+        root_shape: &[f64],
+    ) -> Result<(), WriteError> {
+        let (chunks, bins) = (&level.chunk_shape, &level.bin_shape);
+        let is_new = self.new.is_some_and(|first| before >= first);
+        let mut axes = chunks.iter().zip(bins);
+        if !is_new || chunks == root_shape || axes.all(|(chunk, bin)| holds_bins(*chunk, *bin)) {
+            return Ok(());
+        }
+        Err(WriteError::spec(
+            format!("level {}, chunk_scale", before + 1),
+            format!("chunks of {chunks:?} and bins of {bins:?}"),
+            "chunks that hold whole bins: another scale, other factors or another bin shape",
+        ))
+    }
+
     /// The level after `made` levels; `vertices` are the counts of the last two.
     pub(crate) fn next(
         &self,
@@ -291,6 +321,12 @@ fn links(root: &RootDoc) -> Result<(CrossLevel, i64), WriteError> {
 
 fn sizes(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
+}
+
+/// Whether a chunk is a whole multiple of a bin along one axis, or smaller than the bin.
+pub(crate) fn holds_bins(chunk: f64, bin: f64) -> bool {
+    let ratio = chunk / bin;
+    ratio < 1.0 || (ratio - ratio.round()).abs() <= 1e-9
 }
 
 /// A chunk shape, multiplied by `scale`.

@@ -84,7 +84,7 @@ pub enum BaseBins {
 pub struct LevelStep {
     /// The factor by which bins are larger along every axis. At least 1.
     pub factor: f64,
-    /// One of so many objects is kept, at random. At least 1.
+    /// The ratio of objects to kept objects, which are chosen at random. At least 1.
     pub sparsity: f64,
     /// The factor by which chunks are larger along each axis; empty: unchanged.
     pub chunk_scale: Vec<u32>,
@@ -138,7 +138,7 @@ pub struct PyramidSpec {
     pub method: Option<Method>,
     /// The seed of the draw of kept objects.
     pub seed: u64,
-    /// The last step is repeated until a level has at most so many vertices, or no fewer than the one before.
+    /// The last step is repeated until a level has at most this number of vertices, or no fewer than the one before.
     pub until: Option<u64>,
     /// Links between levels; `None`: as in the existing levels, else none.
     pub cross_level: Option<CrossLevel>,

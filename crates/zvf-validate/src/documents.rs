@@ -3,13 +3,13 @@
 //! The tree is read by listing folders, but not the folders of cells: the number of requests depends on the number of documents and families, not on
 //! the number of chunks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use futures::{FutureExt, TryStreamExt};
 use zvf_meta::rules::{Problem, Rule, check_documents};
 use zvf_meta::version::is_ruled;
-use zvf_meta::{ArrayDoc, ObjectIndexDoc, OddMember, RootDoc, node_kind, odd_member};
+use zvf_meta::{ArrayDoc, LevelDoc, ObjectIndexDoc, OddMember, RootDoc, node_kind, odd_member};
 use zvf_store::writing::MARKER;
 use zvf_store::{RawStore, StoreError};
 
@@ -163,14 +163,29 @@ impl StoreDocuments {
         let is_unfinished = is_missing && raw.read(MARKER).await?.is_some();
         let named = named.filter(|_| is_unfinished);
         let folder = |key: &str| key.trim_end_matches("/zarr.json").to_owned();
-        let is_left = |key: &str| {
-            let root = named.as_ref();
-            root.is_some_and(|root| is_left(&folder(key), root))
+        // Links to a level that the root does not name may be the first ones of their level.
+        let first_links = |path: &str| {
+            let Some((level, "links" | "link_attributes")) = path.split_once('/') else {
+                return false;
+            };
+            let document = format!("{level}/zarr.json");
+            let document = read.iter().find(|(key, _)| *key == document);
+            let bytes = document.and_then(|(_, outcome)| outcome.as_ref().ok()?.as_ref());
+            let level = bytes.and_then(|bytes| LevelDoc::parse(bytes).ok());
+            level.is_some_and(|level| !level.arrays_present.iter().any(|name| name == "links"))
+        };
+        let left: BTreeSet<String> = match &named {
+            None => BTreeSet::new(),
+            Some(root) => {
+                let keys = read.iter().map(|(key, _)| folder(key));
+                keys.filter(|path| is_left(path, root) || first_links(path))
+                    .collect()
+            }
         };
         let documents: Vec<(String, Option<Bytes>)> = read
             .into_iter()
             .map(|(key, outcome)| match outcome {
-                Ok(None) if is_left(&key) => {
+                Ok(None) if left.contains(&folder(&key)) => {
                     let found =
                         "a folder without a document, of a level that the root does not name";
                     let place = Place::at(folder(&key));

@@ -17,6 +17,8 @@ pub(crate) struct Session<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
+    /// Whether a change of the store is unfinished, whose objects readers ignore.
+    pub(crate) is_unfinished: bool,
     pub(crate) skipped: Vec<String>,
     pub(crate) measured: Measured,
     /// Links between levels as multisets, by level and delta, of completely read families.

@@ -72,6 +72,7 @@ pub fn validate<'a>(
             options,
             findings: Findings::new(options.most),
             seen: Seen::default(),
+            is_unfinished: false,
             skipped: Vec::new(),
             measured: Measured::default(),
             between: BTreeMap::new(),
@@ -99,6 +100,7 @@ pub fn validate<'a>(
         run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
         if raw.read(MARKER).await.unwrap_or(None).is_some() {
             let found = "the marker of a writer";
+            run.is_unfinished = true;
             run.findings
                 .add(Check::Unfinished, Place::at(MARKER), found, "none");
         }

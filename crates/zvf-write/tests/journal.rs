@@ -215,7 +215,7 @@ async fn what_comes_again_is_compared() {
     drop(writer);
     let kept = std::fs::read(&journal).unwrap();
 
-    // Another value, another order of values, another length, and an empty batch.
+    // Another value, another order of values, another batch, and an empty batch.
     for changed in [
         batch_of(1, vec![5, 6, 7, 8, 10]),
         batch_of(1, vec![6, 5, 7, 8, 9]),

@@ -280,7 +280,7 @@ impl<'c> Check<'c> {
         assert_eq!(sorted(found), sorted(self.model.all_links()));
     }
 
-    /// The parent of a row is the row before it in its fragment, unless a link says otherwise (§12).
+    /// The parent of a row is the row before it in its fragment, unless a link states otherwise (§12).
     fn imply(&self, found: &mut Vec<(Vec<usize>, String)>) {
         let children: BTreeSet<usize> = found.iter().map(|(ends, _)| ends[0]).collect();
         for (chunk, bytes) in self

@@ -57,7 +57,7 @@ fn points(count: usize) -> Vec<Vec<f64>> {
 fn steps() -> PyramidSpec {
     PyramidSpec::new([
         LevelStep::new(2.0),
-        LevelStep::new(1.5).with_chunk_scale([2, 1, 2]),
+        LevelStep::new(2.0).with_chunk_scale([2, 1, 2]),
     ])
     .with_until(30)
 }

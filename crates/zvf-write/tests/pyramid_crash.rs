@@ -97,6 +97,7 @@ async fn every_write(base: &Files, spec: &PyramidSpec) {
             } else {
                 assert_eq!(found, only, "write {writes}");
                 assert!(done.is_err());
+                memory.check_sound().await;
                 for (key, bytes) in base {
                     assert_eq!(files.get(key), Some(bytes), "{key}, write {writes}");
                 }

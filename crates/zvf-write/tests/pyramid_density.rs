@@ -455,7 +455,11 @@ async fn t7_and_t21_levels_have_codecs_shards_groups_and_object_attributes() {
         .with_attribute("size", &[7_i16, 5][..]);
     writer.push_objects(&table).unwrap();
     writer
-        .set_groups(&Groups::new(vec![vec![3, 11], vec![8]]).with_names(["odd", "even"]))
+        .set_groups(
+            &Groups::new(vec![vec![3, 11], vec![8]])
+                .with_names(["odd", "even"])
+                .with_gaps("weight", &[9_u8, 0][..], [1]),
+        )
         .unwrap();
     writer.finish().await.unwrap();
     let steps = vec![LevelStep::new(1.0), LevelStep::new(2.0).with_sparsity(3.0)];
@@ -486,6 +490,17 @@ async fn t7_and_t21_levels_have_codecs_shards_groups_and_object_attributes() {
     };
     let got = ask(&memory.open().await, query).await;
     assert_eq!(column(&got.objects.unwrap(), "object_id"), ["8"]);
+    let need = zvf_store::Need {
+        groups: true,
+        group_attributes: zvf_store::Names::All,
+        ..zvf_store::Need::nothing()
+    };
+    for level in [0, 1] {
+        let level = memory.open().await.level(level, &need).await.unwrap();
+        let weight = level.group_attributes()[0].read().await.unwrap();
+        assert_eq!(weight.bytes[0], 9);
+        assert_eq!([0, 1].map(|row| weight.is_absent(row)), [false, true]);
+    }
 }
 
 #[tokio::test]

@@ -51,6 +51,13 @@ impl Memory {
         assert!(report.skipped.is_empty(), "{:?}", report.skipped);
     }
 
+    /// A validation finds no errors; an unfinished change is a warning.
+    pub(crate) async fn check_sound(&self) {
+        let options = ValidateOptions::new(Depth::Conformance).with_open(self.open_options());
+        let report = validate(ADDRESS, &options).await.unwrap();
+        assert_eq!(report.count(Severity::Error), 0, "{:#?}", report.findings);
+    }
+
     /// Puts an object into the store.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>) {
         let path = Path::parse(format!("some/points.zarrvectors/{key}")).unwrap();

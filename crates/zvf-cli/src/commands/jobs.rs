@@ -79,7 +79,9 @@ pub(super) fn report(
     let mut done = guarded(changed(job), || {
         match (job, context.wait(zvf_jobs::run(job, &with))?) {
             (_, Ok(report)) => Ok(Some(report)),
-            (_, Err(JobError::Write { source, place })) if is_left(job, &source) => {
+            (_, Err(JobError::Write { source, place }))
+                if matches!(*source, WriteError::Tidying { .. }) =>
+            {
                 match is_edit(job) {
                     true => context.remark(&CliError::from(*source).at(&place).to_string()),
                     false => context.warn(&[source.to_string()]),
@@ -228,14 +230,6 @@ pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
 fn is_edit(job: &Job) -> bool {
     let name = job.name();
     name == "group" || (name.starts_with("edit-") && name != "edit-resume")
-}
-
-/// Whether the job is done except for temporary objects, which the next writer removes.
-fn is_left(job: &Job, error: &WriteError) -> bool {
-    match job {
-        Job::Pyramid(_) => error.is_committed(),
-        _ => matches!(error, WriteError::Tidying { .. }),
-    }
 }
 
 /// The store that a job changes, and the command that cleans up after an interruption.

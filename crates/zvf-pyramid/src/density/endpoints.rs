@@ -153,7 +153,7 @@ impl EndpointLookup<'_> {
     }
 }
 
-/// The place in its block of the item whose number is the first word of a record.
+/// The index in its block of the item that the first word of a record numbers; `first` is the number of the first item in the block.
 fn place(record: &[u8], first: u32) -> Result<usize, WriteError> {
     let number = word(record, 0)?;
     let place = number.checked_sub(first);

@@ -159,7 +159,8 @@ impl LevelBuilder<'_> {
     /// The number of occupied bins, counted separately for each object, by bin size.
     fn bins(&self, frame: &ZOrderFrame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let times = is_time(&self.metadata().spec.axes);
-        let largest = frame.extent.max(f64::MIN_POSITIVE);
+        // In chunks. Vertices at one position have no extent, and smaller bins would have numbers beyond 64 bits.
+        let largest = frame.extent.max(1e-6);
         let size = |number: i32| largest / 2_f64.powf(f64::from(number) / 2.0);
         let count = |sizes: std::ops::Range<i32>, every: u64| {
             let bins: Vec<Vec<f64>> = sizes
@@ -223,7 +224,7 @@ fn divided(chunk_shape: &[f64], size: f64, times: &[bool]) -> Vec<f64> {
 #[derive(Debug, Default)]
 struct Sketch {
     seen: FxHashSet<u64>,
-    /// Only hashes that begin with so many zeros are selected.
+    /// Only hashes that begin with this number of zero bits are selected.
     zeros: u32,
 }
 

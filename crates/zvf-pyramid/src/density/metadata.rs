@@ -206,7 +206,7 @@ impl LevelMetadata {
             let named = family.into_iter().flat_map(|family| family.attributes());
             for one in named.filter(|_| explicit) {
                 let name = &one.name;
-                let declared = tables::declare(name, &column(links, name)?).ok();
+                let declared = tables::declare(name, &attribute(links, name)?).ok();
                 match declared.filter(|one| one.values.number().is_some()) {
                     Some(mut declared) => {
                         declared.unit.clone_from(&one.unit);
@@ -254,13 +254,11 @@ pub(super) fn column(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteE
     batch.column_by_name(name).cloned().ok_or_else(missing)
 }
 
-/// The column of an attribute: attributes are the last columns, and may have the name of another column.
+/// The column of an attribute.
 pub(super) fn attribute(batch: &RecordBatch, name: &str) -> Result<ArrayRef, WriteError> {
-    let schema = batch.schema();
-    let mut fields = schema.fields().iter();
-    let at = fields.rposition(|field| field.name() == name);
     let missing = || WriteError::data(name, "no column", "one");
-    at.map(|at| Arc::clone(batch.column(at)))
+    arrow::attribute_column(batch, name)
+        .cloned()
         .ok_or_else(missing)
 }
 

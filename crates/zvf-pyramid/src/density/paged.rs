@@ -20,7 +20,7 @@ pub(super) struct MemoryContext<'d> {
 }
 
 impl MemoryContext<'_> {
-    /// Records of one block, of which some hundred bytes each are held.
+    /// Number of records in a block; each takes some hundred bytes of memory.
     fn block(&self) -> u32 {
         u32::try_from(self.means.budget >> 11).map_or(1 << 16, |many| many.clamp(1 << 8, 1 << 16))
     }

@@ -58,8 +58,7 @@ pub fn apply<'a>(
 /// Restores the documents that a repair saved at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document differs from the one that the repair wrote, and `force` is not set; nothing
-/// was replaced. Misuse: no backup at this address. I/O.
+/// Misuse: a document differs from the one that the repair wrote, and `force` is not set; nothing was replaced; no backup at this address. I/O.
 pub fn undo<'a>(
     store: &'a str,
     backup: &'a str,

@@ -104,7 +104,7 @@ async fn a_store_that_changed_is_not_overwritten() -> Outcome {
     memory.put("1/zarr.json", bytes).await?;
     let refused = undo(ADDRESS, &backup, false, &options).await;
     assert!(
-        matches!(refused, Err(RepairError::Write(WriteError::Changed { .. }))),
+        matches!(refused, Err(RepairError::Write(WriteError::Input { .. }))),
         "{refused:?}"
     );
     assert_eq!(memory.files().await?, theirs);
