@@ -80,3 +80,53 @@ fn floats_of_typed_tables_never_become_infinite() -> Result<()> {
     }
     Ok(())
 }
+
+/// Objects of a directory that `query -o` wrote may lack whole numbers and truth values.
+#[test]
+fn objects_without_a_value_are_appended_without_it() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../l.csv",
+            "x,y,z,object_id\n0,0,0,5\n1,0,0,5\n0,1,0,6\n1,1,0,6\n0,2,0,7\n1,2,0,7\n".into(),
+        ),
+        ("../k.csv", "object_id,k\n5,4611686018427387905\n".into()),
+        ("../m.csv", "object_id,m\n7,2\n".into()),
+    ])?;
+    home.text(&["import", "l.csv", "s.zv", "--kind", "polyline"])?;
+    home.text(&["query", "s.zv", "-o", "plain"])?;
+    for (name, file) in [("k", "k.csv"), ("m", "m.csv")] {
+        let set = [
+            "edit",
+            "s.zv",
+            "set-attribute",
+            name,
+            "--object",
+            "--from",
+            file,
+        ];
+        home.text(&[&set[..], &["--type", "int64"]].concat())?;
+    }
+    home.text(&["query", "s.zv", "-o", "tables"])?;
+    let values = |store: &str| -> Result<Vec<serde_json::Value>> {
+        let found = home.json(&["objects", store, "--json"])?;
+        let objects = found["objects"].as_array().cloned().unwrap_or_default();
+        Ok(objects
+            .iter()
+            .map(|one| serde_json::json!([one["object_id"], one["k"], one["m"]]))
+            .collect())
+    };
+    let own = values("s.zv")?;
+    assert!(
+        own.iter()
+            .any(|one| one[1] == 4_611_686_018_427_387_905_i64)
+    );
+    assert!(own.iter().any(|one| one[1].is_null() && one[2] == 2));
+    home.text(&["append", "s.zv", "tables", "--new-ids"])?;
+    let all = values("s.zv")?;
+    let new: Vec<_> = all.iter().filter(|one| !own.contains(one)).collect();
+    assert_eq!((all.len(), new.len()), (6, 3));
+    for (new, own) in new.iter().zip(&own) {
+        assert_eq!((&new[1], &new[2]), (&own[1], &own[2]));
+    }
+    Ok(())
+}

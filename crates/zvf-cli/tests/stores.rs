@@ -679,3 +679,30 @@ fn stores_that_do_not_fit_are_not_merged() -> Result<()> {
     }
     Ok(())
 }
+
+/// Lines of two vertices stay whole when an answer has several batches.
+#[test]
+fn many_lines_are_split_and_merged() -> Result<()> {
+    let mut text = String::from("x,y,z,object_id\n");
+    for row in 0..600_u32 {
+        let at = |step: u32| f64::from(row.wrapping_mul(step) % 1000) / 10.0;
+        text += &format!("{},{},{},{}\n", at(733), at(517), at(331), row / 2);
+    }
+    let home = Home::made(&[("../m.csv", text.into())])?;
+    home.text(&[
+        "import",
+        "m.csv",
+        "s.zv",
+        "--kind",
+        "line",
+        "--chunk-shape",
+        "20,20,20",
+    ])?;
+    home.text(&["split", "s.zv", "parts", "--by", "count", "2"])?;
+    let parts = ["parts/0.zarrvectors", "parts/1.zarrvectors"];
+    home.text(&["merge", parts[0], parts[1], "both.zv"])?;
+    let (header, all) = rows(&home, "s.zv")?;
+    ensure!(all.len() == 300 && all.values().all(|rows| rows.len() == 2));
+    ensure!(rows(&home, "both.zv")? == (header, all));
+    Ok(())
+}

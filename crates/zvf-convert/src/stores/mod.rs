@@ -16,9 +16,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{column_type, values, with_nulls};
+use zvf_encode::arrow::{attribute_column, column_type, values, with_nulls};
 use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::moments::MISSING;
@@ -107,7 +108,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
                 _ => false,
             };
             for one in spec.object_attributes.iter().filter(whole) {
-                let column = attribute_column(&batch, &one.name);
+                let column = attribute_column(&batch, &one.name).filter(|one| is_written(one));
                 if column.is_some_and(|column| column.null_count() > 0) {
                     partial.insert(one.name.clone());
                 }
@@ -357,8 +358,18 @@ pub(crate) async fn pass(
     let wanted = bare_of(&asked);
     if described.spec.kind != Kind::Skeleton {
         let mut answer = query(store, asked).await?;
-        while let Some((table, batch)) = answer.next().await? {
+        let mut lines = WholeLines(None);
+        while let Some((table, mut batch)) = answer.next().await? {
+            if described.spec.kind == Kind::Line && table == Table::Vertices {
+                batch = lines.whole(batch)?;
+                if batch.num_rows() == 0 {
+                    continue;
+                }
+            }
             described.push(table, &batch, first, &mut passed, sink)?;
+        }
+        if let Some(half) = lines.0 {
+            described.push(Table::Vertices, &half, first, &mut passed, sink)?;
         }
         passed
             .warnings
@@ -407,6 +418,27 @@ pub(crate) async fn pass(
     }
     described.push_bare(&wanted, &mut passed, sink)?;
     Ok(passed)
+}
+
+/// Makes batches of whole lines: the first vertex of a line whose second vertex is in the next batch is held until then.
+struct WholeLines(Option<RecordBatch>);
+
+impl WholeLines {
+    fn whole(&mut self, batch: RecordBatch) -> Result<RecordBatch, ConvertError> {
+        let batch = match self.0.take() {
+            None => batch,
+            Some(half) => {
+                let joined = concat_batches(&batch.schema(), [&half, &batch]);
+                joined.or_bug("batches of one answer with different columns")?
+            }
+        };
+        let rows = batch.num_rows();
+        if rows.is_multiple_of(2) {
+            return Ok(batch);
+        }
+        self.0 = Some(batch.slice(rows - 1, 1));
+        Ok(batch.slice(0, rows - 1))
+    }
 }
 
 /// The objects of a query that are part of its answer without vertices: none if it selects by vertices.
@@ -481,7 +513,7 @@ impl StoreDescription {
                 passed.ids.extend(ids.iter().copied());
                 let mut table = ObjectTable::new(ids.to_vec());
                 for one in &self.spec.object_attributes {
-                    let column = attribute_column(records, &one.name);
+                    let column = attribute_column(records, &one.name).filter(|one| is_written(one));
                     let column = column.or_bug("an attribute that is not in its table")?;
                     let gaps = one.has_moments() && column.null_count() > 0;
                     let column = match gaps || self.partial.contains(&one.name) {
@@ -548,11 +580,9 @@ fn with_gaps(one: &AttributeSpec, column: &ArrayRef) -> Result<Values, WriteErro
     Ok(Values::of_bytes(kind, &bytes))
 }
 
-/// The column of an attribute: by its name, or with the prefix that distinguishes it from another column of the same name.
-fn attribute_column<'b>(batch: &'b RecordBatch, name: &str) -> Option<&'b ArrayRef> {
-    let beside = batch.column_by_name(&format!("attribute:{name}"));
-    let found = beside.or_else(|| batch.column_by_name(name));
-    found.filter(|column| column_type(column.data_type()).is_some())
+/// Whether the type of a column is one that stores have.
+fn is_written(column: &ArrayRef) -> bool {
+    column_type(column.data_type()).is_some()
 }
 
 fn ids_of(batch: &RecordBatch) -> Result<&[i64], WriteError> {

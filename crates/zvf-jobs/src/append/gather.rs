@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use zvf_convert::{Import, ObjectIds, Sink};
 use zvf_edit::{Edit, Fitted};
 use zvf_encode::arrow::check_unit;
@@ -258,8 +261,20 @@ impl BatchConverter {
                 .extend(objects.unknown_of_objects(&self.known));
             notes.extend(objects.unstated_units(&self.known));
             let fill = |name: &str| self.edit.object_fill(name).map(str::to_owned);
-            let records = objects.records(vec![ids], &self.known, fill)?;
-            self.objects(&ObjectTable::from_records(&records)?)?;
+            let given = Arc::clone(&ids.1);
+            let tables = objects.object_tables(ids, &self.known, fill)?;
+            let tables = tables.iter().map(ObjectTable::from_records);
+            let tables: Vec<ObjectTable> = tables.collect::<std::result::Result<_, _>>()?;
+            if tables.len() > 1 {
+                // New ids follow the order of the file.
+                let given = given.as_primitive_opt::<Int64Type>();
+                let given = given.or_bug("ids that are no int64")?.values();
+                let file = self.file;
+                given.iter().for_each(|id| {
+                    self.numbers.of_file(file, *id);
+                });
+            }
+            tables.iter().try_for_each(|table| self.objects(table))?;
         }
         if let Some(groups) = &one.groups {
             self.groups(groups)?;

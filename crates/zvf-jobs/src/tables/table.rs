@@ -5,6 +5,7 @@
 //! numbers in text files are parsed as the type of their attribute. Neither rounds.
 
 mod columns;
+mod objects;
 mod units;
 
 use std::borrow::Cow;

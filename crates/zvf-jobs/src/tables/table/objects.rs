@@ -1,0 +1,61 @@
+//! Tables of objects, which may lack values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_select::take::take_record_batch;
+use zvf_encode::error::OrBug;
+use zvf_write::{AttributeSpec, NumberType};
+
+use super::{EditColumn, EditTable};
+use crate::error::Result;
+
+impl EditTable {
+    /// Tables of objects. Each has the rows that lack the same whole numbers and truth values, which have no value that means missing; its table does not have
+    /// these attributes.
+    pub(crate) fn object_tables(
+        &self,
+        ids: EditColumn,
+        known: &[AttributeSpec],
+        fill: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<RecordBatch>> {
+        let mut lacking = vec![Vec::new(); self.batch.num_rows()];
+        let mut partial = BTreeSet::new();
+        let attributes = known.iter().filter(|one| self.has(one));
+        for (at, one) in (1_usize..).zip(attributes) {
+            let can_lack = one.has_moments()
+                || one.values.number().is_none_or(NumberType::is_float)
+                || fill(&one.name).is_some();
+            let columns = self.own_columns(one);
+            let columns = columns.iter().filter(|_| !can_lack);
+            for texts in columns.map(|column| self.texts(*column)) {
+                for (row, text) in lacking.iter_mut().zip(texts) {
+                    if text.is_none() && row.last() != Some(&at) {
+                        row.push(at);
+                        partial.insert(one.name.clone());
+                    }
+                }
+            }
+        }
+        // What stands in for a missing value is in no table.
+        let stand_in = |name: &str| partial.contains(name).then(|| "0".to_owned());
+        let all = self.records(vec![ids], known, |name| {
+            fill(name).or_else(|| stand_in(name))
+        })?;
+        if partial.is_empty() {
+            return Ok(vec![all]);
+        }
+        let mut rows: BTreeMap<Vec<usize>, Vec<u32>> = BTreeMap::new();
+        for (row, lacks) in (0..).zip(lacking) {
+            rows.entry(lacks).or_default().push(row);
+        }
+        let table = |(lacks, rows): (Vec<usize>, Vec<u32>)| {
+            let rows = take_record_batch(&all, &UInt32Array::from(rows));
+            let rows = rows.or_bug("a row behind its table")?;
+            let held = (0..rows.num_columns()).filter(|at| !lacks.contains(at));
+            let held: Vec<usize> = held.collect();
+            Ok(rows.project(&held).or_bug("a column behind its table")?)
+        };
+        rows.into_iter().map(table).collect()
+    }
+}
