@@ -115,6 +115,7 @@ impl Location {
                 "a memory address needs `IoOptions::object_store`".to_owned()
             )),
             scheme => {
+                let options = &options.for_address(address);
                 let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
                     NoBackend::Missing(feature) => IoError::NotSupported {
                         key: address.to_owned(),
@@ -294,6 +295,37 @@ mod tests {
             let error = Location::resolve(address, &IoOptions::new()).unwrap_err();
             assert_eq!(error.class(), crate::Class::Misuse, "{address}");
             assert!(error.to_string().contains(letter), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_with_an_address_apply_below_it() {
+        let options = IoOptions::new()
+            .with_backend_option("region", "eu-west-1")
+            .with_backend_option("s3://one:endpoint", "http://localhost:1")
+            .with_backend_option("s3://two/data/:endpoint", "http://localhost:2")
+            .with_backend_option("http://localhost:8000:webdav", "true");
+        let region = ("region", "eu-west-1");
+        for (address, expected) in [
+            ("s3://one", vec![region, ("endpoint", "http://localhost:1")]),
+            (
+                "s3://one/a.zv",
+                vec![region, ("endpoint", "http://localhost:1")],
+            ),
+            ("s3://one-more/a.zv", vec![region]),
+            (
+                "s3://two/data/a.zv",
+                vec![region, ("endpoint", "http://localhost:2")],
+            ),
+            ("s3://two/a.zv", vec![region]),
+            (
+                "http://localhost:8000/a.zv",
+                vec![region, ("webdav", "true")],
+            ),
+        ] {
+            let found = options.for_address(address).backend;
+            let found: Vec<(&str, &str)> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
+            assert_eq!(found, expected, "{address}");
         }
     }
 

@@ -20,7 +20,8 @@ pub struct IoOptions {
     pub concurrency: usize,
     /// Whether requests are sent without credentials.
     pub anonymous: bool,
-    /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …).
+    /// Key-value pairs for the backend's builder, as in `object_store` (`aws_region`, `endpoint`, …). A key with an address before it, such as
+    /// `s3://bucket:endpoint`, applies below that address alone.
     pub backend: Vec<(String, String)>,
     /// The record of requests. Off by default.
     pub trace: IoTrace,
@@ -128,6 +129,23 @@ impl IoOptions {
     pub fn with_anonymous(mut self, anonymous: bool) -> Self {
         self.anonymous = anonymous;
         self
+    }
+
+    /// The same options, with those of [`backend`](Self::backend) that apply to an address.
+    #[cfg(feature = "backends")]
+    pub(crate) fn for_address(&self, address: &str) -> Self {
+        let applies = |(key, value): &(String, String)| {
+            let Some((prefix, key)) = key.rsplit_once(':').filter(|_| key.contains("://")) else {
+                return Some((key.clone(), value.clone()));
+            };
+            let rest = address.strip_prefix(prefix.trim_end_matches('/'))?;
+            let is_below = rest.is_empty() || rest.starts_with('/');
+            is_below.then(|| (key.to_owned(), value.clone()))
+        };
+        Self {
+            backend: self.backend.iter().filter_map(applies).collect(),
+            ..self.clone()
+        }
     }
 
     /// Adds one key-value pair for the backend.

@@ -58,7 +58,8 @@ pub(crate) struct Common {
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
     pub(crate) anonymous: bool,
-    /// An option of the storage backend, e.g. region=eu-central-1 or profile=NAME (AWS); may be given several times
+    /// An option of the storage backend, e.g. region=eu-central-1 or profile=NAME (AWS), or s3://bucket:region=eu-central-1 for addresses below one alone;
+    /// may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) store_option: Vec<(String, String)>,
 }
