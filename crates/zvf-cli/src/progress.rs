@@ -1,6 +1,6 @@
 //! Progress on stderr: a bar on a terminal, or a JSON document a line for programs.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -166,7 +166,7 @@ impl ColumnEdit {
         })
     }
 
-    /// As [`put`](Self::put), for values in stored form: little-endian, of the type of the attribute.
+    /// Like [`put`](Self::put), for values in stored form: little-endian, of the type of the attribute.
     ///
     /// # Errors
     /// As [`put`](Self::put).

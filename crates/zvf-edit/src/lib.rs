@@ -360,7 +360,7 @@ impl Edit {
         self.append_all(std::slice::from_ref(batch))
     }
 
-    /// As [`append`](Self::append), for several batches that form one: links between batches may connect vertices of all of them.
+    /// Like [`append`](Self::append), for several batches that form one: links between batches may connect vertices of all of them.
     ///
     /// # Errors
     /// As [`append`](Self::append).

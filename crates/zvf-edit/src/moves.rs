@@ -152,7 +152,7 @@ impl Edit {
         }
     }
 
-    /// Moves vertices of chains to other chunks: the chains are cut there, and joined with a neighbour in the new chunk.
+    /// Moves vertices of chains to other chunks: the chains are split there, and joined with a neighbour in the new chunk.
     ///
     /// Links of moved vertices are dropped; new ones connect the parts.
     async fn move_in_chains(
@@ -188,8 +188,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Moves vertices of trees with implied edges to other chunks: the runs of rows are cut there, and edges that the order no longer implies become
-    /// links.
+    /// Moves vertices of trees with implied edges to other chunks: the runs of rows are split there, and edges that the order no longer implies
+    /// become links.
     async fn move_in_trees(
         &mut self,
         leaving: &[Spot],

@@ -28,7 +28,7 @@ impl EditState {
 }
 
 impl Edit {
-    /// As [`first_rows`](Self::first_rows), for the store at the beginning of the edit.
+    /// Like [`first_rows`](Self::first_rows), for the store at the beginning of the edit.
     pub(super) async fn opened_rows(&mut self) -> Result<(Vec<(u64, u32)>, u64), WriteError> {
         self.rows_before(EditState::opened_len).await
     }

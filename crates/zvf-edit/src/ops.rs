@@ -197,7 +197,7 @@ impl Edit {
         .collect()
     }
 
-    /// As [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` if an object or vertex does not exist.
+    /// Like [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` if an object or vertex does not exist.
     pub(super) async fn spots_in_objects(
         &mut self,
         places: &[Option<(i64, u64)>],

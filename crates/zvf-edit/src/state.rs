@@ -100,7 +100,7 @@ pub(crate) struct EditState {
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<EditedChunk>)>,
-    /// Rows of the fragments of chunks of which only these were read.
+    /// Numbers of rows of fragments, for chunks of which nothing else was read.
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
@@ -347,6 +347,7 @@ impl EditState {
 
     /// Reads chunks that were not read yet.
     ///
+    /// # Errors
     /// I/O; chunks that an edit could not preserve: fragments that do not tile their rows, attributes without a value for each row.
     pub(crate) async fn load(
         &mut self,

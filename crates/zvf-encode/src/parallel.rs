@@ -86,7 +86,7 @@ impl Drop for Share<'_> {
     }
 }
 
-/// As [`each_in_turn`], for jobs with weights: running jobs weigh at most `most` in total, unless one runs alone.
+/// Like [`each_in_turn`], for jobs with weights: running jobs weigh at most `most` in total, unless one runs alone.
 pub fn each_within<J: Send, R: Send>(
     threads: usize,
     most: u64,
@@ -109,7 +109,7 @@ pub fn each_within<J: Send, R: Send>(
     each(threads, jobs.enumerate(), work, take)
 }
 
-/// As [`each`], with a turn for every job, in the order of the jobs.
+/// Like [`each`], with a turn for every job, in the order of the jobs.
 pub fn each_in_turn<J: Send, R: Send>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
@@ -153,7 +153,7 @@ pub fn each<J: Send, R: Send>(
     })
 }
 
-/// As [`each`], with results in the order of the jobs. A single job or thread runs on the calling thread.
+/// Like [`each`], with results in the order of the jobs. A single job or thread runs on the calling thread.
 pub fn ordered<J: Send, R: Send>(
     threads: usize,
     mut jobs: impl ExactSizeIterator<Item = J> + Send,
@@ -207,7 +207,7 @@ pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     jobs
 }
 
-/// Runs blocking work on a thread of its own, so that the tasks of the runtime continue.
+/// Runs blocking work on a separate thread, so that the tasks of the runtime continue.
 ///
 /// # Errors
 /// The errors of the work. [`WriteError::Broken`] if it panicked or the runtime ends.

@@ -56,7 +56,7 @@ pub enum StoreError {
         /// What and where.
         source: DecodeError,
     },
-    /// A stored object is not what its array's document says.
+    /// A stored object does not match the document of its array.
     Malformed {
         /// The object, cell or element.
         key: String,

@@ -30,7 +30,7 @@ pub struct SideGroups {
     pub parametric: Option<Parametric>,
     /// Headers of source files, by format.
     pub headers: Vec<Header>,
-    /// Further kinds of geometry beside the one that levels hold, by level and kind.
+    /// Kinds of geometry in addition to the one of the levels, by level and kind.
     pub composite: Vec<Composite>,
     /// How chunks were packed together after they were written.
     pub packing: Option<Packing>,

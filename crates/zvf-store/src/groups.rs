@@ -146,7 +146,7 @@ impl Groups {
         self.members_in(self.kv.round(), g).await
     }
 
-    /// As [`members`](Self::members), as part of the given round of requests.
+    /// Like [`members`](Self::members), as part of the given round of requests.
     ///
     /// # Errors
     /// As [`members`](Self::members).

@@ -113,7 +113,7 @@ where
     K: Clone + Eq + Hash + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
 {
-    /// As [`get_polled`](Self::get_polled), for any caller: loading continues while no caller polls it.
+    /// Like [`get_polled`](Self::get_polled), for any caller: loading continues while no caller polls it.
     ///
     /// # Errors
     /// The errors of `load`; a later caller tries again.

@@ -38,12 +38,12 @@ impl Presence {
         Self::parsed(keys, shape.len(), false, |one| in_grid(one, origin, shape))
     }
 
-    /// As [`from_keys`](Self::from_keys), from the names of a listing, without a grid to compare with.
+    /// Like [`from_keys`](Self::from_keys), from the names of a listing, without a grid to compare with.
     pub(crate) fn from_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
         Self::parsed(keys, rank, true, |_| true)
     }
 
-    /// As [`from_keys`](Self::from_keys), for a list without a grid.
+    /// Like [`from_keys`](Self::from_keys), for a list without a grid.
     pub(crate) fn from_known_names<'k>(keys: impl Iterator<Item = &'k str>, rank: usize) -> Self {
         Self::parsed(keys, rank, false, |_| true)
     }

@@ -169,7 +169,7 @@ impl RawStore {
         })
     }
 
-    /// Reads a range of one object; `None` as for [`state`](Self::state). The range is cut at the end of the object.
+    /// Reads a range of one object; `None` as for [`state`](Self::state). The range ends at the latest at the end of the object.
     ///
     /// # Cost
     /// One request.

@@ -7,7 +7,7 @@
 //! ```text
 //! zarr.json                        attributes.zvf_edit = "<id>"; once it is carried out attributes.zvf_edited = "<id>" instead
 //! zvf-edit-<id>/manifest.json      {"edit": "<id>", "put": [key, …], "removed": [key, …]}
-//! zvf-edit-<id>/<key>              the object that counts as <key>
+//! zvf-edit-<id>/<key>              the object that replaces <key>
 //! ```
 
 use std::collections::BTreeSet;

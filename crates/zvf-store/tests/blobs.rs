@@ -16,7 +16,7 @@ use zvf_testkit::sample::{self, Sample};
 /// the square of the length.
 const OLDER: usize = 512;
 
-/// Damaged link cells of up to so many bytes are read whole; in longer ones, only the records near the damage.
+/// Damaged link cells of up to this number of bytes are read whole; in longer ones, only the records near the damage.
 const WALK: usize = 2048;
 
 /// The blobs of all bundled stores.

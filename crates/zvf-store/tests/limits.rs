@@ -1,4 +1,4 @@
-//! Hostile counts: each is an error of its own class, before anything is allocated for it.
+//! Hostile counts: each is an error of the right class, before anything is allocated for it.
 
 use serde_json::json;
 use zvf_store::{CellWant, Class, Limits, Need, OpenOptions, Store, StoreError};

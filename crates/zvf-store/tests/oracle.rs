@@ -1,5 +1,5 @@
 //! Every array of every bundled store, read by `zarrs` from the disk and by this crate: the same elements. In the older generations, every blob that
-//! is an array of its own and every padded row.
+//! is a separate array and every padded row.
 
 use std::path::Path;
 use std::sync::Arc;

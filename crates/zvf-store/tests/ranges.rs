@@ -70,7 +70,7 @@ fn chains() -> Vec<(Value, bool)> {
     ]
 }
 
-/// Two chunks of some rows: positions of two numbers that compress, one attribute of three values a row.
+/// Two chunks of some rows: positions of two numbers that compress, one attribute with three values per row.
 struct Made {
     files: Files,
     /// Positions and attribute of both chunks.
@@ -244,7 +244,7 @@ async fn large_files_are_read_in_parts() {
             ];
             let found = read(&level, few.clone(), true).await.unwrap();
             assert_eq!(compare(&name, &made, &few, &found), in_parts, "{name}");
-            // The index of a shard comes with bytes beside it.
+            // The index of a shard is read together with bytes next to it.
             if codecs == json!([]) && !sharded {
                 // The lengths of four cells, and rows of each.
                 let read: Option<Vec<u64>> = trace.take().iter().map(|one| one.bytes).collect();

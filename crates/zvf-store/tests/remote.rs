@@ -37,7 +37,7 @@ pub(crate) enum Fate {
     Pass,
     Fail(Error),
     Hang,
-    /// The body stops after so many bytes; then an error, silence, or the end follows.
+    /// The body stops after this number of bytes; then an error, silence, or the end follows.
     Cut(usize, After),
     /// The body continues after its end.
     Long,

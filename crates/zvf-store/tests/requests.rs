@@ -512,7 +512,7 @@ async fn readers_that_nobody_polls_keep_no_slot() {
     }
 }
 
-/// Cells that are cached, with clones of the store at work.
+/// Cells that are cached, while clones of the store are in use.
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_cells_are_not_asked_for_again() {
     let files = bundled("points_ids");

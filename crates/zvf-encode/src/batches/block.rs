@@ -160,7 +160,7 @@ fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {
         *end = sum;
         sum += count;
     }
-    // This ensures that each row gets a place of its own below.
+    // This ensures that each row gets a different place below.
     internal!(sum == rows, "{sum} of {rows} rows are in chunks");
     let mut order = vec![0_u32; rows];
     for (row, &number) in (0_u32..).zip(&numbers) {

@@ -18,8 +18,8 @@ use zvf_format::int::index;
 /// The path of the array in its level.
 const PATH: &str = "object_index/manifests";
 
-/// Most manifests of a chunk that is an object of its own. With 16384, as in the released writers, a query of a few objects reads nearly all
-/// manifests of a store.
+/// Maximum number of manifests of a chunk that is a separate object. With 16384, as in the released writers, a query of a few objects reads nearly
+/// all manifests of a store.
 const CHUNK: u32 = 512;
 
 /// Largest size of such a chunk in bytes; a chunk with larger manifests has fewer of them, but at least [`FEWEST`].
@@ -38,7 +38,7 @@ const INNER_CHUNKS: u32 = 128;
 struct ManifestChunking {
     /// Manifests of a chunk.
     chunk: u32,
-    /// Chunks of a shard; `None`: each chunk is an object of its own.
+    /// Chunks of a shard; `None`: each chunk is a separate object.
     chunks: Option<u32>,
 }
 
@@ -326,7 +326,7 @@ impl<'t> ManifestArray<'t> {
         self.finish_in(IdsIn::Table, ids)
     }
 
-    /// As [`finish`](Self::finish), with or without a table of ids.
+    /// Like [`finish`](Self::finish), with or without a table of ids.
     ///
     /// # Errors
     /// I/O.

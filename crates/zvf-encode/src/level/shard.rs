@@ -45,7 +45,7 @@ pub enum CellContainer {
 pub struct LevelCells {
     /// The grid of chunks; not used by [`CellContainer::Blobs`].
     pub grid: Grid,
-    /// Cells of a shard along each component of chunk keys; `None`: every cell is an object of its own.
+    /// Cells of a shard along each component of chunk keys; `None`: every cell is a separate object.
     pub shards: Option<Vec<u64>>,
     /// How cells are compressed; [`Compression::Auto`]: as [chosen](Self::choose) for each array.
     pub compression: Compression,
@@ -263,7 +263,7 @@ impl LevelCells {
         self.objects_with(path, cells, &[])
     }
 
-    /// As [`objects`](Self::objects), with additional cells that are [encoded](Self::encoded) in the way of this array.
+    /// Like [`objects`](Self::objects), with additional cells that are [encoded](Self::encoded) in the way of this array.
     ///
     /// # Errors
     /// As [`objects`](Self::objects). Bug: cells of [`CellContainer::Blobs`].

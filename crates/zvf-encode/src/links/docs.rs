@@ -183,7 +183,7 @@ impl FamilySpec {
         let offsets = self.offset_lists(array);
         let mut extra = JsonObject::new();
         if array == ArrayKey::Inside && policy.delta == 0 {
-            // The policy of the links between chunks, of which there may be none.
+            // The policy of the links between chunks is stored here, since there may be no array of such links.
             extra.insert("directed".to_owned(), json!(policy.directed));
             extra.insert("store".to_owned(), json!(policy.store.name()));
         }

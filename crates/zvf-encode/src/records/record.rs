@@ -108,7 +108,7 @@ pub(crate) fn take_link<'b>(
     Ok((placement, rows.collect()))
 }
 
-/// Row `row` of a column with `width` values a row; `None` beyond the end of the column.
+/// Row `row` of a column with `width` values per row; `None` beyond the end of the column.
 pub fn row_of<T>(column: &[T], row: usize, width: usize) -> Option<&[T]> {
     column.get(row.checked_mul(width)?..)?.get(..width)
 }

@@ -29,7 +29,7 @@ const LINK_BYTES: u64 = 1 << 20;
 /// Which cells of an array are stored together as one object, a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum ShardShape {
-    /// None: every cell is an object of its own.
+    /// None: every cell is a separate object.
     None,
     /// As few shards as can be held and edited, if a level of 0.9 has many chunks; else [`None`](Self::None). Also [`None`](Self::None) if the chunks
     /// are not known before the first is written: in distributed writes, and in new stores without data.

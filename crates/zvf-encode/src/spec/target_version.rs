@@ -88,7 +88,7 @@ impl VersionRules {
     }
 
     /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. For stores of 0.8.1 none are chosen automatically, since their
-    /// readers expect each cell as an array of its own.
+    /// readers expect each cell as a separate array.
     pub fn shards<'c>(
         self,
         asked: &ShardShape,

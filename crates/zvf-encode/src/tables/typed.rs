@@ -23,7 +23,7 @@ const CHUNK: u64 = 64 << 20;
 pub enum ElementType {
     /// Numbers.
     Number(NumberType),
-    /// Texts of at most so many code points, as UTF-32.
+    /// Texts of at most this number of code points, as UTF-32.
     Text(usize),
     /// Any other type of a copied array.
     Other {
@@ -47,7 +47,7 @@ impl ElementType {
         }
     }
 
-    /// An element without a meaning of its own.
+    /// An element without a particular meaning.
     pub fn zero(&self) -> Fill {
         let zeros = |word| (vec![0; self.size()], word);
         match self {

@@ -39,7 +39,7 @@ pub fn rounds(text: &str, value: f64) -> bool {
     rounds_in(text, value, NumberType::F64)
 }
 
-/// As [`rounds`], for the value in another float type.
+/// Like [`rounds`], for the value in another float type.
 fn rounds_in(text: &str, value: f64, number: NumberType) -> bool {
     // Up to these limits, every whole number can be represented.
     let exact = match number {

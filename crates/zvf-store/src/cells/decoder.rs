@@ -30,7 +30,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Takes the index of that shard, and parts of the shard that were read beside it.
+    /// Takes the index of that shard, and parts of the shard that were read together with it.
     ///
     /// # Errors
     /// Malformed: an index that cannot be right, or that lacks cells which a presence list names.
@@ -49,7 +49,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Bug, misuse.
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError>;
 
-    /// Whether the bytes of a request are needed, after those of earlier requests.
+    /// Whether the bytes of a request are still needed after those of earlier requests.
     fn needs(&self, _request: usize) -> bool {
         true
     }
@@ -98,7 +98,7 @@ pub(super) struct BatchCells {
 }
 
 impl BatchCells {
-    /// `count` cells, of which those in `ready` are filled.
+    /// `count` cells; those in `ready` are already filled.
     pub(super) fn new(count: usize, ready: &[(usize, Bytes)], kv: &Kv) -> Result<Self, StoreError> {
         let mut cells = Self {
             cells: vec![None; count],

@@ -146,7 +146,7 @@ impl Disk<'_> {
         Ok(Some((file, Some((size, Some(state))))))
     }
 
-    /// Reads the index of a shard, with the bytes beside it.
+    /// Reads the index of a shard, with the bytes next to it.
     fn read_head(&self, key: &str, shard: ShardLayout) -> Result<FoundHead, StoreError> {
         let start = self.kv.trace().start();
         let Some((file, state)) = self.open(key, true)? else {

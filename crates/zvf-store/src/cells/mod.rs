@@ -125,7 +125,7 @@ struct ReadPlanner {
     blobs: ByKey<BlobWant>,
     packs: ByKey<PackWant>,
     blocks: ByKey<BlockWant>,
-    /// Companion cells that other cells need, after those of the plan.
+    /// Companion cells of other cells; they follow the cells of the plan.
     more: Vec<CellWant>,
     index: Vec<u64>,
     /// Whether changes of the store are detected.
@@ -293,7 +293,7 @@ impl<D: Decoder + 'static> ByKey<D> {
 /// How a batch is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mode {
-    /// Whether cells are decoded only when they are used, if each is a chunk of its own with codecs of this crate.
+    /// Whether cells are decoded only when they are used, if each is a separate chunk with codecs of this crate.
     pub(crate) later: bool,
     /// Whether files of the local disk are read on the calling thread.
     pub(crate) here: bool,
@@ -339,7 +339,7 @@ async fn fetch_plan(
     then: Then,
 ) -> Result<(), StoreError> {
     let cells = BatchCells::new(plan.cells, &plan.ready, &kv)?;
-    // If a permit is free, the work starts at the first poll and needs no task of its own.
+    // If a permit is free, the work starts at the first poll and needs no separate task.
     if let Backend::Local(root) = kv.backend()
         && plan.generic.is_empty()
         && let Some(permit) = kv.free_slot()

@@ -1,6 +1,6 @@
 //! Sharded objects: their index, read once and cached, and the byte ranges of chunks.
 //!
-//! The first request reads the index together with the bytes beside it: a small shard is read whole. If the document of the array has the lengths of
+//! The first request reads the index together with the bytes next to it: a small shard is read whole. If the document of the array has the lengths of
 //! cells in a large shard, these cells are requested together with the index, which then confirms their positions or not.
 
 use std::collections::{HashMap, VecDeque};
@@ -251,7 +251,7 @@ impl ShardChunk {
 pub(super) struct ShardRead {
     head: Arc<ShardHead>,
     chunks: Vec<ShardChunk>,
-    /// Bytes read beside the index, by offset in the shard.
+    /// Bytes read together with the index, by offset in the shard.
     parts: Vec<(u64, Bytes)>,
 }
 
@@ -291,7 +291,7 @@ impl ShardRead {
         })
     }
 
-    /// Takes parts of the shard that were read beside its index. Parts of another state of the shard are ignored.
+    /// Takes parts of the shard that were read together with its index. Parts of another state of the shard are ignored.
     pub(super) fn take_beside(&mut self, key: &str, beside: Vec<Object>) {
         let same = |object: &Object| {
             let (size, etag) = (object.size, object.etag.clone());

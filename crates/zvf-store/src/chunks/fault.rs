@@ -28,9 +28,9 @@ pub enum CellFault {
     Unreadable(StoreError),
     /// The presence list names it, but it is missing or empty. Readers take it as empty.
     Empty,
-    /// An attribute has no cell, though the chunk has so many rows. Readers take it as absent.
+    /// An attribute has no cell, although the chunk has this number of rows. Readers take it as absent.
     Missing(u32),
-    /// There is no fragment index, though the chunk has so many rows.
+    /// There is no fragment index, although the chunk has this number of rows.
     NoFragments(u32),
     /// Its length is not that of complete rows. Readers ignore values in chunks without rows.
     Rows {

@@ -173,7 +173,7 @@ impl CheckedFragments {
         Ok(found.0)
     }
 
-    /// As [`decode`](Self::decode), for reports: distinguishes a damaged blob from rows outside the chunk, and also returns a violation that
+    /// Like [`decode`](Self::decode), for reports: distinguishes a damaged blob from rows outside the chunk, and also returns a violation that
     /// readers tolerate and writers must avoid, such as padding that is not zero.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ impl CheckedFragments {
         Ok(Self::sizes(blob)?.extent)
     }
 
-    /// The sizes of a fragment index, whose fragments are not looked at.
+    /// The sizes of a fragment index, without reading its fragments.
     ///
     /// # Errors
     /// As [`extent_of`](Self::extent_of).

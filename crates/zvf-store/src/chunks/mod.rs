@@ -200,7 +200,7 @@ impl Level {
         Ok(ChunkReader(Arc::new(inner)))
     }
 
-    /// As [`chunks`](Self::chunks), for reports: with a list of the defects of each chunk. Rows are unknown if their positions are not
+    /// Like [`chunks`](Self::chunks), for reports: with a list of the defects of each chunk. Rows are unknown if their positions are not
     /// [raw](Self::has_raw_positions).
     #[must_use]
     pub fn examined_chunks(&self, parts: ChunkParts<'_>) -> ChunkExaminer {

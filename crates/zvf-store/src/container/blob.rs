@@ -1,4 +1,4 @@
-//! One blob stored as an array of its own: one-dimensional, `uint8`, one chunk.
+//! One blob stored as a separate array: one-dimensional, `uint8`, one chunk.
 //!
 //! ```text
 //! <path>/zarr.json    shape [N], chunk_shape [N]; N = 0: shape [0], chunk_shape [1]

@@ -7,7 +7,7 @@
 //!                                       {"0.0.0": [offset, length], ...} in decoded bytes
 //! ```
 //!
-//! A group may be packed in part. A chunk with a child of its own is read from that child, also if a pack has it.
+//! A group may be packed in part. A chunk with a separate child is read from that child, also if a pack has it.
 //!
 //! Source: specification 0.7, sections 2.1 and 2.6; 0.8, section 3.1.
 
@@ -44,7 +44,7 @@ pub(crate) struct Pack {
 /// The place of the blob of one chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlobSlot {
-    /// In a child of its own.
+    /// In a separate child.
     Plain,
     /// In a pack: its number, then offset and length in the decoded bytes.
     Packed(usize, u64, u64),
@@ -106,7 +106,7 @@ impl Blobs {
             cap.check(&path, wide(cells.len()))?;
             found.push(Pack { path, blob });
         }
-        // A stable sort: if a chunk has a child of its own, that comes first.
+        // A stable sort: if a chunk has a separate child, that child comes first.
         cells.sort_by(|(a, _), (b, _)| a.cmp(b));
         let mut kept: Vec<(ChunkCoord, BlobSlot)> = Vec::with_capacity(cells.len());
         for (coord, slot) in cells {

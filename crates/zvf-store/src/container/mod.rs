@@ -39,7 +39,7 @@ pub enum ContainerKind {
     Padded,
     /// A list of cells and a list of their keys (0.8, section 9.8).
     Packed,
-    /// Cells that were cut out of one blob of records when the level was loaded (0.7, sections 9.4 and 9.5).
+    /// Cells that were taken from one blob of records when the level was loaded (0.7, sections 9.4 and 9.5).
     Records,
 }
 
@@ -286,7 +286,7 @@ impl GridArray {
         self
     }
 
-    /// The sorted list of the array beside, if its document lists the same cells of the same grid.
+    /// The sorted list of the companion array, if its document lists the same cells of the same grid.
     fn presence_beside(&self) -> Option<&Arc<Presence>> {
         let other = self.beside.as_ref()?;
         let keys = self.attributes().nonempty_chunks.as_ref()?;
@@ -326,7 +326,7 @@ impl GridArray {
             .filter(|_| self.container() == ContainerKind::Grid)
     }
 
-    /// Whether each cell is an array of its own, with a document (0.7, section 2; 0.8, section 3.1).
+    /// Whether each cell is a separate array, with a document (0.7, section 2; 0.8, section 3.1).
     #[must_use]
     pub fn has_cell_nodes(&self) -> bool {
         self.container() == ContainerKind::Blobs

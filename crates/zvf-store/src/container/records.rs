@@ -1,4 +1,4 @@
-//! Cells held in memory, cut out of one blob when the level was loaded.
+//! Cells held in memory, taken from one blob when the level was loaded.
 //!
 //! Source: specification 0.7, sections 9.4 and 9.5.
 

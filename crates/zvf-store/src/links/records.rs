@@ -1,8 +1,8 @@
-//! The flat records of 0.7, cut into cells when the family is loaded.
+//! The flat records of 0.7, divided into cells when the family is loaded.
 //!
 //! One blob has all links between chunks of a family. It is divided into cells by the chunks of the endpoints, which gives
 //! the same shape as in 0.8: the coordinate of a cell is the chunks of all endpoints, and
-//! a row of it has the rows of one record, in the order of the application. Attributes are stored beside the records and
+//! a row of it has the rows of one record, in the order of the application. Attributes are stored next to the records and
 //! divided the same way.
 //!
 //! Source: specification 0.7, sections 9.4 and 9.5.
@@ -18,7 +18,7 @@ use crate::container::GridArray;
 use crate::{ChunkCoord, StoreError};
 use zvf_format::int::wide;
 
-/// Type of the rows in the cells that are cut.
+/// Type of the rows in these cells.
 pub(crate) const ROWS: DType = DType::little(DTypeKind::I64);
 
 /// The records of a family, sorted into cells.

@@ -1,4 +1,4 @@
-//! Blobs of families: each an array of its own, or several packed into one (versions before 0.9).
+//! Blobs of families: each in a separate array, or several packed into one (versions before 0.9).
 //!
 //! Source: specification 0.7, sections 2 and 3; 0.8, section 3.1.
 
@@ -71,7 +71,7 @@ pub(super) async fn blob(
     })))
 }
 
-/// The blob of a family that has the given key: a child of its own, or part of a packed one; or the row of a table with all rows in one blob.
+/// The blob of a family that has the given key: a separate child, or part of a packed one; or the row of a table with all rows in one blob.
 pub(super) async fn of_family(
     raw: &RawStore,
     family: &str,

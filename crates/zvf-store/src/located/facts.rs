@@ -42,7 +42,7 @@ pub struct CellFacts {
     pub endpoints: Vec<String>,
     /// Levels of the first and of the other endpoints, where they do not follow from the stored order.
     pub levels: Option<(i64, i64)>,
-    /// Byte offsets of the rows of a blob, from the table beside it.
+    /// Byte offsets of the rows of a blob, from the table in the same group.
     pub offsets: Vec<u64>,
     /// Keys of a packed chunk, each with the offset and the number of its bytes.
     pub packed: PackedKeys,
@@ -58,7 +58,7 @@ pub struct CellFacts {
     pub entries: Option<u64>,
 }
 
-/// A blob that is an array of its own: its name in the group, and its bytes (specification 0.7, section 2).
+/// A blob that is a separate array: its name in the group, and its bytes (specification 0.7, section 2).
 type Child<'c> = (&'c str, u64);
 
 impl CellFacts {

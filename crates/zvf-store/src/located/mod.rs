@@ -1,6 +1,6 @@
 //! From a path inside a store to the stored object that it names, and what is known about the bytes, for tools that show single blobs.
 //!
-//! Only documents beside the object are read, one by one. Documents that are missing or damaged count as unknown.
+//! Only documents are read, one by one, not the object itself. Documents that are missing or damaged count as unknown.
 
 mod blobs;
 mod facts;

@@ -31,7 +31,7 @@ pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64]) {
 #[derive(Debug)]
 pub(super) struct IdSource {
     pub(super) layout: Option<ObjectLayout>,
-    /// Ids of objects that do not exist any more, ascending.
+    /// Ids of objects that no longer exist, ascending.
     pub(super) deleted: Arc<[i64]>,
     pub(super) rows: u64,
     /// Stored manifests: more than `rows` if the last ones were never committed.

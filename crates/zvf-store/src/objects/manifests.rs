@@ -168,7 +168,7 @@ impl ManifestChunk {
         manifest.unwrap_or_default()
     }
 
-    /// As [`blob`](Self::blob), sharing the chunk's bytes.
+    /// Like [`blob`](Self::blob), sharing the chunk's bytes.
     pub fn blob_shared(&self, slot: u64) -> Bytes {
         let manifest = self.place(slot).and_then(|(piece, i)| piece.get_shared(i));
         manifest.unwrap_or_default()

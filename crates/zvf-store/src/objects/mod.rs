@@ -141,7 +141,7 @@ impl ObjectIndex {
     /// The ids of all rows, and which objects are deleted; loaded by the first call.
     ///
     /// # Cost
-    /// At most one request; 8 bytes a row, and a map if the ids are not sorted.
+    /// At most one request; 8 bytes per row, and a map if the ids are not sorted.
     ///
     /// # Errors
     /// I/O; a damaged table. Ids that occur twice are a warning: the first row wins.
@@ -155,7 +155,7 @@ impl ObjectIndex {
         source.ids.get().is_none() && source.table.is_some() && !source.states_rows()
     }
 
-    /// As [`ids`](Self::ids), as part of the given round of requests.
+    /// Like [`ids`](Self::ids), as part of the given round of requests.
     ///
     /// # Errors
     /// As [`ids`](Self::ids).
@@ -221,7 +221,7 @@ impl ObjectIndex {
         self.manifest_chunk_in(self.kv.round(), i).await
     }
 
-    /// As [`manifest_chunk`](Self::manifest_chunk), as part of the given round of requests.
+    /// Like [`manifest_chunk`](Self::manifest_chunk), as part of the given round of requests.
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).
@@ -282,7 +282,7 @@ impl ObjectIndex {
         self.manifests_in(self.kv.round(), slots).await
     }
 
-    /// As [`manifests`](Self::manifests), as part of the given round of requests.
+    /// Like [`manifests`](Self::manifests), as part of the given round of requests.
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).

@@ -117,7 +117,7 @@ async fn fetch(
     while row < rows.end {
         let mut column = 0;
         while column < array.width {
-            // Trailing axes beyond the second are never cut, so their index is zero.
+            // Trailing axes beyond the second are never divided into chunks, so their index is zero.
             let mut index = vec![0; doc.shape.len()];
             if let [first, rest @ ..] = index.as_mut_slice() {
                 *first = row / chunk_rows;
