@@ -16,8 +16,8 @@ async fn run(job: Value) -> Result<Value, JobError> {
 #[tokio::test]
 async fn a_split_into_a_bucket_is_continued() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), "0.9/skeleton");
-    let store = folder.path().join("0.9/skeleton");
+    write(folder.path(), "0.9/real_tractogram");
+    let store = folder.path().join("0.9/real_tractogram");
     let split =
         |to: &str| json!({"job": "split", "store": store, "folder": to, "by": ["count", "2"]});
     let first = run(split("s3://edits-7/split")).await.unwrap();
@@ -28,7 +28,7 @@ async fn a_split_into_a_bucket_is_continued() {
     for part in first["parts"].as_array().unwrap() {
         let address = part["file"].as_str().unwrap();
         assert!(address.starts_with("s3://edits-7/split/"), "{address}");
-        let found = run(json!({"job": "validate", "store": address, "level": 5}))
+        let found = run(json!({"job": "validate", "store": address, "depth": 5}))
             .await
             .unwrap();
         assert_eq!(found["errors"], 0, "{found}");
