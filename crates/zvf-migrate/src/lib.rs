@@ -265,7 +265,7 @@ impl MigrationRun {
                 Ok(verified) => report.verified = Some(verified),
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
-                    let removed = new_store::withdraw(&target, serde_json::json!({}));
+                    let removed = new_store::withdraw(&target, address, serde_json::json!({}));
                     forget(journal);
                     return Err(match removed {
                         Ok(()) => error,

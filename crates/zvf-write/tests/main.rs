@@ -58,5 +58,6 @@ mod shards;
 mod side;
 mod support;
 mod tables;
+mod taken_over;
 mod traps;
 mod unsteady;

@@ -190,10 +190,13 @@ pub fn abandon(target: &Target, mark: &[u8]) {
 /// removal leaves.
 ///
 /// # Errors
-/// I/O: the store, or a part of it, is still there.
-pub fn withdraw(target: &Target, details: Value) -> Result<(), WriteError> {
+/// [`WriteError::Busy`]: another writer has begun to change the store, which is not removed then. I/O: the store, or a part of it, is still there.
+pub fn withdraw(target: &Target, address: &str, details: Value) -> Result<(), WriteError> {
     let mark = new_mark(details);
-    target.put_new(MARKER, mark.clone())?;
+    if !target.put_new(MARKER, mark.clone())? {
+        let what = format!("another writer changes the store ({MARKER})");
+        return Err(WriteError::busy(address, what));
+    }
     target.remove(ROOT)?;
     target.clear_others(MARKER)?;
     target.remove_own(MARKER, &mark)?;
