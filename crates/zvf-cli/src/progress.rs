@@ -140,7 +140,7 @@ fn left(unit: &'static str) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Cl
                 to,
                 " of {} {unit} ({}%) {}, {} left,",
                 HumanCount(total),
-                state.pos().saturating_mul(100) / total,
+                u128::from(state.pos()) * 100 / u128::from(total),
                 HumanDuration(state.elapsed()),
                 HumanDuration(state.eta())
             ),

@@ -115,7 +115,7 @@ impl Location {
                 "a memory address needs `IoOptions::object_store`".to_owned()
             )),
             scheme => {
-                let options = &options.for_address(address);
+                let options = &options.for_address(address)?;
                 let (store, backs) = remote(scheme, &url, options).map_err(|e| match e {
                     NoBackend::Missing(feature) => IoError::NotSupported {
                         key: address.to_owned(),
@@ -323,10 +323,13 @@ mod tests {
                 vec![region, ("webdav", "true")],
             ),
         ] {
-            let found = options.for_address(address).backend;
+            let found = options.for_address(address).unwrap().backend;
             let found: Vec<(&str, &str)> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
             assert_eq!(found, expected, "{address}");
         }
+        let wrong = IoOptions::new().with_backend_option("s3://bucket", "eu-west-1");
+        let error = wrong.for_address("s3://bucket/a.zv").unwrap_err();
+        assert_eq!(error.class(), crate::Class::Misuse);
     }
 
     #[cfg(feature = "cloud")]

@@ -132,20 +132,33 @@ impl IoOptions {
     }
 
     /// The same options, with those of [`backend`](Self::backend) that apply to an address.
+    ///
+    /// # Errors
+    /// Misuse: an address without the name of an option behind it.
     #[cfg(feature = "backends")]
-    pub(crate) fn for_address(&self, address: &str) -> Self {
-        let applies = |(key, value): &(String, String)| {
-            let Some((prefix, key)) = key.rsplit_once(':').filter(|_| key.contains("://")) else {
-                return Some((key.clone(), value.clone()));
+    pub(crate) fn for_address(&self, address: &str) -> Result<Self, IoError> {
+        let mut backend = Vec::new();
+        for (key, value) in &self.backend {
+            let name = match key.rsplit_once(':') {
+                Some((_, name)) if name.starts_with("//") => {
+                    return Err(IoError::misuse(format!(
+                        "backend option {key}: found an address alone, expected the name of an option behind it, such as {key}:region"
+                    )));
+                }
+                Some((prefix, name)) if key.contains("://") => {
+                    let rest = address.strip_prefix(prefix.trim_end_matches('/'));
+                    let is_below =
+                        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                    is_below.then_some(name)
+                }
+                _ => Some(key.as_str()),
             };
-            let rest = address.strip_prefix(prefix.trim_end_matches('/'))?;
-            let is_below = rest.is_empty() || rest.starts_with('/');
-            is_below.then(|| (key.to_owned(), value.clone()))
-        };
-        Self {
-            backend: self.backend.iter().filter_map(applies).collect(),
-            ..self.clone()
+            backend.extend(name.map(|name| (name.to_owned(), value.clone())));
         }
+        Ok(Self {
+            backend,
+            ..self.clone()
+        })
     }
 
     /// Adds one key-value pair for the backend.

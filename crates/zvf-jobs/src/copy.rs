@@ -114,13 +114,17 @@ async fn copied(
     context: &Context,
 ) -> Result<CopyReport> {
     let store = context.open(source, 0, Need::all()).await?;
-    let mut total = 0_u64;
+    let mut total = Some(0_u64);
     for number in store.levels() {
         let level = store.level(*number, &Need::nothing()).await;
         let level = level.map_err(JobError::store(source))?;
-        total = total.saturating_add(level.doc().vertex_count);
+        // Some writers never set the number.
+        let count = Some(level.doc().vertex_count).filter(|count| *count > 0);
+        total = total.zip(count).and_then(|(all, one)| all.checked_add(one));
     }
-    context.total(total);
+    if let Some(total) = total {
+        context.total(total);
+    }
     let done = zvf_migrate::migrate(&store, target, options).await;
     let report = done.map_err(|error| {
         // Only the comparison reads the copy, so all other malformed data is in the source.
