@@ -46,7 +46,7 @@
 //! # Cost of reading
 //!
 //! Opening takes two reads: the header, and everything from the index on. For each chunk that a slice intersects, the block table is
-//! read (and cached), then each run of needed blocks. Small chunks, and chunks of which most is needed, are read whole. Special
+//! read (and cached), then each run of needed blocks. Small chunks are read whole, and so is a chunk if most of its blocks are needed. Special
 //! chunks are filled in without being read. [`Array::counts`] and [`ReadOptions::observer`] report what a read did. Threads work on
 //! slabs of the result; a single thread reads and decodes in the caller's thread.
 //!

@@ -115,7 +115,7 @@ fn counting_agrees_with_the_input() -> Result<()> {
             .as_array()
             .context("complete_with")?
             .len();
-        // In the input of these two, the vertices of the coarser level follow those of the finer one.
+        // The table of rows of these two cases has the vertices of both levels.
         let pyramid = ["0.7/pyramid", "0.8/pyramid_cells"].contains(&case.as_str());
         if levels == 0 && !pyramid {
             assert_eq!(level["vertices"], rows, "{case}");

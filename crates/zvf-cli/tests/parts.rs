@@ -554,7 +554,7 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
         (Some(4), None, text("2024-01-05")),
     ];
     assert_eq!(rows, BTreeSet::from(wanted));
-    // If files only number their objects, a note says so, and an offset keeps the ids distinct.
+    // The files have no ids, so their objects are numbered from 0: a note says this, and an offset keeps the ids of the parts distinct.
     let lines = ["--kind", "polyline"];
     done(&[&["c.csv", "l.zv", "--begin"][..], &lines].concat())?;
     let told = done(&[&["c.csv", "l.zv", "--part", "c"][..], &lines].concat())?;

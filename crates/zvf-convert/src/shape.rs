@@ -449,7 +449,7 @@ mod tests {
 
     #[test]
     fn chunks_grow_with_the_square_root_of_very_many_points() {
-        // The sample of a store of any size: points of a lattice in the unit cube, each of which represents many.
+        // One sample for stores of any size: points of a lattice in the unit cube. Each point represents many vertices.
         let mut sampled = VertexExtent::new(3);
         for at in 0..40_u32.pow(3) {
             let place = [at % 40, at / 40 % 40, at / 1600];

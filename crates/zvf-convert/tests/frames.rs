@@ -1,4 +1,4 @@
-//! Frames of tractograms, and affines of other files. Expected positions are those of nibabel 5.4.2 for the same bytes.
+//! Frames of tractograms and affines of other files. The expected positions were computed from the same bytes by nibabel 5.4.2.
 
 use serde_json::{Value, json};
 use zvf_convert::export::ExportOptions;

@@ -312,7 +312,7 @@ fn vertex_cells(
                     .added
                     .iter()
                     .filter(|added| added.scope == Scope::Vertex);
-                // New attributes come after those of the level.
+                // Positions after the attributes of the level are new attributes.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),

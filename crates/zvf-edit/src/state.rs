@@ -100,7 +100,7 @@ pub(crate) struct EditState {
     pub(crate) columns: Vec<std::ops::Range<usize>>,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<EditedChunk>)>,
-    /// Numbers of rows of fragments, for chunks of which nothing else was read.
+    /// The number of rows of each fragment, by slot, for chunks whose cells were not read.
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,

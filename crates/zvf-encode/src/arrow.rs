@@ -386,8 +386,8 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Adds the links of a table in the form that queries return. Vertices are numbered through all batches, in the order in which they were pushed,
-    /// including those of this batch.
+    /// Adds the links of a table in the form that queries return. The number of a vertex counts the vertices of
+    /// all batches, up to and including this one, in the order in which they were pushed.
     ///
     /// # Errors
     /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.

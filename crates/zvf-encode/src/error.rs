@@ -118,7 +118,7 @@ pub enum WriteError {
     Unsupported {
         /// The node inside the store.
         path: String,
-        /// What was found.
+        /// The state that prevents the edit.
         found: String,
         /// The expected value.
         expected: String,

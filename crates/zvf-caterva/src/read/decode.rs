@@ -36,7 +36,7 @@ fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     count <= 64 || (line >= 8 && count <= wide(items / SOME))
 }
 
-/// A block of which a read needs some items.
+/// A block with items that a read needs.
 #[derive(Debug)]
 pub(crate) struct Needed {
     part: BlockPart,

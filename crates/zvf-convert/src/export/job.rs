@@ -46,7 +46,7 @@ pub(crate) struct ExportState<'a> {
     units: BTreeSet<String>,
     /// The rows of vertices of the selection, as the store states them.
     stated: Option<u64>,
-    /// The rows that were read, and those of the queries that have begun.
+    /// The number of rows that were read, and the number of rows that all queries so far return.
     read: [u64; 2],
     pub(crate) done: Exported,
     pub(crate) warnings: BTreeSet<String>,

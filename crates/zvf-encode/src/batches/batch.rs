@@ -331,8 +331,9 @@ impl Groups {
         self.with_attribute(name, values)
     }
 
-    /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table. `false`: the attribute has a type that is not
-    /// written, or truth values of which some are missing, and was not added.
+    /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table.
+    ///
+    /// Returns whether it was added. Stores do not hold attributes of types other than numbers and texts, and truth values cannot be missing.
     ///
     /// # Errors
     ///

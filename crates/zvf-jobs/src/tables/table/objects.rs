@@ -11,8 +11,8 @@ use super::{EditColumn, EditTable};
 use crate::error::Result;
 
 impl EditTable {
-    /// Tables of objects. Each has the rows that lack the same whole numbers and truth values, which have no value that means missing; its table does not have
-    /// these attributes.
+    /// Tables of objects. Whole numbers and truth values have no value that means missing, so rows that lack the same ones form a table without these
+    /// attributes.
     pub(crate) fn object_tables(
         &self,
         ids: EditColumn,
@@ -37,7 +37,7 @@ impl EditTable {
                 }
             }
         }
-        // What stands in for a missing value is in no table.
+        // Columns with this number are left out of the tables below.
         let stand_in = |name: &str| partial.contains(name).then(|| "0".to_owned());
         let all = self.records(vec![ids], known, |name| {
             fill(name).or_else(|| stand_in(name))
