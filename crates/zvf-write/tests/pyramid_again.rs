@@ -250,7 +250,10 @@ proptest! {
             model.write(&memory, &mut draw).await;
             let other = copy(&memory).await;
             let mut whole = fitted(pyramid(number), model.spec.dims());
-            whole.levels.push(LevelStep::new(1.5).with_sparsity(1.5));
+            // Chunks of a level's own size must hold whole bins.
+            let own_chunks = whole.levels.iter().any(|step| !step.chunk_scale.is_empty());
+            let factor = if own_chunks { 2.0 } else { 1.5 };
+            whole.levels.push(LevelStep::new(factor).with_sparsity(1.5));
             let (first, then) = whole.levels.split_at(at.min(whole.levels.len() - 1));
             let mut below = whole.clone();
             below.levels = first.to_vec();
