@@ -268,7 +268,7 @@ fn template(edit: &Edit, grid: Option<&Grid>) -> Result<LevelCells, WriteError> 
     let level = &edit.state.level;
     let array = level.vertices();
     let cells = packing(array.path(), document_of(array)?)?;
-    let mut arrays = level.link_families().iter().flat_map(|one| one.arrays());
+    let mut arrays = level.links(0).into_iter().flat_map(|one| one.arrays());
     let first = arrays.all(|one| one.array.presence().is_empty());
     let mut cells = cells.with_link_shards(first || stored_link_shards(level)?);
     cells.grid = match grid {

@@ -505,14 +505,14 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shards))
 }
 
-/// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with its
-/// links.
+/// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
+/// links inside it; links to other levels do not count, since they follow those of level 0.
 ///
 /// # Errors
 /// Malformed: an invalid configuration of shards.
 pub fn stored_link_shards(level: &Level) -> Result<bool, WriteError> {
     let (_, shards) = array_stored_as(level.vertices())?;
-    for one in level.link_families().iter().flat_map(|one| one.arrays()) {
+    for one in level.links(0).into_iter().flat_map(|one| one.arrays()) {
         let (_, own) = array_stored_as(&one.array)?;
         if shards.is_some() && own.is_some() && own != shards {
             return Ok(true);
