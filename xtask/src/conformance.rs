@@ -32,9 +32,14 @@ enum Takes {
 /// Those that take longest come first, so that none runs on when all others have ended.
 const PARTS: &[Part] = &[
     Part {
-        name: "edited",
+        name: "edited-1",
         takes: Takes::Shared,
-        command: || written("edited", sh::build_zvf()?, writer()?),
+        command: || edited(1),
+    },
+    Part {
+        name: "edited-2",
+        takes: Takes::Shared,
+        command: || edited(2),
     },
     Part {
         name: "migrated",
@@ -44,7 +49,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "written",
         takes: Takes::Shared,
-        command: || written("written", writer()?, sh::build_zvf()?),
+        command: written,
     },
     Part {
         name: "matched",
@@ -106,7 +111,7 @@ const PARTS: &[Part] = &[
 /// Runs every part, as many at a time as there are cores or as `--jobs N` says, and prints one table. What a part says goes to a file
 /// beside its folder, and is printed when it fails.
 ///
-/// `--NAME` as the first argument runs that part alone, with the arguments behind it. `--built FOLDER` asks the programs in a folder,
+/// `--NAME` as the first argument runs that part alone, or all `NAME-1`, `NAME-2`, with the arguments behind it. `--built FOLDER` asks the programs in a folder,
 /// such as `target/debug`, and builds only those that it lacks.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some(folder) = sh::option::<PathBuf>(arguments, "--built")? {
@@ -119,12 +124,17 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
     let arguments = sh::without(arguments, &[("--built", 2), ("--jobs", 2)]);
     if let Some((first, rest)) = arguments.split_first()
-        && let Some(part) = PARTS
-            .iter()
-            .find(|part| first.strip_prefix("--") == Some(part.name))
+        && let Some(name) = first.strip_prefix("--")
     {
-        let done = sh::run((part.command)()?.args(rest));
-        return keep(part.name).and(done);
+        let exact = PARTS.iter().filter(|part| part.name == name);
+        let shares = PARTS.iter().filter(|part| is_share(part.name, name));
+        let mut chosen = exact.chain(shares).peekable();
+        if chosen.peek().is_some() {
+            return chosen.try_for_each(|part| {
+                let done = sh::run((part.command)()?.args(rest));
+                keep(part.name).and(done)
+            });
+        }
     }
     let shared = sh::without(&arguments, &[("--only", 2)]);
     // Built one after the other: cargo does not build two things in one folder at a time.
@@ -182,6 +192,14 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     } else {
         Err(format!("failed: {}", failed.join(", ")).into())
     }
+}
+
+/// Whether a part is one of several with the same name and a number.
+fn is_share(part: &str, name: &str) -> bool {
+    let number = part
+        .strip_prefix(name)
+        .and_then(|end| end.strip_prefix('-'));
+    number.is_some_and(|number| number.parse::<u8>().is_ok())
 }
 
 /// What a part says at its end.
@@ -304,10 +322,19 @@ fn alone(name: &str) -> Outcome<Command> {
     asking(name, python::run(&format!("{name}.py"))?)
 }
 
-/// A script about stores that `write_raw` makes from random input and the package reads; it takes two programs.
-fn written(name: &str, first: PathBuf, second: PathBuf) -> Outcome<Command> {
-    let mut script = python::run(&format!("{name}.py"))?;
-    script.arg(first).arg(second).arg(folder(name));
+/// Stores that `write_raw` makes from random input, read by the package.
+fn written() -> Outcome<Command> {
+    let mut script = python::run("written.py")?;
+    script.args([writer()?, sh::build_zvf()?, folder("written")]);
+    Ok(script)
+}
+
+/// Every second of such stores, after edits. The package takes minutes to read them, so that the two halves run side by side.
+fn edited(half: u8) -> Outcome<Command> {
+    let mut script = python::run("edited.py")?;
+    let folder = folder(&format!("edited-{half}"));
+    script.args([sh::build_zvf()?, writer()?, folder]);
+    script.args(["--half", &half.to_string()]);
     Ok(script)
 }
 
@@ -332,6 +359,12 @@ fn writer() -> Outcome<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_of_a_part_have_its_name() {
+        assert!(is_share("edited-1", "edited"));
+        assert!(!is_share("read-0.2", "read") && !is_share("edited", "edited"));
+    }
 
     #[test]
     fn the_end_of_a_part_is_read() {
