@@ -33,45 +33,45 @@ impl<const N: usize, T: Value> Value for Marked<N, T> {
 zvf_format::layout! {
     /// The fixed part of a frame header: 87 bytes at byte 0; metalayers follow.
     pub struct FrameHead: 87 {
-        /// b2frame
+        /// always b2frame
         pub magic: Marked<2, [u8; 8]>,
-        /// bytes with metalayers
+        /// bytes of the header, metalayers included
         pub header_len: Marked<1, I32>,
         /// bytes of the whole frame
         pub frame_len: Marked<1, I64>,
-        /// bits 0-3 version, 4-5 width of index entries, 6 chunks of different sizes, 7 blocks of different sizes
+        /// bits 0-3: version, 4-5: width of index entries, 6: chunks differ in size, 7: blocks differ in size
         pub general_flags: Marked<1, u8>,
-        /// 0 contiguous, 1 sparse
+        /// 0: contiguous, 1: sparse (one file for each chunk)
         pub frame_type: u8,
-        /// low four bits codec, high four bits level; chunks say their own
+        /// bits 0-3: codec, 4-7: compression level; each chunk states its own
         pub codec: u8,
-        /// bits 0-1 split mode less 1; chunks say their own
+        /// bits 0-1: split mode minus 1; each chunk states its own
         pub other_flags: u8,
         /// uncompressed bytes of all chunks, padding included
         pub nbytes: Marked<1, I64>,
         /// bytes of the chunk area, or of all chunk files
         pub cbytes: Marked<1, I64>,
-        /// bytes of an item
+        /// bytes of an element
         pub typesize: Marked<1, I32>,
         /// bytes of a block
         pub blocksize: Marked<1, I32>,
         /// uncompressed bytes of a chunk
         pub chunksize: Marked<1, I32>,
-        /// of the writer
+        /// threads of the writer
         pub compression_threads as "threads": Marked<1, U16>,
-        /// for readers
+        /// threads recommended for readers
         pub decompression_threads as "threads": Marked<1, U16>,
-        /// c3: the trailer holds variable-length metalayers
+        /// c3 (msgpack true): the trailer contains variable-length metalayers
         pub has_vlmeta: u8,
-        /// slots 0 to 5; chunks say their own
+        /// filters in slots 0 to 5; each chunk states its own
         pub filters: Marked<2, [u8; 6]>,
-        /// codec, as in the low four bits of codec
+        /// codec, as in bits 0-3 of `codec`
         pub compressor: u8,
-        /// parameter of the codec; chunks say their own
+        /// parameter of the codec; each chunk states its own
         pub compressor_meta: u8,
-        /// parameters of the filters; chunks say their own
+        /// parameters of the filters; each chunk states its own
         pub filter_metas: [u8; 6],
-        /// bit 0: dictionaries were asked for; chunks say their own
+        /// bit 0: compressed with dictionaries; each chunk states its own
         pub other_flags2: u8,
         /// always 0
         pub reserved: u8,
@@ -81,7 +81,7 @@ zvf_format::layout! {
     pub struct TrailerEnd: 23 {
         /// bytes of the whole trailer
         pub trailer_len: Marked<1, U32>,
-        /// kind of the fingerprint; 0: there is none
+        /// kind of the fingerprint; 0: none
         pub fingerprint: Marked<1, u8>,
         /// the fingerprint
         pub digest: [u8; 16],

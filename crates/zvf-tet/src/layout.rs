@@ -45,9 +45,9 @@ zvf_format::layout! {
         pub layout_version: U32,
         /// records in the directory; 0 in an empty file
         pub dataset_count: U32,
-        /// bit 0: a footer at the end of the file; others are 0, readers ignore and report them
+        /// bit 0: the file ends with a footer; the other bits are 0, or ignored and reported
         pub flags: U32,
-        /// where the index header lies; 32 in an empty file
+        /// offset of the index header in the file; 32 in an empty file
         pub chunk_index_offset: U64,
         /// bytes of index header and entries; 0 in an empty file
         pub chunk_index_length: U64,
@@ -61,13 +61,13 @@ zvf_format::layout! {
 
     /// Head of one dataset record: 16 bytes, then the name, then shape and chunk shape of `ndim` numbers each.
     pub struct RecordHead: 16 {
-        /// bytes of the name, which is padded to a multiple of 8
+        /// bytes of the name, without its padding to a multiple of 8
         pub name_len: U32,
         /// tag of the element type, 1 to 10
         pub dtype: U32,
         /// axes, 1 to 8
         pub ndim: U32,
-        /// 0; readers ignore and report other values
+        /// 0; other values are ignored and reported
         pub reserved: U32,
     }
 
@@ -79,37 +79,37 @@ zvf_format::layout! {
         pub index_version: U32,
         /// tiles of all datasets
         pub entry_count: U64,
-        /// the author's wish for memory, in 1/100 percent of what is free; 0: not set
+        /// recommended memory budget, in 1/100 percent of the free memory; 0: not set
         pub memory_budget_percent_bps: U16,
-        /// 0; readers ignore and report other values
+        /// 0; other values are ignored and reported
         pub reserved: U16,
-        /// the author's wish for memory in bytes; 0: not set
+        /// recommended memory budget in bytes; 0: not set
         pub memory_budget_bytes: U32,
-        /// 0; readers ignore and report other values
+        /// 0; other values are ignored and reported
         pub reserved_tail as "reserved": U64,
     }
 
     /// One tile in the chunk index: 104 bytes.
     pub struct IndexEntry: 104 {
-        /// number of the record, from 0
+        /// number of the dataset's record, from 0
         pub dataset_id: U64,
-        /// place in the grid of tiles, axis 0 first; slots beyond the axes are 0 (ignored and reported)
+        /// place of the tile in the grid, axis 0 first; 0 for axes that the dataset does not have (other values are ignored and reported)
         pub chunk_index: [U64; MAX_RANK],
-        /// from the start of the file
+        /// offset of the tile in the file
         pub payload_offset: U64,
-        /// bytes of the elements: those of the clipped tile times the bytes of one
+        /// uncompressed bytes: elements of the tile, clipped at the edge of the dataset, times the bytes of an element
         pub raw_byte_len: U64,
-        /// bytes in the file
+        /// bytes of the tile in the file
         pub stored_byte_len: U64,
-        /// 0 raw, 1 zstd; anything else is refused
+        /// 0: not compressed, 1: zstd; anything else is refused
         pub codec: U32,
-        /// 0; readers ignore and report other values
+        /// 0; other values are ignored and reported
         pub reserved: U32,
     }
 
     /// End of a file with a footer: the last 16 bytes.
     pub struct FooterTail: 16 {
-        /// bytes of the JSON that ends where the tail begins
+        /// bytes of the JSON text before the footer
         pub history_json_len: U64,
         /// 1 or 2; any other value is refused
         pub history_version: U32,

@@ -23,11 +23,11 @@ zvf_format::layout! {
         pub created: [U16; 2],
         /// bytes of the header
         pub header_size: U16,
-        /// first byte of the points
+        /// offset of the points in the file
         pub first as "offset_to_point_data": U32,
-        /// records between header and points
+        /// number of records between header and points
         pub records as "number_of_vlrs": U32,
-        /// point format; 128 is added where points are compressed
+        /// point format; plus 128 if points are compressed
         pub format as "point_data_record_format": u8,
         /// bytes of a point
         pub length as "point_data_record_length": U16,
@@ -35,9 +35,9 @@ zvf_format::layout! {
         pub legacy_points: U32,
         /// points by return, from the first; not used, written as 0 where `legacy_points` is
         pub legacy_returns: [U32; 5],
-        /// distance of neighbouring coordinates of x, y and z
+        /// coordinates of x, y and z are whole numbers times this, plus the offset
         pub scale: [F64; 3],
-        /// coordinate of the number 0 of x, y and z
+        /// offset of x, y and z
         pub offset: [F64; 3],
         /// highest and lowest x, highest and lowest y, highest and lowest z; not used
         pub bounds as "max_min": [F64; 6],
@@ -45,11 +45,11 @@ zvf_format::layout! {
 
     /// The fields that version 1.4 adds to the header.
     pub struct HeaderExtension14: 148 {
-        /// first byte of the waveforms, of version 1.3 and later
+        /// offset of the waveforms in the file, from version 1.3
         pub waveforms: U64,
-        /// first byte of the extended records
+        /// offset of the extended records in the file
         pub first_extended as "start_of_first_evlr": U64,
-        /// extended records, after the points
+        /// number of extended records, after the points
         pub extended as "number_of_evlrs": U32,
         /// points
         pub points: U64,
@@ -61,13 +61,13 @@ zvf_format::layout! {
     pub struct VlrHead: 54 {
         /// not used
         pub reserved: [u8; 2],
-        /// who defined the record
+        /// name of who defined the record
         pub user: [u8; 16],
-        /// what it is
+        /// number of the record's kind
         pub id: U16,
         /// bytes that follow
         pub length: U16,
-        /// a text, not used
+        /// description, not used
         pub description: [u8; 32],
     }
 
@@ -75,13 +75,13 @@ zvf_format::layout! {
     pub struct Extended: 60 {
         /// not used
         pub reserved: [u8; 2],
-        /// who defined the record
+        /// name of who defined the record
         pub user: [u8; 16],
-        /// what it is
+        /// number of the record's kind
         pub id: U16,
         /// bytes that follow
         pub length: U64,
-        /// a text, not used
+        /// description, not used
         pub description: [u8; 32],
     }
 
@@ -91,9 +91,9 @@ zvf_format::layout! {
         pub reserved: [u8; 2],
         /// 1 to 10: type of a number, 11 to 30: of two or three numbers; 0: opaque bytes
         pub data_type: u8,
-        /// bit 0: no data value, bits 1 and 2: lowest and highest, bit 3: scaled, bit 4: offset; for opaque bytes their number
+        /// bit 0: has a no-data value, bits 1 and 2: lowest and highest value, bit 3: scale, bit 4: offset; for opaque bytes their number
         pub options: u8,
-        /// its name, padded with zeros
+        /// name, padded with zeros
         pub name: [u8; 32],
         /// not used
         pub unused: [u8; 4],
@@ -101,11 +101,11 @@ zvf_format::layout! {
         pub no_data: [U64; 3],
         /// lowest and highest numbers, as no_data
         pub range as "min, max": [U64; 6],
-        /// factors
+        /// scale
         pub scale: [F64; 3],
-        /// summands
+        /// offset
         pub offset: [F64; 3],
-        /// a text, kept
+        /// description, kept
         pub description: [u8; 32],
     }
 
@@ -113,11 +113,11 @@ zvf_format::layout! {
     pub struct CopcInfo: 160 {
         /// centre of the cube of the whole file
         pub centre as "center": [F64; 3],
-        /// half the length of its edges
+        /// half the length of the cube's edges
         pub half as "halfsize": F64,
-        /// distance of the points of the root; half of it at each further level
+        /// distance of points in the root node; half of it at each further level
         pub spacing: F64,
-        /// first byte of the first page of the hierarchy
+        /// offset of the first page of the hierarchy in the file
         pub root as "root_hier_offset": U64,
         /// bytes of that page
         pub root_size as "root_hier_size": U64,
@@ -133,23 +133,23 @@ zvf_format::layout! {
         pub level: I32,
         /// number of the node along x, y and z
         pub node as "x, y, z": [I32; 3],
-        /// first byte of its chunk, or of a further page
+        /// offset of the node's chunk, or of a further page, in the file
         pub at as "offset": U64,
         /// bytes of the chunk or page
         pub size as "byteSize": I32,
-        /// points of the chunk; -1: a further page has this node and those below it
+        /// points in the chunk; -1: a further page describes this node and those below it
         pub points as "pointCount": I32,
     }
 
     /// One key of a GeoTIFF directory; the header of the directory has the same size.
     pub struct GeoKey: 8 {
-        /// which one
+        /// number of the key
         pub id: U16,
-        /// 0: the value is here
+        /// 0: the value is in this entry; else the record that contains it
         pub location: U16,
-        /// numbers of the value
+        /// number of values
         pub count: U16,
-        /// the value, or its index in another record
+        /// the value, or its index in the other record
         pub value: U16,
     }
 }

@@ -13,11 +13,11 @@ zvf_format::layout! {
 
     /// A triangle.
     pub struct Triangle: 50 {
-        /// unit vector, outwards; zeros if unknown
+        /// unit normal that points outwards; zeros if unknown
         pub normal: [F32; 3],
         /// counter-clockwise, seen from outside
         pub corners: [[F32; 3]; 3],
-        /// without a common meaning; 0
+        /// has no common meaning; 0
         pub attribute: U16,
     }
 }

@@ -16,25 +16,25 @@ zvf_format::layout! {
         pub magic as "id_string": [u8; 6],
         /// voxels along each axis of the image
         pub dimensions as "dim": [I16; 3],
-        /// millimetres of a voxel along each axis
+        /// size of a voxel along each axis, in millimetres
         pub voxel_sizes as "voxel_size": [F32; 3],
         /// not used by TrackVis
         pub origin: [F32; 3],
-        /// numbers that a point has beside its position; 0 or more
+        /// number of scalars of each point; 0 or more
         pub scalars as "n_scalars": I16,
         /// names of scalars, padded with zeros; a byte after the zero counts the scalars of the name, if it is not 1
         pub scalar_names as "scalar_name": [[u8; NAME]; NAMES],
-        /// numbers of a streamline; 0 or more
+        /// number of properties of each streamline; 0 or more
         pub properties as "n_properties": I16,
         /// names of properties, encoded like names of scalars
         pub property_names as "property_name": [[u8; NAME]; NAMES],
-        /// from voxels to scanner millimetres, since version 2; unset if the last number is 0
+        /// affine from voxels to scanner coordinates in millimetres, since version 2; not set if the last number is 0
         pub voxel_to_rasmm as "vox_to_ras": [[F32; 4]; 4],
         /// zeros
         pub reserved: [u8; 444],
-        /// three letters of RLAPSI and a zero; empty if unknown
+        /// three of the letters RLAPSI and a zero byte; empty if unknown
         pub voxel_order: [u8; 4],
-        /// the voxel order of the image that the file was made from
+        /// voxel order of the image from which the file was made
         pub original_voxel_order as "pad2": [u8; 4],
         /// directions of the axes of the image in DICOM coordinates
         pub image_orientation_patient: [F32; 6],
@@ -42,11 +42,11 @@ zvf_format::layout! {
         pub pad1: [u8; 2],
         /// not used
         pub inversions as "invert_x": [u8; 6],
-        /// streamlines; 0 if unknown
+        /// number of streamlines; 0 if unknown
         pub count as "n_count": I32,
         /// 1, 2 or 3
         pub version: I32,
-        /// 1000; in the other byte order, all numbers are
+        /// 1000; if its bytes are swapped, those of all numbers are
         pub header_size as "hdr_size": I32,
     }
 }

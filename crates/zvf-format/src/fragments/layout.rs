@@ -22,7 +22,7 @@ crate::layout! {
         pub version: U16,
         /// reserved, must be 0
         pub flags: U16,
-        /// fragments in this chunk
+        /// number of fragments in this chunk
         pub fragments as "F": U32,
         /// number of fragments that are row ranges
         pub ranges as "R": U32,

@@ -8,13 +8,13 @@ pub(super) const LAST_FRAGMENT: i64 = 0xFFFF_FFFE;
 crate::layout! {
     /// Head of a manifest.
     pub struct ManifestHead: 4 {
-        /// blocks, in the object's order
+        /// number of blocks, in the object's order
         pub blocks as "B": U32,
     }
 
     /// After the chunk coordinate of a block: how it names fragments.
     pub struct BlockMode: 1 {
-        /// 0 one fragment, 1 a run, 2 a list
+        /// 0: one fragment, 1: a run, 2: a list
         pub mode: u8,
     }
 
@@ -28,13 +28,13 @@ crate::layout! {
     pub struct FragmentRun: 16 {
         /// first fragment
         pub start: I64,
-        /// fragments, 0 or more
+        /// number of fragments, 0 or more
         pub count: I64,
     }
 
     /// Mode 2: the head of a list of fragments.
     pub struct FragmentList: 4 {
-        /// numbers that follow
+        /// number of fragments that follow
         pub count as "n": U32,
     }
 }

@@ -14,13 +14,13 @@ zvf_format::layout! {
         pub version: I32,
         /// width, height, depth and frames
         pub dims: [I32; 4],
-        /// 0: u1, 1: i4, 3: f4, 4: i2, 10: u2
+        /// type of elements; 0: uint8, 1: int32, 3: float32, 4: int16, 10: uint16
         pub element as "type": I32,
         /// degrees of freedom, not used
         pub dof: I32,
-        /// 1 where directions and centre are stated
+        /// 1 if directions and centre are set
         pub ras_good as "goodRASFlag": I16,
-        /// millimetres of a voxel along each axis
+        /// size of a voxel along each axis, in millimetres
         pub delta: [F32; 3],
         /// directions of the three axes
         pub directions as "Mdc": [[F32; 3]; 3],

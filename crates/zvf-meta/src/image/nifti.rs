@@ -13,7 +13,7 @@ zvf_format::layout! {
     pub struct Nifti1: 348 {
         /// 348
         pub size as "sizeof_hdr": I32,
-        /// of Analyze, not used
+        /// from the Analyze format, not used
         pub analyze: [u8; 36],
         /// number of axes, 1 to 7, then their extents
         pub dim: [I16; 8],
@@ -23,13 +23,13 @@ zvf_format::layout! {
         pub datatype: I16,
         /// bits of an element and first slice, not used
         pub bits as "bitpix": [u8; 4],
-        /// handedness of the qform, then distances of elements along each axis
+        /// handedness of the qform, then the size of a voxel along each axis
         pub pixdim: [F32; 8],
-        /// first byte of the elements
+        /// offset of the elements in the file
         pub vox_offset: F32,
-        /// factor of values; 0 where they are not scaled
+        /// scale of values; 0 if they are not scaled
         pub scl_slope: F32,
-        /// summand of values
+        /// offset of values
         pub scl_inter: F32,
         /// order of slices, not used
         pub slices as "slice_end": [u8; 3],
@@ -45,7 +45,7 @@ zvf_format::layout! {
         pub qform_code: I16,
         /// 0: no sform
         pub sform_code: I16,
-        /// last three numbers of a quaternion
+        /// last three numbers of the quaternion of the qform
         pub quatern: [F32; 3],
         /// offset of the qform
         pub qoffset: [F32; 3],
@@ -61,7 +61,7 @@ zvf_format::layout! {
     pub struct Nifti2: 540 {
         /// 540
         pub size as "sizeof_hdr": I32,
-        /// n+2 for one file, ni2 for two, then bytes that transfers as text would damage
+        /// n+2 for one file, ni2 for two, then bytes that a transfer as text would change
         pub magic: [u8; 8],
         /// code of the type of the elements
         pub datatype: I16,
@@ -71,13 +71,13 @@ zvf_format::layout! {
         pub dim: [I64; 8],
         /// meaning of the values, not used
         pub intent: [u8; 24],
-        /// handedness of the qform, then distances of elements along each axis
+        /// handedness of the qform, then the size of a voxel along each axis
         pub pixdim: [F64; 8],
-        /// first byte of the elements
+        /// offset of the elements in the file
         pub vox_offset: I64,
-        /// factor of values; 0 where they are not scaled
+        /// scale of values; 0 if they are not scaled
         pub scl_slope: F64,
-        /// summand of values
+        /// offset of values
         pub scl_inter: F64,
         /// range for displays and duration of a slice, not used
         pub display as "cal_max": [u8; 24],
@@ -89,7 +89,7 @@ zvf_format::layout! {
         pub qform_code: I32,
         /// 0: no sform
         pub sform_code: I32,
-        /// last three numbers of a quaternion
+        /// last three numbers of the quaternion of the qform
         pub quatern: [F64; 3],
         /// offset of the qform
         pub qoffset: [F64; 3],
