@@ -43,7 +43,7 @@ pub struct VacuumSummary {
 /// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
 ///
 /// # Errors
-/// As [`Edit::open`]. Misuse: coarse levels that keep the rows of level 0.
+/// As [`Edit::open`]. Unsupported: coarse levels that have rows of deleted objects, too.
 pub fn vacuum<'a>(
     address: &'a str,
     options: WriteOptions,
@@ -256,12 +256,19 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         return Ok(None);
     }
     let store = edit.state.level.store().clone();
-    for &number in store.levels() {
-        let level = store.level(number, &Need::nothing()).await?;
-        if level.doc().preserves_object_ids {
+    let rows = wide(index.ids.len() - gone.len());
+    let need = Need {
+        objects: true,
+        skip_ids: true,
+        ..Need::nothing()
+    };
+    for &number in store.levels().iter().filter(|&&number| number != 0) {
+        let level = store.level(number, &need).await?;
+        if !level.fits_objects(rows) {
             let path = format!("{number}/object_index");
-            let found = "the rows of level 0, those of deleted objects included";
-            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
+            let found = "rows of deleted objects, as level 0 has them";
+            let expected =
+                "no coarse level that has them: `zvf pyramid STORE --remove` removes coarse levels";
             return Err(WriteError::unsupported(path, found, expected));
         }
     }

@@ -520,10 +520,16 @@ impl Doctor<'_> {
     async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
         let index = self.level.object_index();
         let deleted = index.map_or(0, |index| index.deleted().len()) as u64;
+        let rows = index.map_or(0, |index| index.len().saturating_sub(deleted));
+        let need = Need {
+            objects: true,
+            skip_ids: true,
+            ..Need::nothing()
+        };
         let mut keeping = Vec::new();
-        for number in self.store.levels() {
-            let level = self.store.level(*number, &Need::nothing()).await?;
-            if deleted > 0 && level.doc().preserves_object_ids {
+        for number in self.store.levels().iter().filter(|&&number| number != 0) {
+            let level = self.store.level(*number, &need).await?;
+            if deleted > 0 && !level.fits_objects(rows) {
                 keeping.push(number.to_string());
             }
         }
