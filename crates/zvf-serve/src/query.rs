@@ -17,15 +17,12 @@ use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, w
 use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
 
 use crate::http_error::{HandlerResult, HttpError};
-use crate::opened::OpenedStore;
+use crate::opened::{OpenedStore, TRIES};
 use crate::reply::{check_match, with_tag};
 use crate::sources::{ServedStore, Sources};
 
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How often a query is started if the store changes meanwhile.
-const TRIES: u32 = 5;
 
 /// Bytes of an answer that are made before any are sent. A shorter answer is therefore known to be from one state of the store.
 const HELD: usize = 1 << 20;

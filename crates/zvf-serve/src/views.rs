@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use zvf_neuroglancer::{ViewContent, content, is_made};
 
 use crate::http_error::{HandlerResult, HttpError};
-use crate::opened::OpenedStore;
+use crate::opened::{OpenedStore, TRIES};
 use crate::path;
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::{AnswerKind, Sources};
@@ -22,7 +22,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         return Err(HttpError::not_found("no such view"));
     };
     let source = sources.find(name)?;
-    let mut again = true;
+    let mut tries = 0;
     // Cached fragments of a mesh need no permit.
     let made = match rest {
         ["multilod", _] => is_made(&source.opened().await?.views, rest),
@@ -35,8 +35,8 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     loop {
         let opened = source.opened().await?;
         match current(&opened, sources.budget, rest, &parts.headers).await {
-            Err(error) if error.is_changed() && again => {
-                again = false;
+            Err(error) if error.is_changed() && tries < TRIES => {
+                tries += 1;
                 source.forget(&opened).await;
             }
             answered => return answered,
