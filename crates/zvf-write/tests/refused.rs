@@ -319,6 +319,51 @@ async fn tables_that_do_not_fit_are_refused() {
     );
 }
 
+/// Floats are rounded to the floats of an attribute, but do not become infinite; positions, too.
+#[tokio::test]
+async fn floats_beyond_the_type_of_an_attribute_are_refused() {
+    let memory = Memory::default();
+    let attribute = |number| AttributeSpec::number("a", number).with_channels(2);
+    for (number, most) in [(NumberType::F32, 1e39), (NumberType::F16, 65_536.0)] {
+        let spec = StoreSpec::new(Kind::Graph, [10.0; 2])
+            .with_vertex_attribute(attribute(number))
+            .with_link_attribute(AttributeSpec::number("w", number))
+            .with_object_attribute(AttributeSpec::number("o", number));
+        let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+            .await
+            .unwrap();
+        let batch = |a: f64, w: f64| {
+            Batch::new(vec![1.0_f32, 2.0, 3.0, 4.0])
+                .with_object_runs(&[(1, 2)][..])
+                .with_attribute("a", vec![0.0, f64::INFINITY, a, f64::NAN])
+                .with_links(&[0, 1][..])
+                .with_link_attribute("w", vec![w])
+        };
+        let objects = |o: f64| ObjectTable::new(&[1_i64][..]).with_attribute("o", vec![o]);
+        let (rounded, wide) = (most * 0.9, most);
+        for (error, wanted) in [
+            (writer.push(&batch(wide, 0.0)), "attribute a: found"),
+            (writer.push(&batch(0.0, -wide)), "link attribute w: found"),
+            (
+                writer.push_objects(&objects(wide)),
+                "object attribute o: found",
+            ),
+        ] {
+            let error = error.unwrap_err().to_string();
+            let told = error.contains(wanted) && error.contains("can represent");
+            assert!(told, "{error}, expected {wanted}");
+        }
+        let rounded = if number == NumberType::F32 {
+            3e38
+        } else {
+            rounded
+        };
+        writer.push(&batch(rounded, rounded)).unwrap();
+        writer.push_objects(&objects(rounded)).unwrap();
+        writer.abandon().await;
+    }
+}
+
 #[tokio::test]
 async fn nothing_without_bounds_is_no_store() {
     let memory = Memory::default();

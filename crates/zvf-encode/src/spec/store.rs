@@ -149,12 +149,22 @@ impl AttributeSpec {
         self.unit.as_deref().and_then(Moments::of_unit)
     }
 
-    /// Checks values against the unit: days, times of day and dates must be in range. `of` names the owner of the
-    /// attribute in errors.
+    /// Checks values against the type and unit: floats must not become infinite in a shorter type; days, times of day and dates must be in range.
+    /// `of` names the owner of the attribute in errors.
     ///
     /// # Errors
     /// Misuse: the first such value, with its row.
     pub fn check_values(&self, of: &str, values: &Values) -> Result<(), WriteError> {
+        if let Some(number) = self.values.number()
+            && let Some(at) = values.first_beyond(number)
+        {
+            let row = at / self.channels.max(1);
+            let found = values.to_f64().get(at).copied().unwrap_or(f64::INFINITY);
+            let found = format!("{found:e} in row {row}");
+            let what = format!("{of} {}", self.name);
+            let expected = format!("numbers that {number} can represent");
+            return Err(WriteError::input(what, found, expected));
+        }
         let (Some(moments), Values::I64(numbers)) = (self.moments(), values) else {
             return Ok(());
         };

@@ -1,11 +1,12 @@
 //! Values converted to the type of an attribute.
 
 use arrow_array::{Array, LargeStringArray};
+use half::f16;
 
 use crate::WriteError;
 use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::values::column::Values;
-use crate::values::number::NumberType;
+use crate::values::number::{NumberType, narrow};
 use zvf_meta::moments::MISSING;
 
 impl AttributeType {
@@ -63,7 +64,7 @@ impl Values {
             AttributeType::Category | AttributeType::Text => {
                 Ok(Values::Text(LargeStringArray::new_null(rows)))
             }
-            AttributeType::Number(NumberType::F16) => Ok(vec![half::f16::NAN; rows].into()),
+            AttributeType::Number(NumberType::F16) => Ok(vec![f16::NAN; rows].into()),
             AttributeType::Number(NumberType::F32) => Ok(vec![f32::NAN; rows].into()),
             AttributeType::Number(NumberType::F64) => Ok(vec![f64::NAN; rows].into()),
             AttributeType::Number(NumberType::I64) if one.has_moments() => {
@@ -87,7 +88,10 @@ impl Values {
             return Some(self.clone());
         }
         if let Some(bytes) = self.bytes_as(wanted) {
-            return (!self.overflows(wanted, &bytes)).then(|| Values::of_bytes(wanted, &bytes));
+            return self
+                .first_beyond(wanted)
+                .is_none()
+                .then(|| Values::of_bytes(wanted, &bytes));
         }
         if matches!(self, Values::Text(list) if list.is_empty()) {
             return Some(Values::of_bytes(wanted, &[]));
@@ -122,15 +126,23 @@ impl Values {
         }
     }
 
-    /// Whether floats, given as `bytes`, become infinite in a shorter type.
-    fn overflows(&self, wanted: NumberType, bytes: &[u8]) -> bool {
-        let longer = |own: &NumberType| own.is_float() && own.size() > wanted.size();
-        if self.number_type().filter(longer).is_none() {
-            return false;
+    /// The place of the first finite float that becomes infinite in a shorter type of floats.
+    pub(crate) fn first_beyond(&self, wanted: NumberType) -> Option<usize> {
+        let beyond = |given: f64| {
+            let becomes_infinite = match wanted {
+                NumberType::F16 => f16::from_f64(given).is_infinite(),
+                NumberType::F32 => narrow(given).is_infinite(),
+                _ => false,
+            };
+            becomes_infinite && given.is_finite()
+        };
+        match self {
+            Values::F64(list) => list.iter().position(|given| beyond(*given)),
+            Values::F32(list) if wanted == NumberType::F16 => {
+                list.iter().position(|given| beyond(f64::from(*given)))
+            }
+            _ => None,
         }
-        let (given, stored) = (self.to_f64(), wanted.to_f64(bytes));
-        let mut pairs = given.iter().zip(&stored);
-        pairs.any(|(given, stored)| given.is_finite() && stored.is_infinite())
     }
 
     /// Whole numbers; `None` for floats, truth values and texts.

@@ -104,7 +104,10 @@ impl StoreSpec {
         let member = "shard_shape";
         if self.chunk_by.is_some() && shards.len() != self.key_rank() {
             let found = format!("{} of them", shards.len());
-            let expected = format!("{}: the attribute, then the axes", self.key_rank());
+            let expected = format!(
+                "{}: one for the attribute, then one for each axis; `--shard-shape` has those of the axes alone",
+                self.key_rank()
+            );
             return Err(WriteError::spec(member, found, expected));
         }
         length(member, shards.len(), self.key_rank())?;
