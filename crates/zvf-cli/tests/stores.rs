@@ -152,7 +152,8 @@ fn a_split_that_fails_says_how_far_it_came() -> Result<()> {
     std::fs::write(home.file("parts/1.zarrvectors"), "text")?;
     let split = ["split", STORE, "parts", "--by", "count", "2"];
     let ran = home.zvf(&split)?;
-    let told = "parts: 1 of 2 parts are finished; the same command writes the others";
+    let told =
+        "parts: 1 of 2 parts are finished; when run again, this command writes only the others";
     ensure!(ran.code != 0 && ran.stderr.contains(told), "{}", ran.stderr);
     std::fs::remove_file(home.file("parts/1.zarrvectors"))?;
     let ran = home.zvf(&split)?;

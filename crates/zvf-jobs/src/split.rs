@@ -182,7 +182,7 @@ impl SplitJob {
                 if let Err(error) = written.await {
                     let (folder, all) = (self.folder.display(), found.parts.len());
                     context.event(&JobEvent::Note(&format!(
-                        "{folder}: {done} of {all} parts are finished; the same command writes the others"
+                        "{folder}: {done} of {all} parts are finished; when run again, this command writes only the others"
                     )));
                     return Err(error);
                 }
