@@ -13,17 +13,18 @@ use arrow_array::{
     RecordBatch, RecordBatchOptions, make_array, new_empty_array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use half::f16;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use zvf_convert::moments_as_numbers;
 use zvf_meta::moments::Moments;
 use zvf_write::arrow::UNIT;
 
 use crate::border::Bytes;
 use crate::errors::{bug, misuse};
-use crate::table::Table;
+use crate::table::{Table, foreign};
 
 /// What a column is made of: `name`, and
 ///
@@ -31,7 +32,8 @@ use crate::table::Table;
 /// - texts: `texts` (a list), with `codes` (a buffer of int64, -1 for none) where the column is a dictionary;
 /// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
 ///
-/// and `missing` (a buffer of one byte a row) where rows lack a value.
+/// and `missing` (a buffer of one byte a row) where rows lack a value, and `times` (NumPy's word, such as `datetime64[s]`) where the numbers are dates,
+/// moments or durations.
 pub(crate) fn column<'py>(
     py: Python<'py>,
     name: &str,
@@ -143,6 +145,22 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
             let nan = vec![f32::NAN; values.len()];
             ("float32", Buffer::from_vec(nan))
         }
+        // As tables of queries have them: numbers in the unit of the attribute.
+        times if times.is_temporal() => {
+            let one = RecordBatch::try_from_iter([(name, Arc::clone(values))]);
+            let numbers = one.and_then(|one| moments_as_numbers(&one));
+            let numbers = numbers.map_err(|error| foreign(&error))?;
+            let Some(numbers) = numbers.columns().first() else {
+                return Err(bug("a table without its column"));
+            };
+            let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() else {
+                return Err(bug("times that are not int64"));
+            };
+            if let Some(word) = word_of_times(times) {
+                parts.set_item("times", word)?;
+            }
+            ("int64", numbers.values().inner().clone())
+        }
         other => {
             return Err(misuse(format!(
                 "column {name}: found {other}, which NumPy has no type for; take it by __arrow_c_stream__"
@@ -151,6 +169,24 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
     };
     parts.set_item("dtype", dtype)?;
     parts.set_item("data", buffer(parts.py(), data)?)
+}
+
+/// NumPy's word for dates, moments and durations; it has none for times of day.
+fn word_of_times(times: &DataType) -> Option<String> {
+    let (word, unit) = match times {
+        DataType::Date32 => return Some("datetime64[D]".to_owned()),
+        DataType::Date64 => return Some("datetime64[ms]".to_owned()),
+        DataType::Timestamp(unit, _) => ("datetime64", unit),
+        DataType::Duration(unit) => ("timedelta64", unit),
+        _ => return None,
+    };
+    let unit = match unit {
+        TimeUnit::Second => "s",
+        TimeUnit::Millisecond => "ms",
+        TimeUnit::Microsecond => "us",
+        TimeUnit::Nanosecond => "ns",
+    };
+    Some(format!("{word}[{unit}]"))
 }
 
 fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<'py, PyList>> {

@@ -7,11 +7,11 @@ use zvf_jobs::{Context, Job, JobEvent, Jobs};
 use zvf_store::Stop;
 
 use crate::errors::{Failure, misuse};
-use crate::run::{OnInterrupt, Progress, json_text, report_progress, wait};
+use crate::run::{OnInterrupt, Progress, Raised, json_text, report_progress, wait_unless};
 use crate::writer::Writing;
 
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list. For each job `progress` is called with
-/// its name and its unit, and returns the callback for its counts.
+/// its name and its unit, and returns the callback for its counts; an exception of a callback ends the jobs.
 #[pyfunction]
 pub(crate) fn run_jobs(
     py: Python<'_>,
@@ -28,15 +28,19 @@ pub(crate) fn run_jobs(
         .with_events(Arc::new(log_download));
     let mut reports = Vec::new();
     for job in jobs.as_slice() {
+        let raised = Raised::default();
         let context = match &progress {
-            Some(begin) => counted(context.clone(), begin.call1(py, (job.name(), job.unit()))?),
+            Some(begin) => {
+                let callback = begin.call1(py, (job.name(), job.unit()))?;
+                counted(context.clone(), callback, &raised)
+            }
             None => context.clone(),
         };
         let on = match job.changes() {
             Some(_) => OnInterrupt::Ask(&stop),
             None => OnInterrupt::Drop,
         };
-        reports.push(wait(py, on, zvf_jobs::run(job, &context))?);
+        reports.push(wait_unless(py, on, &raised, zvf_jobs::run(job, &context))?);
     }
     match &jobs {
         Jobs::List(_) => json_text(&reports),
@@ -44,14 +48,17 @@ pub(crate) fn run_jobs(
     }
 }
 
-/// A context that reports counts to a callback.
-fn counted(context: Context, callback: Py<PyAny>) -> Context {
+/// A context that reports counts to a callback, until the callback raises an exception.
+fn counted(context: Context, callback: Py<PyAny>, raised: &Raised) -> Context {
+    let raised = raised.clone();
     let total = Arc::new(Mutex::new(None));
     let known = Arc::clone(&total);
     context
         .with_progress(Arc::new(move |done| {
             let total = *total.lock().unwrap_or_else(PoisonError::into_inner);
-            report_progress(&callback, done, total);
+            if !raised.is_some() {
+                raised.note(report_progress(&callback, done, total));
+            }
         }))
         .with_events(Arc::new(move |event| match event {
             JobEvent::Total(total) => {

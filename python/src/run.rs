@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::{Either, select};
@@ -25,18 +25,41 @@ static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 /// A callback for progress.
 pub(crate) type Progress = Option<Py<PyAny>>;
 
-/// Calls the callback with the number of units that were done since the last call, and their total if it is known. An exception in it is
-/// printed and does not end the work.
+/// Calls the callback with the number of units that were done since the last call, and their total if it is known.
+///
+/// # Errors
+/// The exception of the callback.
 pub(crate) fn report_progress(
     callback: &Py<PyAny>,
     done: impl for<'py> IntoPyObject<'py>,
     total: Option<u64>,
-) {
-    Python::attach(|py| {
-        if let Err(error) = callback.call1(py, (done, total)) {
-            error.write_unraisable(py, Some(callback.bind(py)));
+) -> PyResult<()> {
+    Python::attach(|py| callback.call1(py, (done, total)).map(drop))
+}
+
+/// The first exception of a callback that is called on any thread; it ends the work that is waited for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+
+impl Raised {
+    /// Keeps the exception of a call, unless there is one.
+    pub(crate) fn note(&self, called: PyResult<()>) {
+        if let Err(error) = called {
+            let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(error);
         }
-    });
+    }
+
+    /// Whether there is an exception; no callback is called any more.
+    pub(crate) fn is_some(&self) -> bool {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.is_some()
+    }
+
+    fn error(&self) -> Option<PyErr> {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Python::attach(|py| first.as_ref().map(|error| error.clone_ref(py)))
+    }
 }
 
 /// The runtime, which starts at the first call.
@@ -97,23 +120,41 @@ where
     T: Send,
     E: Into<Failure> + Send,
 {
+    wait_unless(py, on, &Raised::default(), work)
+}
+
+/// [`wait`], until a callback of the work raises an exception, which ends the work as an interrupt does.
+///
+/// # Errors
+/// As [`wait`]; the exception.
+pub(crate) fn wait_unless<T, E>(
+    py: Python<'_>,
+    on: OnInterrupt<'_>,
+    raised: &Raised,
+    work: impl Future<Output = Result<T, E>> + Send,
+) -> PyResult<T>
+where
+    T: Send,
+    E: Into<Failure> + Send,
+{
     let runtime = runtime()?;
     // Boxed, so that waiting is compiled once for each type of result.
     let work: Pin<Box<dyn Future<Output = Result<T, E>> + Send + '_>> = Box::pin(work);
-    py.detach(|| runtime.block_on(watched(work, on)))
+    py.detach(|| runtime.block_on(watched(work, on, raised)))
 }
 
 /// The work, watched for signals.
 async fn watched<T, E: Into<Failure>>(
     work: Pin<Box<dyn Future<Output = Result<T, E>> + Send + '_>>,
     on: OnInterrupt<'_>,
+    raised: &Raised,
 ) -> PyResult<T> {
     let mut work = work;
     let mut signal: Option<PyErr> = None;
     loop {
         match select(work.as_mut(), pin!(tokio::time::sleep(LOOKS))).await {
             Either::Left((done, _)) => {
-                return match (signal, on) {
+                return match (signal.or_else(|| raised.error()), on) {
                     (Some(signal), _) => Err(signal),
                     (None, OnInterrupt::Ask(stop)) if done.is_err() && stop.is_asked() => {
                         Err(interrupted())
@@ -122,13 +163,16 @@ async fn watched<T, E: Into<Failure>>(
                 };
             }
             Either::Right(_) => {
-                if let Err(raised) = Python::attach(|py| py.check_signals()) {
+                // Work that was asked to stop because of an exception ends by itself, or by an interrupt.
+                let of_callback = raised.error().filter(|_| signal.is_none());
+                let interrupt = Python::attach(|py| py.check_signals()).err();
+                if let Some(error) = interrupt.or(of_callback) {
                     match on {
                         OnInterrupt::Ask(stop) if signal.is_none() => {
                             stop.ask();
-                            signal = Some(raised);
+                            signal = Some(error);
                         }
-                        _ => return Err(raised),
+                        _ => return Err(error),
                     }
                 }
             }

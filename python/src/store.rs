@@ -21,7 +21,9 @@ use crate::dataset::{self, Flat};
 use crate::errors::{Failure, bug, misuse};
 use crate::flat::Flatten;
 use crate::masks::Masks;
-use crate::run::{OnInterrupt, Progress, json_text, report_progress, runtime, wait};
+use crate::run::{
+    OnInterrupt, Progress, Raised, json_text, report_progress, runtime, wait, wait_unless,
+};
 use crate::selected::{SelectedBox, SelectedIds};
 use crate::splits;
 use crate::statistics;
@@ -556,7 +558,8 @@ impl Answer {
         })
     }
 
-    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices of each batch.
+    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices of each batch;
+    /// an exception of it ends the query.
     #[pyo3(signature = (progress = None))]
     fn collect(&self, py: Python<'_>, progress: Progress) -> PyResult<[Option<Table>; 3]> {
         let mut tables = self.schemas.clone().map(|schema| {
@@ -568,6 +571,7 @@ impl Answer {
         let Some(mut answer) = self.take()? else {
             return Ok(tables);
         };
+        let raised = Raised::default();
         let all = async {
             while let Some((table, batch)) = answer
                 .next()
@@ -575,7 +579,10 @@ impl Answer {
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
                 if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress) {
-                    report_progress(callback, batch.num_rows(), None);
+                    raised.note(report_progress(callback, batch.num_rows(), None));
+                    if raised.is_some() {
+                        break;
+                    }
                 }
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
                     table.batches.push(self.made(batch)?);
@@ -583,7 +590,7 @@ impl Answer {
             }
             Ok::<_, Failure>(answer.summary().clone())
         };
-        let summary = wait(py, OnInterrupt::Drop, all);
+        let summary = wait_unless(py, OnInterrupt::Drop, &raised, all);
         self.put(None);
         self.lock().summary = Some(summary?);
         self.traced()?;

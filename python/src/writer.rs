@@ -1,6 +1,6 @@
 //! New stores, and changes of stores that exist.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::prelude::*;
@@ -419,7 +419,7 @@ impl Setting {
     }
 }
 
-/// A change of a store that exists: it counts as a whole or not at all.
+/// A change of a store that exists: it counts as a whole or not at all. One that is dropped ends without being made.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
 pub(crate) struct Edit {
@@ -480,7 +480,7 @@ impl Edit {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
         let set = async {
-            let done = edit.set_fill(name, text).await;
+            let done = zvf_jobs::set_fill(edit, name, text).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         wait(py, OnInterrupt::Drop, set)
@@ -631,6 +631,24 @@ impl Edit {
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         wait(py, OnInterrupt::Ask(&self.stop), abandon)
+    }
+}
+
+impl Drop for Edit {
+    /// Abandons a change that was neither made nor abandoned: its marker would refuse every other change as long as the process runs.
+    fn drop(&mut self) {
+        let edit = self.edit.get_mut();
+        let Some(edit) = edit.unwrap_or_else(PoisonError::into_inner).take() else {
+            return;
+        };
+        // When the interpreter or another process ends, the marker is left; whoever changes the store next takes it over.
+        Python::try_attach(|py| {
+            let abandon = async {
+                edit.abandon().await.ok();
+                Ok::<(), Failure>(())
+            };
+            wait(py, OnInterrupt::Ask(&self.stop), abandon).ok();
+        });
     }
 }
 

@@ -286,3 +286,15 @@ def test_in_a_bucket_five_parts_make_the_store_of_one(
     cells = {key: times for key, times in asked.items() if "vertex_attributes/mass/c/" in key}
     assert len(cells) == 125
     assert set(cells.values()) == {1}
+
+
+def test_channels_stay_numbers_and_times_are_written_in_parts(client: Client, tmp_path: Path) -> None:
+    values = np.array([[0.123456789012, 2], [3, 4]])
+    columns = {"position": np.array([[0, 0, 0], [1, 1, 1]], "f4"), "c": values, "d": np.array([1, 2], "M8[s]")}
+    parts = zvf.Parts(tmp_path / "parts", like=columns, kind="point_cloud", chunk_shape=[9] * 3, bounds=((0, 0, 0), (9, 9, 9)))
+    parts.begin()
+    parts.write("a", columns)
+    parts.commit()
+    frame = zvf.dask.read(tmp_path / "parts")
+    assert [list(row) for row in frame["c"].compute()] == values.tolist()
+    assert frame["d"].compute().astype("datetime64[s]").astype("int64").tolist() == [1, 2]

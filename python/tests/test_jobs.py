@@ -301,15 +301,27 @@ def test_bars_need_tqdm(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         zvf.open(tracts).query().read(progress=3)  # type: ignore[arg-type]
 
 
-def test_a_callback_that_raises_does_not_end_the_work(tracts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raised: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+class _Enough(Exception):
+    pass
 
-    def fails(_: int) -> None:
-        raise ZeroDivisionError
 
-    assert zvf.validate(tracts, depth=3, progress=fails).ok
-    assert raised
+def test_an_exception_of_a_callback_ends_the_work(tracts: Path, tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def fails(done: int) -> None:
+        calls.append(done)
+        raise _Enough
+
+    with pytest.raises(_Enough):
+        zvf.validate(tracts, depth=3, progress=fails)
+    with pytest.raises(_Enough):
+        zvf.open(tracts).query().read(progress=fails)
+    with pytest.raises(_Enough):
+        zvf.rechunk(tracts, tmp_path / "other", chunk_shape=[30.0] * 3, progress=fails)
+    assert len(calls) == 3, "it is not called again"
+    # The store can be changed: nothing of the work is left.
+    zvf.pyramid(tracts, factors=[4.0])
+    assert zvf.validate(tracts).ok
 
 
 def test_a_callback_may_not_call_back(tracts: Path) -> None:

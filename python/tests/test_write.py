@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -335,6 +337,85 @@ def test_edits(tmp_path: Path) -> None:
         change.delete(range(-5, 10**18), ignore_missing=True)
     assert zvf.open(url).query().read().objects["object_id"].tolist() == []
     assert zvf.validate(url, depth=5).ok
+
+
+def test_a_change_that_is_dropped_is_abandoned(tmp_path: Path) -> None:
+    url = tmp_path / "dropped.zarrvectors"
+    zvf.write(url, kind="point_cloud", positions=np.zeros((3, 3), "f4"), chunk_shape=[5.0] * 3)
+    files = sorted(str(path) for path in url.rglob("*"))
+
+    def drops() -> None:
+        change = zvf.edit(url)
+        change.append({"position": np.ones((1, 3), "f4")})
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        drops()
+    del caught
+    gc.collect()
+    assert sorted(str(path) for path in url.rglob("*")) == files
+    with zvf.edit(url) as change:
+        change.append({"position": np.full((1, 3), 2, "f4")})
+    assert len(zvf.open(url).query().read().vertices) == 4
+
+
+def test_floats_beyond_the_type_of_an_attribute_are_refused(tmp_path: Path) -> None:
+    with zvf.Writer(tmp_path / "wide", kind="point_cloud", chunk_shape=[10.0] * 3) as writer:
+        writer.push({"position": np.zeros((1, 3), "f4"), "a": np.float32([1])})
+        with pytest.raises(zvf.MisuseError, match="a: found 1e300 in row 1, expected numbers that float32 can represent"):
+            writer.push({"position": np.zeros((2, 3)), "a": np.array([0.5, 1e300])})
+        writer.push({"position": np.zeros((2, 3)), "a": np.array([np.inf, 1e30])})
+    assert zvf.open(tmp_path / "wide").query().to_numpy()["a"].tolist() == [1.0, np.inf, np.float32(1e30)]
+
+
+def test_an_index_of_pandas_with_a_name_is_a_column(tmp_path: Path) -> None:
+    import pandas as pd
+
+    for keys in ([7, 8, 10], [7, 8, 9]):
+        url = tmp_path / f"index{keys[-1]}"
+        positions = pd.Series([[0.0, 0, 0]] * 3, dtype=pd.ArrowDtype(pa.list_(pa.float32(), 3)))
+        frame = pd.DataFrame({"position": positions, "object_id": [1, 2, 3], "a": [1.0, 2.0, 3.0], "k": keys}).set_index("k")
+        objects = pd.DataFrame({"object_id": [1, 2, 3], "w": [4.0, 5.0, 6.0]}).set_index("object_id")
+        zvf.write(url, kind="point_cloud", vertices=frame, objects=objects, chunk_shape=[9.0] * 3)
+        found = zvf.open(url).query().read()
+        assert found.vertices["k"].tolist() == keys
+        assert found.objects["w"].tolist() == [4.0, 5.0, 6.0]
+
+
+def test_times_of_other_packages_are_columns(tmp_path: Path) -> None:
+    import pandas as pd
+
+    days = [datetime.date(2024, 1, 1), None]
+    moments = pd.Series(pd.to_datetime(["2024-01-01T12:00:00", None]))
+    cases: list[tuple[object, str, list[int | None]]] = [
+        (pa.array(days), "days", [19723, None]),
+        (pl.Series(days), "days", [19723, None]),
+        (pa.array([7, None], pa.duration("ms")), "milliseconds", [7, None]),
+        (pa.array([1704110400, None], pa.timestamp("s", "Europe/Berlin")), "seconds", [1704110400, None]),
+        (moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo").astype("datetime64[s, Asia/Tokyo]"), "seconds", [1704110400, None]),
+        (moments.astype(pd.ArrowDtype(pa.timestamp("s"))), "seconds", [1704110400, None]),
+    ]
+    for at, (values, unit, expected) in enumerate(cases):
+        url = tmp_path / f"times{at}.zarrvectors"
+        zvf.write(
+            url,
+            kind="polyline",
+            positions=np.zeros((2, 3), "f4"),
+            object_ids=[4, 5],
+            attributes={"a": values},
+            objects={"object_id": [4, 5], "b": values},
+            chunk_shape=[9.0] * 3,
+        )
+        store = zvf.open(url)
+        missing = -(1 << 63)
+        assert store.query().to_numpy()["a"].tolist() == [missing if one is None else one for one in expected]
+        metadata = pa.table(store.query().vertices).schema.field("a").metadata
+        assert metadata[b"zvf.unit"].decode().startswith(unit)
+        for table in (store.objects(), store.query().objects):
+            assert table.to_numpy()["b"].tolist() == expected
+    with zvf.edit(tmp_path / "times0.zarrvectors") as change:
+        change.append({"position": np.zeros((1, 3), "f4"), "object_id": [9]}, fill={"a": "2024-01-02", "b": "2024-01-03"})
+    assert 19724 in zvf.open(tmp_path / "times0.zarrvectors").query().to_numpy()["a"]
 
 
 def test_values_beside_a_tractogram_go_along_its_streamlines(tmp_path: Path) -> None:

@@ -19,14 +19,15 @@ NUMBERS = frozenset(
 )
 
 
-def to_numpy(table: _zvf.Table, columns: Sequence[str] | None = None) -> dict[str, Array]:
-    """The columns of a table, by name. Numbers of a table of one batch are views, which cannot be written to."""
+def to_numpy(table: _zvf.Table, columns: Sequence[str] | None = None, *, times: bool = False) -> dict[str, Array]:
+    """The columns of a table, by name. Numbers of a table of one batch are views, which cannot be written to. With `times` dates, moments and
+    durations are arrays of them, else of their numbers."""
     if columns is not None:
         table = table.select(list(columns))
-    return {parts["name"]: _array(parts) for parts in table.columns()}
+    return {parts["name"]: _array(parts, times=times) for parts in table.columns()}
 
 
-def _array(parts: dict[str, Any]) -> Array:
+def _array(parts: dict[str, Any], *, times: bool) -> Array:
     import numpy as np
 
     missing = None
@@ -38,6 +39,11 @@ def _array(parts: dict[str, Any]) -> Array:
         # Code -1 is no text: the None at the end.
         return texts[np.frombuffer(parts["codes"], dtype=np.int64)] if "codes" in parts else texts[:-1]
     values: Array = np.frombuffer(parts["data"], dtype=parts["dtype"])
+    if "times" in parts and times:
+        moments: Array = values.view(parts["times"]).copy()
+        if missing is not None:
+            moments[missing] = np.array("NaT", dtype=parts["times"])
+        return moments
     if "offsets" in parts:
         offsets = np.frombuffer(parts["offsets"], dtype=np.int64)
         lists = np.empty(len(offsets) - 1, dtype=object)
@@ -76,7 +82,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
         dtype = array.dtype.name
         moments = array.dtype.kind in "Mm"
         if dtype not in NUMBERS and not moments:
-            raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values or texts")
+            raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values, texts, or times in units of D, s, ms, us or ns")
         missing = None
         if isinstance(array, np.ma.MaskedArray) and moments:
             array = array.filled(array.dtype.type("NaT"))
@@ -153,6 +159,13 @@ def _of_pandas(name: str, values: Any) -> Array:
         if len(words) == 0:
             return np.full(len(codes), None, dtype=object)
         return _without(words[np.where(missing, 0, codes)], missing) if missing.any() else words[codes]
+    if hasattr(dtype, "tz"):
+        # Moments of a time zone: the same moments of UTC.
+        return np.asarray(getattr(values, "dt", values).tz_convert(None).to_numpy())
+    if hasattr(dtype, "pyarrow_dtype") and dtype.kind in "Mm":
+        import pyarrow as pa  # type: ignore[import-untyped]
+
+        return _of_arrow(name, pa.array(values))
     kind = getattr(dtype, "numpy_dtype", dtype)
     if getattr(kind, "kind", "O") not in "biuf":
         return array_of(name, values.to_numpy() if isinstance(dtype, np.dtype) else values.to_numpy(dtype=object))
@@ -166,12 +179,13 @@ def _of_pandas(name: str, values: Any) -> Array:
 def _of_arrow(name: str, values: Any) -> Array:
     """A column of pyarrow or Polars."""
     if hasattr(values, "to_frame"):
-        found = to_numpy(_zvf.Table.of_stream(values.to_frame()))
+        table = _zvf.Table.of_stream(values.rename(name).to_frame())
     else:
-        import pyarrow as pa  # type: ignore[import-untyped]
+        import pyarrow as pa
 
-        found = to_numpy(_zvf.Table.of_stream(pa.table([values], names=[name])))
-    return array_of(name, *found.values())
+        table = _zvf.Table.of_stream(pa.table([values], names=[name]))
+    (parts,) = table.columns()
+    return array_of(name, _array(parts, times=True))
 
 
 def _of_objects(name: str, array: Array) -> Array:

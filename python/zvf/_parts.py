@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _arrays, _zvf
 from ._options import address, document, writing
-from ._write import _links, _source, _table
+from ._write import _is_mapping, _links, _source, _table
 
 if TYPE_CHECKING:
     import os
@@ -131,6 +131,9 @@ class Parts:
 
 
 def empty(given: object) -> dict[str, Any]:
-    """The columns of a table or mapping as arrays without rows."""
-    found = _arrays.to_numpy(_table(given), None)
+    """The columns of a table or mapping as arrays without rows. Dates, moments and durations remain so."""
+    if _is_mapping(given):
+        found = {name: _arrays.array_of(name, values) for name, values in given.items()}
+    else:
+        found = _arrays.to_numpy(_table(given), times=True)
     return {name: values[:0].copy() for name, values in found.items()}

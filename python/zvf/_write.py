@@ -329,9 +329,14 @@ def _source(given: object) -> Any:
     if _is_mapping(given):
         return _arrays.from_numpy(given)
     if hasattr(given, "reset_index") and hasattr(given, "index"):
-        # A frame of pandas would have row numbers as a column; an index with a name is one, too.
+        # A frame of pandas would have row numbers as a column, but not an index with a name whose values are equally spaced.
         unnamed = [number for number, name in enumerate(given.index.names) if name is None]
-        return given.reset_index(level=unnamed, drop=True) if unnamed else given
+        frame: Any = given.reset_index(level=unnamed, drop=True) if unnamed else given
+        named = [name for name in frame.index.names if name is not None]
+        if named:
+            columns = list(frame.columns)
+            frame = frame.reset_index()[[*columns, *named]] if frame.columns.is_unique else frame.reset_index()
+        return frame
     return given
 
 

@@ -82,7 +82,11 @@ class _Read:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    return table.to_pandas(types_mapper=NULLABLE.get)
+    def mapped(kind: pa.DataType) -> Any:
+        # Dask makes texts of columns of objects, also of lists.
+        return pd.ArrowDtype(kind) if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind) else NULLABLE.get(kind)
+
+    return table.to_pandas(types_mapper=mapped)
 
 
 def write(

@@ -11,18 +11,27 @@ use crate::error::Result;
 ///
 /// # Errors
 ///
-/// Misuse: no such attribute, or another value.
+/// As [`set_fill`].
 pub(crate) async fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) -> Result<()> {
     for (name, text) in fills {
-        let mut known = edit.vertex_attributes();
-        if edit.spec().has_objects() && !known.iter().any(|one| one.name == *name) {
-            known.extend(edit.object_attributes().await?);
-        }
-        let one = known.iter().find(|one| one.name == *name);
-        let text = one.map_or_else(|| text.value().clone(), |one| fill_text(one, text.value()));
-        edit.set_fill(name, &text).await?;
+        set_fill(edit, name, text.value()).await?;
     }
     Ok(())
+}
+
+/// Sets the value of an attribute that appended vertices, links and objects lack; a date or moment may be given as text such as `2024-01-01`.
+///
+/// # Errors
+///
+/// Misuse: no such attribute, or a value that it cannot have. The errors of the store, whose object attributes may be read.
+pub async fn set_fill(edit: &mut Edit, name: &str, text: &str) -> Result<()> {
+    let mut known = edit.vertex_attributes();
+    if edit.spec().has_objects() && !known.iter().any(|one| one.name == *name) {
+        known.extend(edit.object_attributes().await?);
+    }
+    let one = known.iter().find(|one| one.name == *name);
+    let text = one.map_or_else(|| text.to_owned(), |one| fill_text(one, text));
+    Ok(edit.set_fill(name, &text).await?)
 }
 
 /// The text that replaces missing values, by attribute.
