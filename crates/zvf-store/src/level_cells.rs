@@ -1,4 +1,4 @@
-//! Cells of several arrays of a level, read together.
+//! Cells of several arrays of a level, read together; and whether a coarse level fits the objects of level 0.
 
 use std::sync::Arc;
 
@@ -6,9 +6,19 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 
 use crate::cells::{dealt, wanted};
-use crate::{GridArray, Level, ReadCell, StoreError};
+use crate::{GridArray, Level, ObjectIndex, ReadCell, StoreError};
 
 impl Level {
+    /// Whether this coarse level remains correct when level 0 has `rows` rows of objects: it has as many itself, or its ids are its own. The level
+    /// must have been opened with [`Need::objects`](crate::Need::objects). A level that was made before objects were deleted has rows for them, one that was made later
+    /// may not.
+    pub fn fits_objects(&self, rows: u64) -> bool {
+        let has = |index: &Arc<ObjectIndex>| index.len() == rows;
+        let stated = self.doc().inherited_num_objects;
+        !self.doc().preserves_object_ids
+            || (stated == Some(rows) && self.object_index().is_some_and(has))
+    }
+
     /// Reads the cells of several arrays in several chunks, in one round of requests.
     ///
     /// # Shape

@@ -17,7 +17,6 @@ use futures::future::BoxFuture;
 use zvf_format::manifest::Manifest;
 use zvf_meta::{ObjectIndexDoc, ObjectLayout};
 
-use crate::store::Level;
 use crate::typed::TypedArray;
 use crate::warnings::Warnings;
 use crate::{ChunkCoord, StoreError};
@@ -63,18 +62,6 @@ pub(crate) struct IndexParts {
     pub(crate) manifests: Option<Manifests>,
     /// The table of ids.
     pub(crate) table: Option<TypedArray>,
-}
-
-impl Level {
-    /// Whether this coarse level remains correct when level 0 has `rows` rows of objects: it has as many itself, or its ids are its own. The level
-    /// must have been opened with [`Need::objects`]. A level that was made before objects were deleted has rows for them, one that was made later
-    /// may not.
-    pub fn fits_objects(&self, rows: u64) -> bool {
-        let has = |index: &Arc<ObjectIndex>| index.len() == rows;
-        let stated = self.doc().inherited_num_objects;
-        !self.doc().preserves_object_ids
-            || (stated == Some(rows) && self.object_index().is_some_and(has))
-    }
 }
 
 impl ObjectIndex {
