@@ -13,7 +13,7 @@ use zvf_store::{Class, Deltas, Names, Need, Store};
 use crate::error::ViewError;
 use crate::shards::{ShardError, ShardSize, ShardWriter, morton, morton_bits};
 use crate::viewed_store::ViewedStore;
-use crate::views::{View, ViewContent, content, lines, multilod, points};
+use crate::views::{View, ViewContent, content, lines, multilod, points, skeletons};
 
 /// Largest number of files of an index for which [`Shards::Auto`] makes no shards.
 const FEW_FILES: u64 = 10_000;
@@ -119,7 +119,15 @@ pub fn export_precomputed<'a>(
             shards,
             done: ExportedFolder::default(),
         };
-        for view in View::of(writer.opened.kind()) {
+        let views = View::of(writer.opened.kind());
+        for view in views {
+            // Lines are annotations in any number of axes, skeletons are not.
+            let beside_lines = *view == View::Skeletons && views.contains(&View::Lines);
+            if beside_lines && let Err(error) = skeletons::check_space(&writer.opened) {
+                let note = format!("{} are left out: {error}", view.name());
+                writer.done.notes.push(note);
+                continue;
+            }
             writer.done.views.push(view.name());
             writer.view(*view).await?;
         }
@@ -318,10 +326,9 @@ impl PrecomputedWriter<'_> {
         })
     }
 
-    /// Sentences about data that no view of this kind of store has.
+    /// Sentences about data that none of the written views has.
     async fn lost(&self) -> Result<Vec<String>, ExportError> {
-        let views = View::of(self.opened.kind());
-        let has = |view: View| views.contains(&view);
+        let has = |view: View| self.done.views.contains(&view.name());
         let wrong = |error: ViewError| failed("info", &error);
         let need = Need {
             vertex_attributes: Names::All,
@@ -375,7 +382,7 @@ impl PrecomputedWriter<'_> {
                     .to_owned(),
             );
         }
-        if views.contains(&View::Multilod) {
+        if has(View::Multilod) {
             let levels = self.opened.store.levels().iter();
             notes.extend(levels.filter_map(|number| stale_level(&self.opened.store, *number)));
         }

@@ -232,3 +232,29 @@ fn infinite_properties_are_noted() -> Result<()> {
     assert!(!done.notes.iter().any(|note| note.contains("attribute g")));
     Ok(())
 }
+
+/// Annotations of lines may have any number of axes; skeletons, which have two or three, are left out and named.
+#[test]
+fn lines_of_one_axis_are_exported_without_skeletons() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let address = home.path().join("s.zv").display().to_string();
+    let out = home.path().join("out");
+    let done = Runtime::new()?.wait(async {
+        let spec = StoreSpec::new(Kind::Polyline, [10.0]).with_objects();
+        let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+        let batch = Batch::new(vec![0.0, 1.0, 5.0, 9.0]).with_object_ids(&[1, 1, 2, 2][..]);
+        writer.push(&batch)?;
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        anyhow::Ok(export_precomputed(store, &out, 16 << 20, Shards::Auto).await?)
+    })?;
+    assert_eq!(done.views, ["lines"], "{:?}", done.notes);
+    let told = "skeletons are left out: the store has 1 axes of space";
+    assert!(
+        done.notes.iter().any(|note| note.starts_with(told)),
+        "{:?}",
+        done.notes
+    );
+    assert_eq!(files(&out.join("lines/by_id"))?.len(), 2);
+    Ok(())
+}
