@@ -412,10 +412,27 @@ impl Setting {
                 *spec = stated.map_err(Failure::from)?;
             }
         }
-        if let Some(fill) = &self.fill {
-            change = change.with_fill(fill);
-        }
         Ok(change)
+    }
+
+    /// Adds the fill in the type of the attribute, which may be a date.
+    async fn filled(
+        &self,
+        change: SetAttribute,
+        edit: &mut zvf_edit::Edit,
+    ) -> Result<SetAttribute, Failure> {
+        let Some(fill) = &self.fill else {
+            return Ok(change);
+        };
+        let known = match (&change.new, change.scope) {
+            (Some(one), _) => vec![one.clone()],
+            (None, Scope::Vertex) => edit.vertex_attributes(),
+            (None, Scope::Object) => edit.object_attributes().await?,
+            (None, Scope::Link) => edit.spec().links.attributes.clone(),
+        };
+        let one = known.iter().find(|one| one.name == self.name);
+        let text = one.map_or_else(|| fill.clone(), |one| zvf_jobs::fill_text(one, fill));
+        Ok(change.with_fill(text))
     }
 }
 
@@ -502,11 +519,12 @@ impl Edit {
             return Ok(Vec::new());
         }
         let set = async {
+            let change = setting.filled(change, edit).await?;
             let done = edit.set_attribute(&change, table.as_ref()).await;
-            done.map_err(|error| Failure::from(error).at(&self.url))
+            let done = done.map_err(|error| Failure::from(error).at(&self.url))?;
+            Ok::<_, Failure>(done.remarks(&change))
         };
-        let matched = wait(py, OnInterrupt::Drop, set)?;
-        Ok(matched.remarks(&change))
+        wait(py, OnInterrupt::Drop, set)
     }
 
     /// Sets attributes of objects; makes objects that are not there if they may be `new`.

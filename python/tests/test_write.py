@@ -415,7 +415,12 @@ def test_times_of_other_packages_are_columns(tmp_path: Path) -> None:
             assert table.to_numpy()["b"].tolist() == expected
     with zvf.edit(tmp_path / "times0.zarrvectors") as change:
         change.append({"position": np.zeros((1, 3), "f4"), "object_id": [9]}, fill={"a": "2024-01-02", "b": "2024-01-03"})
-    assert 19724 in zvf.open(tmp_path / "times0.zarrvectors").query().to_numpy()["a"]
+        change.set_attribute("c", type="date", fill="2024-01-04")
+        change.set_attribute("b", {"object_id": [4], "b": np.array(["2024-01-05"], "M8[D]")}, on="objects", fill=np.datetime64("2024-01-06"))
+    found = zvf.open(tmp_path / "times0.zarrvectors").query().read()
+    assert 19724 in found.vertices["a"].tolist()
+    assert set(found.vertices["c"].tolist()) == {19726}
+    assert 19727 in found.objects["b"].tolist()
 
 
 def test_values_beside_a_tractogram_go_along_its_streamlines(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ pub use some_rows::{FoundRows, HeadJob, RowOptions, RowsReport, SampleRowsJob, T
 pub use split::{PartWritten, SplitJob, SplitReport};
 pub use splits::{SplitsJob, SplitsReport};
 pub use stats::{StatsJob, StatsReport, exact_text};
-pub use tables::{edit_remarks, set_fill};
+pub use tables::{edit_remarks, fill_text, set_fill};
 pub use vacuum::{VacuumJob, VacuumReport};
 pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{

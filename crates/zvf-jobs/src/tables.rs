@@ -7,7 +7,7 @@ mod table;
 
 pub(crate) use both::EditTables;
 pub use both::edit_remarks;
-pub use fills::set_fill;
-pub(crate) use fills::{fill_text, set_fills};
+pub(crate) use fills::set_fills;
+pub use fills::{fill_text, set_fill};
 pub(crate) use place::EditPlace;
 pub(crate) use table::EditTable;

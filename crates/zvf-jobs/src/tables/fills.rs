@@ -39,8 +39,9 @@ pub(super) fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
     |name| edit.fill(name).map(str::to_owned)
 }
 
-/// The text of a fill value; a time as its number in the unit of the attribute.
-pub(crate) fn fill_text(one: &AttributeSpec, text: &str) -> String {
+/// The text of a fill value as edits take it: a date or moment, such as `2024-01-01`, as its number in the unit of the attribute.
+#[must_use]
+pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let unit = one.unit.as_deref().unwrap_or_default();
     let number = time_number(text, unit).flatten();
     let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
