@@ -79,7 +79,7 @@ impl From<StoreError> for HttpError {
             StoreError::NotFound { .. } | StoreError::NoSuchLevel { .. } => {
                 Self::not_found(error.to_string())
             }
-            // A client that asks again gets an answer, so that this is no bad gateway.
+            // Viewers repeat a request that was answered with 503, but not one with 502.
             _ if changed => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             _ => Self::of(error.class(), error.to_string()),
         };

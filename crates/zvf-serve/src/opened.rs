@@ -6,9 +6,6 @@ use axum::http::HeaderValue;
 use zvf_neuroglancer::ViewedStore;
 use zvf_store::Store;
 
-/// How often an answer is started again if the store changes meanwhile. One change replaces the root document twice.
-pub(crate) const TRIES: u32 = 5;
-
 /// An open store, until it changes.
 #[derive(Debug)]
 pub(crate) struct OpenedStore {

@@ -17,7 +17,7 @@ use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, w
 use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
 
 use crate::http_error::{HandlerResult, HttpError};
-use crate::opened::{OpenedStore, TRIES};
+use crate::opened::OpenedStore;
 use crate::reply::{check_match, with_tag};
 use crate::sources::{ServedStore, Sources};
 
@@ -170,17 +170,8 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     let (table, format) = (asked.table, asked.format);
     asked.spec.memory_budget = sources.budget;
     let permit = sources.permit().await?;
-    let mut tries = 1;
-    let (begun, opened) = loop {
-        let opened = source.opened().await?;
-        match begin(&opened, &asked).await {
-            Err(error) if error.is_changed() && tries < TRIES => {
-                tries += 1;
-                source.forget(&opened).await;
-            }
-            begun => break (begun?, opened),
-        }
-    };
+    let begun = source.with_current(|opened| begin(opened, &asked));
+    let (begun, opened) = begun.await?;
     let body = match begun {
         BegunAnswer::Whole(bytes) => Body::from(bytes),
         BegunAnswer::Part(rest) => {
@@ -240,7 +231,7 @@ enum BegunAnswer {
 ///
 /// # Errors
 /// 404 without such a table; the errors of the query.
-async fn begin(opened: &OpenedStore, asked: &Asked) -> HandlerResult<BegunAnswer> {
+async fn begin(opened: Arc<OpenedStore>, asked: &Asked) -> HandlerResult<BegunAnswer> {
     let (table, format) = (asked.table, asked.format);
     let mut answer = asked.spec.run(opened.store()).await?;
     let schema = answer.schema(table);

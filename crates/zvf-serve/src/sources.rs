@@ -12,6 +12,9 @@ use crate::path::encoded;
 /// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
 const CACHE: u64 = 32 << 20;
 
+/// How often an answer is started again if the store changes meanwhile. One change replaces the root document twice.
+const RETRIES: u32 = 5;
+
 /// Bytes of a unit of work.
 const UNIT: u64 = 1 << 20;
 
@@ -209,8 +212,37 @@ impl ServedStore {
         Ok(opened)
     }
 
+    /// What `make` makes of the current store, and that store. It is called again, up to [`RETRIES`] times, if the store changes meanwhile.
+    ///
+    /// # Errors
+    /// The errors of `make` and of [`opened`](Self::opened); 503 if the store keeps changing.
+    pub(crate) async fn with_current<T, Made: Future<Output = HandlerResult<T>>>(
+        &self,
+        make: impl Fn(Arc<OpenedStore>) -> Made,
+    ) -> HandlerResult<(T, Arc<OpenedStore>)> {
+        let mut retries = 0;
+        loop {
+            let made = match self.opened().await {
+                Ok(opened) => match make(Arc::clone(&opened)).await {
+                    Ok(made) => return Ok((made, opened)),
+                    Err(error) => {
+                        if error.is_changed() {
+                            self.forget(&opened).await;
+                        }
+                        error
+                    }
+                },
+                Err(error) => error,
+            };
+            if !made.is_changed() || retries == RETRIES {
+                return Err(made);
+            }
+            retries += 1;
+        }
+    }
+
     /// Drops a stale snapshot; the next request opens the store again.
-    pub(crate) async fn forget(&self, stale: &Arc<OpenedStore>) {
+    async fn forget(&self, stale: &Arc<OpenedStore>) {
         let mut held = self.opened.lock().await;
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, stale)) {
             *held = None;
@@ -266,6 +298,41 @@ mod tests {
             let small = Sources::new(&[], &OpenOptions::new(), 1, 1).unwrap();
             drop(small.permit_for(AnswerKind::Scan).await.unwrap());
         });
+    }
+
+    /// A store whose root is replaced during each of the first `changes` attempts: the number of attempts, and the result.
+    fn attempts(changes: usize) -> (usize, HandlerResult<()>) {
+        let store = zvf_testkit::unpack("skeleton").unwrap();
+        let root = store.path().join("zarr.json");
+        let text = std::fs::read_to_string(&root).unwrap();
+        let address = store.path().display().to_string();
+        let sources = Sources::new(&[address], &OpenOptions::new(), 1, 1 << 20).unwrap();
+        let source = sources.iter().next().unwrap();
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        let runtime = zvf_store::blocking::Runtime::new().unwrap();
+        let made = runtime.wait(source.with_current(|opened| {
+            let at = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if at < changes {
+                std::fs::write(&root, text.clone() + &" ".repeat(at + 1)).unwrap();
+            }
+            async move { Ok(opened.store().verify(1).await?) }
+        }));
+        (count.into_inner(), made.map(|_| ()))
+    }
+
+    #[test]
+    fn an_answer_begins_again_when_the_store_changes() {
+        for changes in 0..=5 {
+            let (count, made) = attempts(changes);
+            assert_eq!(count, changes + 1);
+            made.unwrap();
+        }
+        let (count, made) = attempts(usize::MAX);
+        assert_eq!(count, 6);
+        let error = made.unwrap_err();
+        assert!(error.is_changed());
+        let status = axum::response::IntoResponse::into_response(error).status();
+        assert_eq!(status, axum::http::StatusCode::SERVICE_UNAVAILABLE);
     }
 
     #[test]

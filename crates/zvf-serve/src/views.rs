@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use zvf_neuroglancer::{ViewContent, content, is_made};
 
 use crate::http_error::{HandlerResult, HttpError};
-use crate::opened::{OpenedStore, TRIES};
+use crate::opened::OpenedStore;
 use crate::path;
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::{AnswerKind, Sources};
@@ -22,7 +22,6 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         return Err(HttpError::not_found("no such view"));
     };
     let source = sources.find(name)?;
-    let mut tries = 0;
     // Cached fragments of a mesh need no permit.
     let made = match rest {
         ["multilod", _] => is_made(&source.opened().await?.views, rest),
@@ -32,16 +31,9 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         true => None,
         false => Some(sources.permit_for(work(rest)).await?),
     };
-    loop {
-        let opened = source.opened().await?;
-        match current(&opened, sources.budget, rest, &parts.headers).await {
-            Err(error) if error.is_changed() && tries < TRIES => {
-                tries += 1;
-                source.forget(&opened).await;
-            }
-            answered => return answered,
-        }
-    }
+    let (budget, headers) = (sources.budget, &parts.headers);
+    let answer = source.with_current(|opened| current(opened, budget, rest, headers));
+    Ok(answer.await?.0)
 }
 
 /// The memory class of an answer.
@@ -55,7 +47,7 @@ fn work(rest: &[&str]) -> AnswerKind {
 
 /// Answers from one snapshot of the store.
 async fn current(
-    opened: &Arc<OpenedStore>,
+    opened: Arc<OpenedStore>,
     budget: u64,
     rest: &[&str],
     headers: &HeaderMap,
