@@ -128,19 +128,16 @@ impl Values {
 
     /// The place of the first finite float that becomes infinite in a shorter type of floats.
     pub(crate) fn first_beyond(&self, wanted: NumberType) -> Option<usize> {
-        let beyond = |given: f64| {
-            let becomes_infinite = match wanted {
-                NumberType::F16 => f16::from_f64(given).is_infinite(),
-                NumberType::F32 => narrow(given).is_infinite(),
-                _ => false,
-            };
-            becomes_infinite && given.is_finite()
-        };
-        match self {
-            Values::F64(list) => list.iter().position(|given| beyond(*given)),
-            Values::F32(list) if wanted == NumberType::F16 => {
-                list.iter().position(|given| beyond(f64::from(*given)))
-            }
+        match (self, wanted) {
+            (Values::F64(list), NumberType::F32) => list
+                .iter()
+                .position(|given| given.is_finite() && narrow(*given).is_infinite()),
+            (Values::F64(list), NumberType::F16) => list
+                .iter()
+                .position(|given| given.is_finite() && f16::from_f64(*given).is_infinite()),
+            (Values::F32(list), NumberType::F16) => list
+                .iter()
+                .position(|given| given.is_finite() && f16::from_f32(*given).is_infinite()),
             _ => None,
         }
     }
