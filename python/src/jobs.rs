@@ -7,7 +7,7 @@ use zvf_jobs::{Context, Job, JobEvent, Jobs};
 use zvf_store::Stop;
 
 use crate::errors::{Failure, misuse};
-use crate::run::{OnInterrupt, Progress, Raised, json_text, report_progress, wait_unless};
+use crate::run::{OnInterrupt, Progress, Raised, json_text, wait_unless};
 use crate::writer::Writing;
 
 /// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list. For each job `progress` is called with
@@ -56,9 +56,7 @@ fn counted(context: Context, callback: Py<PyAny>, raised: &Raised) -> Context {
     context
         .with_progress(Arc::new(move |done| {
             let total = *total.lock().unwrap_or_else(PoisonError::into_inner);
-            if !raised.is_some() {
-                raised.note(report_progress(&callback, done, total));
-            }
+            raised.call(&callback, done, total);
         }))
         .with_events(Arc::new(move |event| match event {
             JobEvent::Total(total) => {

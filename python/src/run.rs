@@ -25,39 +25,24 @@ static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 /// A callback for progress.
 pub(crate) type Progress = Option<Py<PyAny>>;
 
-/// Calls the callback with the number of units that were done since the last call, and their total if it is known.
-///
-/// # Errors
-/// The exception of the callback.
-pub(crate) fn report_progress(
-    callback: &Py<PyAny>,
-    done: impl for<'py> IntoPyObject<'py>,
-    total: Option<u64>,
-) -> PyResult<()> {
-    Python::attach(|py| callback.call1(py, (done, total)).map(drop))
-}
-
 /// The first exception of a callback that is called on any thread; it ends the work that is waited for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Keeps the exception of a call, unless there is one.
-    pub(crate) fn note(&self, called: PyResult<()>) {
-        if let Err(error) = called {
-            let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert(error);
+    /// Calls the callback with the number of units that were done since the last call, and their total if it is known, unless a call has raised an
+    /// exception. Returns whether none has. Calls from several threads follow each other; the calling thread must not hold the interpreter.
+    pub(crate) fn call(&self, callback: &Py<PyAny>, done: u64, total: Option<u64>) -> bool {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Python::attach(|py| callback.call1(py, (done, total))).err();
         }
+        first.is_none()
     }
 
-    /// Whether there is an exception; no callback is called any more.
-    pub(crate) fn is_some(&self) -> bool {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        first.is_some()
-    }
-
+    /// The exception; `None` also while a callback runs.
     fn error(&self) -> Option<PyErr> {
-        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.0.try_lock().ok()?;
         Python::attach(|py| first.as_ref().map(|error| error.clone_ref(py)))
     }
 }

@@ -21,9 +21,7 @@ use crate::dataset::{self, Flat};
 use crate::errors::{Failure, bug, misuse};
 use crate::flat::Flatten;
 use crate::masks::Masks;
-use crate::run::{
-    OnInterrupt, Progress, Raised, json_text, report_progress, runtime, wait, wait_unless,
-};
+use crate::run::{OnInterrupt, Progress, Raised, json_text, runtime, wait, wait_unless};
 use crate::selected::{SelectedBox, SelectedIds};
 use crate::splits;
 use crate::statistics;
@@ -579,8 +577,7 @@ impl Answer {
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
                 if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress) {
-                    raised.note(report_progress(callback, batch.num_rows(), None));
-                    if raised.is_some() {
+                    if !raised.call(callback, batch.num_rows() as u64, None) {
                         break;
                     }
                 }

@@ -380,6 +380,8 @@ def test_an_index_of_pandas_with_a_name_is_a_column(tmp_path: Path) -> None:
         found = zvf.open(url).query().read()
         assert found.vertices["k"].tolist() == keys
         assert found.objects["w"].tolist() == [4.0, 5.0, 6.0]
+    with pytest.raises(zvf.MisuseError, match="k: found an index and a column"):
+        zvf.write(tmp_path / "twice", kind="point_cloud", vertices=frame.assign(k=0), chunk_shape=[9.0] * 3)
 
 
 def test_times_of_other_packages_are_columns(tmp_path: Path) -> None:

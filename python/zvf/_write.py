@@ -333,6 +333,9 @@ def _source(given: object) -> Any:
         unnamed = [number for number, name in enumerate(given.index.names) if name is None]
         frame: Any = given.reset_index(level=unnamed, drop=True) if unnamed else given
         named = [name for name in frame.index.names if name is not None]
+        twice = [name for name in named if name in frame.columns]
+        if twice:
+            raise _zvf.MisuseError(f"{twice[0]}: found an index and a column of this name, expected one of them")
         if named:
             columns = list(frame.columns)
             frame = frame.reset_index()[[*columns, *named]] if frame.columns.is_unique else frame.reset_index()
