@@ -111,7 +111,7 @@ const PARTS: &[Part] = &[
 /// Runs every part, as many at a time as there are cores or as `--jobs N` says, and prints one table. What a part says goes to a file
 /// beside its folder, and is printed when it fails.
 ///
-/// `--NAME` as the first argument runs that part alone, or all `NAME-1`, `NAME-2`, with the arguments behind it. `--built FOLDER` asks the programs in a folder,
+/// `--NAME` as the first argument runs that part alone, with all arguments that follow; `--edited` runs `edited-1` and `edited-2`. `--built FOLDER` asks the programs in a folder,
 /// such as `target/debug`, and builds only those that it lacks.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     if let Some(folder) = sh::option::<PathBuf>(arguments, "--built")? {

@@ -134,7 +134,7 @@ impl IoOptions {
     /// The same options, with those of [`backend`](Self::backend) that apply to an address.
     ///
     /// # Errors
-    /// Misuse: an address without the name of an option behind it.
+    /// Misuse: a key that is an address alone, without the name of an option.
     #[cfg(feature = "backends")]
     pub(crate) fn for_address(&self, address: &str) -> Result<Self, IoError> {
         let mut backend = Vec::new();
@@ -142,7 +142,7 @@ impl IoOptions {
             let name = match key.rsplit_once(':') {
                 Some((_, name)) if name.starts_with("//") => {
                     return Err(IoError::misuse(format!(
-                        "backend option {key}: found an address alone, expected the name of an option behind it, such as {key}:region"
+                        "backend option {key}: found an address alone, expected an address and an option, such as {key}:region"
                     )));
                 }
                 Some((prefix, name)) if key.contains("://") => {

@@ -520,7 +520,8 @@ impl Doctor<'_> {
     async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
         let index = self.level.object_index();
         let deleted = index.map_or(0, |index| index.deleted().len()) as u64;
-        let rows = index.map_or(0, |index| index.len().saturating_sub(deleted));
+        // A damaged index may list more deleted objects than it has rows: no level fits then.
+        let rows = index.and_then(|index| index.len().checked_sub(deleted));
         let need = Need {
             objects: true,
             skip_ids: true,
@@ -529,7 +530,7 @@ impl Doctor<'_> {
         let mut keeping = Vec::new();
         for number in self.store.levels().iter().filter(|&&number| number != 0) {
             let level = self.store.level(*number, &need).await?;
-            if deleted > 0 && !level.fits_objects(rows) {
+            if deleted > 0 && !rows.is_some_and(|rows| level.fits_objects(rows)) {
                 keeping.push(number.to_string());
             }
         }

@@ -85,7 +85,8 @@ impl ObjectsJob {
             .await
             .map_err(failed())?;
         let mut sink = RowSink::new(self.output.as_deref(), listed.schema(), None)?;
-        context.total(listed.total().min(self.limit.unwrap_or(u64::MAX)));
+        let total = listed.total();
+        context.total(self.limit.map_or(total, |limit| total.min(limit)));
         let progress = context.progress();
         while let Some(batch) = listed.next().await.map_err(failed())? {
             progress(sink.push(&batch)?);

@@ -506,7 +506,7 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
 }
 
 /// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
-/// links inside it; links to other levels do not count, since they follow those of level 0.
+/// links inside it. Links to other levels are ignored: their shards are chosen by those of level 0.
 ///
 /// # Errors
 /// Malformed: an invalid configuration of shards.
