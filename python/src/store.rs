@@ -576,10 +576,10 @@ impl Answer {
                 .await
                 .map_err(|error| Failure::from(error).at(&self.url))?
             {
-                if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress) {
-                    if !raised.call(callback, batch.num_rows() as u64, None) {
-                        break;
-                    }
+                if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress)
+                    && !raised.call(callback, batch.num_rows() as u64, None)
+                {
+                    break;
                 }
                 if let Some(Some(table)) = tables.get_mut(place(table)) {
                     table.batches.push(self.made(batch)?);
