@@ -81,7 +81,9 @@ impl LevelReport {
         let times = self.finer as f64 / self.vertices.max(1) as f64;
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
-            times if times < 2.0 => "hardly smaller than it",
+            times if times < 2.0 => {
+                "hardly smaller than it; larger factors merge more vertices, a sparsity leaves out objects"
+            }
             _ => "too small to stand for it",
         };
         Some(format!(

@@ -6,13 +6,17 @@ use rustc_hash::FxHashSet;
 use zvf_meta::{JsonObject, Kind};
 
 use super::builder::LevelBuilder;
+use super::endpoints::{EndpointLookup, VertexBlock};
+use super::paged::words;
 use super::pieces::ChainRuns;
+use super::points::PointVertex;
 use super::simplify::tolerances;
 use super::zorder::ZOrderFrame;
 use crate::base::{is_time, time_bin};
 use crate::bin::{Bin, bin_of};
 use crate::plan::{PlannedLevel, Sampling};
 use zvf_encode::WriteError;
+use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
 
 /// The least and the largest factor by which a level should have fewer vertices than the finer one.
@@ -29,6 +33,12 @@ const SIZES: i32 = 48;
 struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
+    /// The number of vertices that remain in the largest bins.
+    fn least(&self) -> f64 {
+        // Without a measured size, all vertices are ends of chains, and stay with their objects.
+        self.0.last().map_or(0.0, |(_, count)| *count)
+    }
+
     /// The size at which `vertices` vertices remain.
     fn size(&self, vertices: f64) -> f64 {
         let at = self.0.partition_point(|(_, count)| *count > vertices);
@@ -104,17 +114,30 @@ impl LevelBuilder<'_> {
             _ => self.bins(&frame, chunk_shape)?,
         };
         let objects = frame.objects as f64;
-        let enough = enough(kind).min(all / objects).max(1.0);
+        // Vertices that no bins merge can only be left out with their object.
+        let least = curve.least();
+        let enough = enough(kind).max(least / objects);
+        let enough = enough.min(all / objects).max(1.0);
         let (mut kept, mut size) = (objects, 0.0_f64);
-        let levels = (1..=levels).map(|level| {
+        let levels = (1..=levels).map_while(|level| {
             let wanted = all / factor.powi(level);
             let left = (wanted / enough).floor().clamp(1.0, kept);
             let share = left / kept;
             kept = left;
             size = size.max(curve.size(wanted * objects / left));
-            planned(size, share)
+            (least * left / objects <= 2.0 * wanted).then(|| planned(size, share))
         });
-        Ok(levels.collect())
+        let levels: Vec<PlannedLevel> = levels.collect();
+        if levels.is_empty() {
+            return Err(WriteError::input(
+                "coarse levels",
+                format!(
+                    "links between different bins, of whatever size: {least:.0} of {all} vertices would remain"
+                ),
+                "links inside bins, of which none joins two frames, or more objects, so that some can be left out",
+            ));
+        }
+        Ok(levels)
     }
 
     /// The number of remaining vertices of chains, by the size of a bin that is twice the tolerance; measured for an even sample.
@@ -156,53 +179,107 @@ impl LevelBuilder<'_> {
         Ok(Curve(curve))
     }
 
-    /// The number of occupied bins, counted separately for each object, by bin size.
+    /// The number of remaining vertices by bin size: one for each object and bin, and more in graphs, where not all vertices of a bin are connected inside it.
     fn bins(&self, frame: &ZOrderFrame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
         let times = is_time(&self.metadata().spec.axes);
         // In chunks. Vertices at one position have no extent, and smaller bins would have numbers beyond 64 bits.
         let largest = frame.extent.max(1e-6);
-        let size = |number: i32| largest / 2_f64.powf(f64::from(number) / 2.0);
-        let count = |sizes: std::ops::Range<i32>, every: u64| {
-            let bins: Vec<Vec<f64>> = sizes
-                .clone()
-                .map(|number| {
-                    let axes = chunk_shape.iter().zip(&times);
-                    let sizes = axes.map(|(axis, time)| match time {
-                        true => time_bin(*axis),
-                        false => axis * size(number),
-                    });
-                    sizes.collect()
-                })
-                .collect();
-            let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
-            let dims = self.finest.dims();
-            self.base.each_point(dims, |place, point| {
-                if u64::from(place).is_multiple_of(every) {
-                    for (bins, sketch) in bins.iter().zip(&mut sketches) {
-                        sketch.add(point.object, &bin_of(point.axes(dims), bins)?);
-                    }
+        let bins = |number: i32| {
+            let size = largest / 2_f64.powf(f64::from(number) / 2.0);
+            let axes = chunk_shape.iter().zip(&times);
+            let shape = axes.map(|(axis, time)| match time {
+                true => time_bin(*axis),
+                false => axis * size,
+            });
+            (size, shape.collect())
+        };
+        let bins: Vec<(f64, Vec<f64>)> = (0..SIZES).map(bins).collect();
+        let apart = self.apart(&bins)?;
+        let all = self.vertices();
+        let every = (all / FIRST).max(1);
+        let seen = (all / every).max(1) as f64;
+        let mut counts = self.occupied(&bins, every)?;
+        if every > 1 {
+            // A sample suffices where a thousand bins are occupied. If few vertices of the sample share a bin, few of all vertices do.
+            let both = || counts.iter().zip(&apart);
+            let coarse = both().take_while(|(count, _)| **count < 1000.0).count();
+            let fine =
+                both().take_while(|(count, apart)| (*count / seen).max(**apart / all as f64) < 0.9);
+            counts.truncate(fine.count() + 9);
+            let most = counts.len();
+            let exact = bins
+                .get(coarse.min(most)..most)
+                .or_bug("more counts than sizes")?;
+            counts.truncate(coarse);
+            counts.extend(self.occupied(exact, 1)?);
+        }
+        let sizes = bins.iter().zip(&apart).zip(counts);
+        let curve = sizes.map(|(((size, _), apart), count)| (*size, count.max(*apart)));
+        Ok(Curve(curve.rev().collect()))
+    }
+
+    /// The number of bins with vertices, counted separately for each object, for each shape; of every n-th vertex.
+    fn occupied(&self, bins: &[(f64, Vec<f64>)], every: u64) -> Result<Vec<f64>, WriteError> {
+        let mut sketches: Vec<Sketch> = bins.iter().map(|_| Sketch::default()).collect();
+        let dims = self.finest.dims();
+        self.base.each_point(dims, |place, point| {
+            if u64::from(place).is_multiple_of(every) {
+                for ((_, bins), sketch) in bins.iter().zip(&mut sketches) {
+                    sketch.add(point.object, &bin_of(point.axes(dims), bins)?);
                 }
-                Ok(())
-            })?;
-            let counts = sizes.zip(&sketches);
-            let counts = counts.map(|(number, sketch)| (size(number), sketch.count()));
-            Ok::<Vec<(f64, f64)>, WriteError>(counts.collect())
+            }
+            Ok(())
+        })?;
+        Ok(sketches.iter().map(Sketch::count).collect())
+    }
+
+    /// The least number of vertices of a graph that remain, for each shape of descending size: a link merges its ends if they are in one bin. For trees
+    /// this is the number, less the vertices without links. 0 for meshes, whose faces do not decide which vertices are merged.
+    fn apart(&self, bins: &[(f64, Vec<f64>)]) -> Result<Vec<f64>, WriteError> {
+        if self.metadata().spec.kind == Kind::Mesh {
+            return Ok(vec![0.0; bins.len()]);
+        }
+        let (context, dims) = (self.finest.context(), self.finest.dims());
+        let size = PointVertex::size(dims);
+        let every = (u64::from(self.base.links.len()) / SAMPLE).max(1);
+        let mut inside = vec![0_u64; bins.len()];
+        let (mut number, mut linked) = (0_u64, 0_u64);
+        let find = EndpointLookup {
+            context: &context,
+            size,
         };
-        let every = (self.vertices() / FIRST).max(1);
-        let first = count(0..SIZES, every)?;
-        let seen = (self.vertices() / every).max(1) as f64;
-        // Levels below a thousand vertices are not wanted; if few vertices of the sample share a bin, few of all vertices do.
-        let coarse = first.partition_point(|(_, count)| *count < 1000.0);
-        let fine = first.partition_point(|(_, count)| *count < seen * 0.9);
-        // One more size on the coarse side, if possible, and some on the fine side.
-        let [coarse, fine] = [coarse.saturating_sub(1), fine + 9];
-        let number = |at: usize| i32::try_from(at).map_or(SIZES, |at| at.min(SIZES));
-        let mut curve = match every {
-            1 => first,
-            _ => count(number(coarse)..number(fine), 1)?,
+        let ends = |block: &VertexBlock<'_>, values: &mut Vec<u8>| {
+            values.extend_from_slice(block.vertices);
+            let degrees = block.degrees(dims)?;
+            linked += wide(degrees.iter().filter(|degree| **degree > 0).count());
+            Ok(())
         };
-        curve.reverse();
-        Ok(Curve(curve))
+        find.ends(&self.base, ends, |link, values| {
+            number += 1;
+            let mut ends = words(link).skip(1);
+            let is_loop = ends.next() == ends.last();
+            if is_loop || !number.is_multiple_of(every) {
+                return Ok(());
+            }
+            let mut rest = values;
+            let from = PointVertex::take(&mut rest, dims)?;
+            let to = PointVertex::take(&mut rest, dims)?;
+            if from.object != to.object {
+                return Ok(());
+            }
+            let (from, to) = (from.axes(dims), to.axes(dims));
+            for ((_, bins), inside) in bins.iter().zip(&mut inside) {
+                let mut steps = from.iter().zip(to).zip(bins);
+                if steps.any(|((from, to), bin)| (from - to).abs() > *bin) {
+                    break;
+                }
+                *inside += u64::from(bin_of(from, bins)? == bin_of(to, bins)?);
+            }
+            Ok(())
+        })?;
+        // Circles of links have more links than they merge vertices.
+        let left = |inside: &u64| linked.saturating_sub(inside * every) as f64;
+        Ok(inside.iter().map(left).collect())
     }
 }
 
