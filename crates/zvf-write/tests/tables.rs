@@ -100,6 +100,56 @@ async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
     }
 }
 
+/// Empty texts and missing ones differ, also when an edit of another object adds the first of one of them.
+#[tokio::test]
+async fn empty_texts_are_no_missing_ones() {
+    for (first, then, wanted) in [
+        (
+            [Some(""), Some("x"), None],
+            Some("y"),
+            ["", "x", "null", "y"],
+        ),
+        (
+            [Some(""), Some("x"), Some("\u{2400}")],
+            None,
+            ["", "x", "\u{2400}", "null"],
+        ),
+        (
+            [None, Some("x"), Some("y")],
+            Some(""),
+            ["null", "x", "y", ""],
+        ),
+    ] {
+        let memory = Memory::default();
+        let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
+            .with_object_attribute(AttributeSpec::text("label"));
+        let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+            .await
+            .unwrap();
+        let ids = [0_i64, 1, 2];
+        writer
+            .push(&Batch::new(vec![1.0_f32; 6]).with_object_ids(&ids[..]))
+            .unwrap();
+        let table =
+            ObjectTable::new(&ids[..]).with_attribute("label", Values::optional_texts(first));
+        writer.push_objects(&table).unwrap();
+        writer.finish().await.unwrap();
+        let texts = first.map(|text| text.unwrap_or("null"));
+        assert_eq!(column(&listed(&memory).await, "label"), texts);
+        let mut edit = zvf_edit::Edit::open(ADDRESS, memory.options())
+            .await
+            .unwrap();
+        let more = Batch::new(vec![2.0_f32; 2]).with_object_ids(&[3_i64][..]);
+        edit.append(&more).await.unwrap();
+        let table =
+            ObjectTable::new(&[3_i64][..]).with_attribute("label", Values::optional_texts([then]));
+        edit.put_objects(&table).await.unwrap();
+        edit.commit().await.unwrap();
+        check_documents(&memory.files().await);
+        assert_eq!(column(&listed(&memory).await, "label"), wanted);
+    }
+}
+
 #[tokio::test]
 async fn t24_a_value_of_level_0_is_not_absence_on_coarser_levels() {
     for (sparsity, fill) in [(1.0, 0), (1.6, i64::from(i16::MIN) + 1)] {

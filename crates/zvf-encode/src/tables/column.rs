@@ -313,8 +313,8 @@ impl HeldColumn {
 /// An attribute with one row per object: the row of the column with its value, and its id.
 ///
 /// If every object has a value and one of them is the usual fill, the document states that the fill has no meaning. If some object has none, such a
-/// value is refused, except for NaN and the empty text, which mean "none" anyway. If ids are row numbers, there is one chunk, and a fill that no row
-/// is equal to: it always means absence there (0.8 §10.2).
+/// value is refused, except for NaN, which means "none" anyway; texts have another fill then. If ids are row numbers, there is one chunk, and a fill
+/// that no row is equal to: it always means absence there (0.8 §10.2).
 pub fn column(
     what: &str,
     one: &AttributeSpec,
@@ -326,7 +326,8 @@ pub fn column(
     let table = table_rows(what, (channels, unit), held, rows.iter().copied())?;
     let element = table.element().clone();
     let any = form == IdsIn::Rows;
-    let candidates: Vec<Fill> = match any && table.missing() == 0 {
+    let is_text = matches!(element, ElementType::Text(_));
+    let candidates: Vec<Fill> = match is_text || (any && table.missing() == 0) {
         true => element.fills(),
         false => element.absent().into_iter().collect(),
     };
@@ -341,11 +342,7 @@ pub fn column(
             }
             (fill, true)
         }
-        // A missing text is stored as an empty one.
-        Absence::Unused(zero) => {
-            let mut texts = held.texts(channels, rows.iter().copied());
-            (zero, texts.any(|text| text.is_none()))
-        }
+        Absence::Unused(zero) => (zero, false),
         Absence::Impossible => {
             let expected = "a value for every object: bool has no value that means missing (--fill gives them one)";
             return Err(WriteError::input(what, "objects without a value", expected));
@@ -392,15 +389,19 @@ fn table_rows(
             continue;
         };
         let value = match held {
-            HeldColumn::Numbers(_, all) => row_of(all, row, width),
+            HeldColumn::Numbers(_, all) => row_of(all, row, width).map(Some),
             HeldColumn::Texts(all) => row_of(all, row, channels).map(|texts| {
+                // One of several channels is missing as an empty text.
+                if texts.iter().all(Option::is_none) {
+                    return None;
+                }
                 stored.clear();
                 let texts = texts.iter().map(|text| text.as_deref().unwrap_or_default());
                 texts.for_each(|text| element.text(text, &mut stored));
-                &*stored
+                Some(&*stored)
             }),
         };
-        table.push(Some(value.or_bug("a row behind the end of its column")?))?;
+        table.push(value.or_bug("a row behind the end of its column")?)?;
     }
     Ok(table)
 }

@@ -65,11 +65,20 @@ impl ElementType {
         }
     }
 
-    /// Elements that could mean absence, the usual one first.
+    /// Elements that could mean absence, the usual one first. A text beside empty ones is absent as `\u{2400}`, the symbol for null.
     pub fn fills(&self) -> Vec<Fill> {
         match self {
             Self::Number(number) => number.fills(),
-            Self::Text(_) | Self::Other { .. } => vec![self.zero()],
+            Self::Text(_) => {
+                let mut fills = vec![self.zero()];
+                fills.extend(['\u{2400}', '\u{fffd}'].map(|text| {
+                    let mut bytes = u32::from(text).to_le_bytes().to_vec();
+                    bytes.resize(self.size(), 0);
+                    (bytes, json!(text))
+                }));
+                fills
+            }
+            Self::Other { .. } => vec![self.zero()],
         }
     }
 
