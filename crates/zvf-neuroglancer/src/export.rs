@@ -244,7 +244,7 @@ impl PrecomputedWriter<'_> {
                 "renamed",
                 "attribute",
                 "is named",
-                "names have a lower-case letter, then letters, digits and _",
+                "names differ, also from label and tags; they begin with a lower-case letter, and have letters, digits and _",
             ),
             (
                 "renamed_groups",

@@ -44,12 +44,12 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         .left_out
         .iter()
         .map(|name| match name.strip_prefix("axis ") {
-            Some(axis) => format!("axis {axis} is left out: the view has three axes of space"),
+            Some(axis) => format!("axis {axis} is left out: views have three axes of space"),
             None => format!("attribute {name} is left out: no view has values of its type"),
         });
     let rounded = done.rounded.iter().map(|name| {
         format!(
-            "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded"
+            "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded, and those beyond 3.4e38 are infinite"
         )
     });
     let notes = done.notes.iter().cloned();

@@ -13,7 +13,7 @@ use crate::columns::{ShownAttributes, valid_names};
 use crate::error::Result;
 use crate::plan::need;
 use crate::plan::objects::{ObjectSegments, WHOLE};
-use crate::precomputed::{NumericProperty, SegmentProperties};
+use crate::precomputed::{NumericProperty, PropertyType, SegmentProperties};
 use crate::units::identifier;
 use crate::viewed_store::ViewedStore;
 
@@ -157,6 +157,12 @@ fn numbers(
         let mut values = Vec::new();
         for batch in batches {
             values.extend(attribute.numbers(batch)?);
+        }
+        if attribute.kind() == PropertyType::Float32 {
+            let far = values
+                .iter_mut()
+                .filter(|value| value.abs() > f64::from(f32::MAX));
+            far.for_each(|value| *value = f64::INFINITY.copysign(*value));
         }
         let width = attribute.width();
         let written = values.iter().take(MOST.saturating_mul(width));

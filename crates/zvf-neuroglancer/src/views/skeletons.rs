@@ -49,7 +49,7 @@ pub(crate) fn check_space(opened: &ViewedStore) -> Result<()> {
     match opened.space.len() {
         2 | 3 => Ok(()),
         dims => Err(ViewError::not_found(format!(
-            "the store has {dims} axes of space, expected 2 or 3: skeletons and meshes are in space"
+            "skeletons and meshes have 2 or 3 axes of space, the store has {dims}"
         ))),
     }
 }
