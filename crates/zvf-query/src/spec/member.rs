@@ -212,6 +212,10 @@ impl QuerySpec {
                     names => Names::List(names.into_iter().map(str::to_owned).collect()),
                 };
             }
+            ("columns", Value::Array(names)) if names.is_empty() => {
+                let expected = "names of columns; without the member, all columns";
+                return Err(wrong(member, "[]", expected));
+            }
             ("columns", Value::Array(_)) => {
                 let columns = texts(member, value)?.into_iter().map(str::parse::<Column>);
                 self.columns = columns.collect::<Result<_, _>>()?;
@@ -566,6 +570,7 @@ mod tests {
                 json!({ "bbox": "x=0:1,y" }),
                 "bbox, at byte 7: expected `=`, found the end",
             ),
+            (json!({ "columns": [] }), "columns: found []"),
             (
                 json!({ "columns": [""] }),
                 "columns[0]: found \"\", expected",
