@@ -74,10 +74,14 @@ impl Masks<'_> {
         };
         if let Some(volume) = json.get("volume").and_then(Value::as_str) {
             let labels = json.get("labels").and_then(Value::as_array);
-            let labels = labels.ok_or_else(wrong)?.iter().map(Value::as_i64);
+            let labels = labels.ok_or_else(wrong)?.iter().map(|label| {
+                let expected = "a whole number from -2^63 to 2^63 - 1";
+                let label_of = || misuse(format!("labels: found {label}, expected {expected}"));
+                label.as_i64().ok_or_else(label_of)
+            });
             return self.of_volume(&MaskSource {
                 volume: volume.to_owned(),
-                labels: labels.collect::<Option<_>>().ok_or_else(wrong)?,
+                labels: labels.collect::<PyResult<_>>()?,
                 affine: json
                     .get("affine")
                     .and_then(Value::as_str)

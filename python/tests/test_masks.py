@@ -157,6 +157,25 @@ def test_hulls_are_those_of_scipy(bundled: Bundled) -> None:
         assert store.query(hull=points).read().summary["vertices"] == int(inside.sum())
 
 
+def test_labels_are_numbers_or_a_text_and_masked_elements_belong_to_none(tmp_path: Path) -> None:
+    places = np.stack(np.meshgrid(*[np.arange(3.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    zvf.write(tmp_path / "s", kind="point_cloud", positions=places, attributes={"n": np.arange(27)}, chunk_shape=[2.0] * 3)
+    labels = np.arange(27, dtype=np.uint16).reshape(3, 3, 3)
+    nib.save(nib.Nifti1Image(labels, np.eye(4)), tmp_path / "labels.nii")
+    store = zvf.open(tmp_path / "s")
+
+    def found(mask: Any, labels: Any) -> list[int]:
+        return sorted(store.query(mask=mask, labels=labels).to_numpy()["n"].tolist())
+
+    for mask in ((labels, np.eye(4)), tmp_path / "labels.nii"):
+        assert found(mask, "12") == found(mask, np.int64(12)) == found(mask, [12]) == [12]
+        assert found(mask, "3, 9-11") == found(mask, np.array([3, 9, 10, 11])) == [3, 9, 10, 11]
+    masked = (np.ma.MaskedArray(labels, mask=labels > 5), np.eye(4))
+    assert found(masked, None) == [1, 2, 3, 4, 5]
+    with pytest.raises(zvf.MisuseError, match="no element is 6"):
+        found(masked, 6)
+
+
 def test_what_is_no_mask_is_refused(bundled: Bundled, tmp_path: Path) -> None:
     store = zvf.open(bundled("streamlines"))
     zeros, ones = np.zeros((2, 2, 2)), np.ones((2, 2, 2))
@@ -164,6 +183,12 @@ def test_what_is_no_mask_is_refused(bundled: Bundled, tmp_path: Path) -> None:
         ({"mask": (zeros, np.eye(4))}, "no element"),
         ({"mask": (np.full((2, 2, 2), np.nan), np.eye(4))}, "no element"),
         ({"mask": (ones, np.eye(4)), "labels": 7}, "no element is 7"),
+        ({"mask": (ones, np.eye(4)), "labels": [2.7]}, "labels: found"),
+        ({"mask": (ones, np.eye(4)), "labels": {1: 2}}, "labels: found"),
+        ({"mask": (ones, np.eye(4)), "labels": b"1"}, "labels: found"),
+        ({"mask": (ones, np.eye(4)), "labels": "1,x"}, "labels: found"),
+        ({"mask": (ones.astype(str), np.eye(4))}, "expected numbers"),
+        ({"mask": tmp_path / "none.nii", "labels": [2**63]}, "labels: found 9223372036854775808"),
         ({"mask": (ones, np.eye(3))}, "affine"),
         ({"mask": (np.ones((2, 2)), np.eye(3))}, "array of 2 axes"),
         ({"mask": (ones, None)}, "expected an array and its affine"),

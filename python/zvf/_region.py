@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
+from operator import index
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _zvf
@@ -36,8 +39,8 @@ class Place(TypedDict, total=False):
     """The voxels of a volume with any value but 0 and NaN, or with one of `labels`: a file or URL that `zvf.sample` reads, which may be followed by an affine, or a NumPy
     array and its affine, such as `(image.get_fdata(), image.affine)` of nibabel. An affine maps indices of elements to the axes of the store: an array of shape
     `(n, n + 1)` or `(n + 1, n + 1)`, or a file. The voxel whose centre is nearest to a vertex counts, as in `zvf.sample(order="nearest")`."""
-    labels: int | Sequence[int]
-    """The values of the voxels of `mask` that belong; a label that no voxel has is an error."""
+    labels: int | Sequence[int] | str
+    """The values of the voxels of `mask` that belong, also as a text such as `"12,1001-1035"`; a label that no voxel has is an error."""
     region: str
     """Such as `"sphere(1,2,3,4) and not near(x=0,1)"`, with the forms of `zvf query --region`."""
     passing: str | Sequence[str]
@@ -52,6 +55,11 @@ class Place(TypedDict, total=False):
     ending: bool
     """Whole objects with their last vertex inside."""
 
+
+MOST_LABELS = 1_000_000
+"""Most labels of one range."""
+
+_LABELS = re.compile(r"\s*(-?\d+)(?:\s*-\s*(-?\d+))?\s*")
 
 NAMES = tuple(Place.__annotations__)
 
@@ -155,9 +163,7 @@ def _mask(value: Any, labels: Any) -> str:
     if isinstance(value, str) and value.startswith("{"):
         return value
     try:
-        wanted = [] if labels is None else [int(label) for label in ([labels] if isinstance(labels, int) else labels)]
-        if labels is not None and not wanted:
-            raise ValueError("expected at least one label")
+        wanted = _labels(labels)
         volume, affine = value if isinstance(value, tuple) else (value, None)
         numbers = None if affine is None else _affine(affine)
         if isinstance(volume, str | os.PathLike):
@@ -169,15 +175,42 @@ def _mask(value: Any, labels: Any) -> str:
         raise _zvf.MisuseError(f"mask: {error}") from None
 
 
+def _labels(labels: Any) -> list[int]:
+    """Labels as numbers; none: all voxels but those of 0 and NaN."""
+    if labels is None:
+        return []
+    found: list[int] = []
+    if isinstance(labels, str):
+        for part in labels.split(","):
+            ends = _LABELS.fullmatch(part)
+            if ends is None:
+                found.clear()
+                break
+            first, last = int(ends[1]), int(ends[2] or ends[1])
+            if last - first >= MOST_LABELS:
+                raise ValueError(f"labels: found {part!r}, expected at most {MOST_LABELS} of them")
+            found += range(first, last + 1)
+    else:
+        one = hasattr(labels, "__index__")
+        with suppress(TypeError):
+            found = [index(label) for label in ([labels] if one else labels)]
+    if not found or isinstance(labels, bytes | bytearray | Mapping):
+        raise ValueError(f"labels: found {labels!r}, expected a whole number, a list of them, or a text such as '12,1001-1035'")
+    return found
+
+
 def _runs(array: Any, labels: list[int]) -> dict[str, list[int]]:
     """The elements of an array that belong to a mask, as runs of neighbours."""
     import numpy as np
 
-    voxels = np.asarray(array)
-    missing = [label for label in labels if not (voxels == label).any()]
+    voxels, present = np.asarray(array), ~np.ma.getmaskarray(array)
+    if voxels.dtype.kind not in "biuf":
+        raise ValueError(f"found an array of {voxels.dtype}, expected numbers")
+    missing = [label for label in labels if not (present & (voxels == label)).any()]
     if missing:
         raise ValueError(f"labels: no element is {missing[0]}")
     belongs = np.isin(voxels, labels) if labels else (voxels != 0) & (voxels == voxels)
+    belongs &= present
     padded = np.zeros(belongs.size + 2, dtype=np.int8)
     padded[1:-1] = belongs.ravel()
     edges = np.flatnonzero(np.diff(padded))

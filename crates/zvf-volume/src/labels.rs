@@ -279,19 +279,17 @@ impl LabelRuns {
             .take(LISTED)
             .collect();
         if !missing.is_empty() {
-            let mut others: Vec<String> = self
-                .others
-                .iter()
-                .take(LISTED)
-                .map(ToString::to_string)
-                .collect();
-            if self.others.len() > LISTED {
-                others.push("others".to_owned());
+            let others: Vec<String> = self.others.iter().map(ToString::to_string).collect();
+            let mut there = others.get(..LISTED).unwrap_or(&others).join(", ");
+            if others.len() > LISTED {
+                there.push_str(", others");
+            }
+            if others.is_empty() {
+                "no other whole numbers below 2^63".clone_into(&mut there);
             }
             return Err(VolumeError::misuse(format!(
-                "labels: no element is {}; there are {}",
-                missing.join(", "),
-                others.join(", ")
+                "labels: no element is {}; there are {there}",
+                missing.join(", ")
             )));
         }
         self.join();
