@@ -6,6 +6,7 @@ import gc
 import importlib.metadata
 import json
 import pickle
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,30 @@ def test_info_and_pictures(bundled: Bundled) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_store_has_a_page(bundled: Bundled, name: str) -> None:
     assert "<svg" in zvf.open(bundled(name))._repr_html_()
+
+
+def test_a_store_that_is_gone_is_an_error_of_its_use_and_no_hanging_pool(
+    bundled: Bundled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "gone"
+    shutil.copytree(bundled("points_ids"), place)
+    monkeypatch.chdir(tmp_path)
+    store = zvf.open("gone")
+    query = store.query(limit=3)
+    texts = [pickle.dumps(one) for one in (store, query, query.dataset(), query.splits(rows=10)[0])]
+    monkeypatch.chdir("/")
+    again = pickle.loads(texts[1])
+    assert again == query
+    assert again.read().summary == query.read().summary
+    assert pickle.loads(texts[2]).to_table() == query.dataset().to_table()
+    shutil.rmtree(place)
+    # An exception while a worker unpickles ends it, and `multiprocessing.Pool` starts the next one, forever.
+    for text in texts:
+        pickle.loads(text)
+    with pytest.raises(zvf.MisuseError, match="gone"):
+        pickle.loads(texts[0]).levels  # noqa: B018
+    with pytest.raises(zvf.MisuseError, match="gone"):
+        pickle.loads(texts[2]).to_table()
 
 
 def test_stores_and_queries_pickle(bundled: Bundled) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -25,15 +26,23 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
     A float that is not a number is null: engines compare NaN each in its own way, and null alike. It pickles as its query.
     """
 
-    def __init__(self, query: Query, filter: pc.Expression | None = None) -> None:
+    def __init__(self, query: Query, filter: pc.Expression | None = None, *, _open: bool = True) -> None:
         self._query = query
-        self._flat: _zvf.Flat = query.store._store.flat(query._asked)
-        self._schema: pa.Schema = pa.schema(self._flat.schema())
         self._filter = filter
         self._chunks: Chunks | None = None
+        if _open:
+            _ = self._schema
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Dataset, (self._query, self._filter))
+        return (_unpickled, (self._query, self._filter))
+
+    @cached_property
+    def _flat(self) -> _zvf.Flat:
+        return self._query.store._store.flat(self._query._asked)
+
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        return pa.schema(self._flat.schema())
 
     @property
     def schema(self) -> pa.Schema:
@@ -176,6 +185,10 @@ class _Fragment:
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
         return self._dataset.count_rows(filter, **options)
+
+
+def _unpickled(query: Query, filter: pc.Expression | None) -> Dataset:
+    return Dataset(query, filter, _open=False)
 
 
 class _Filter:

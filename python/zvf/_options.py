@@ -57,6 +57,11 @@ def address(url: str | os.PathLike[str]) -> str:
     return os.fspath(url)
 
 
+def absolute(url: str) -> str:
+    """The same address for a process in another working directory."""
+    return url if "://" in url else os.path.abspath(url)
+
+
 def access(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the extension asks for of `Options`."""
     known = set(WriteOptions.__annotations__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _arrays, _zvf
-from ._options import address, document, writing
+from ._options import absolute, address, document, writing
 from ._write import _is_mapping, _links, _source, _table
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class Parts:
         self._vertices = empty(vertices)
         self._link_columns = None if links is None else empty(links)
         self._object_columns = None if objects is None else empty(objects)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_url": absolute(self._url)}
 
     @property
     def url(self) -> str:

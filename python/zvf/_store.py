@@ -9,7 +9,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import _arrays, _progress, _region, _zvf
-from ._options import access, address, document
+from ._options import absolute, access, address, document
 from ._table import TABLES, Answer, ObjectArrays, Scan, Table
 
 if TYPE_CHECKING:
@@ -49,16 +49,23 @@ def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:
 
 
 class Store:
-    """An open store: a snapshot of its documents. It pickles as its address and options, and is opened again when it is unpickled."""
+    """An open store: a snapshot of its documents. It pickles as its address and options; what was unpickled is opened by its first use."""
 
-    def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None, *, _open: bool = True) -> None:
         self._url = address(url)
         self._options = dict(options or {})
-        self._store = _zvf.open(self._url, access(self._options))
+        self._place = absolute(self._url)
+        self._opened = _zvf.open(self._url, access(self._options)) if _open else None
         self._info: dict[str, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Store, (self._url, self._options))
+        return (_unpickled, (self._place, self._options))
+
+    @property
+    def _store(self) -> _zvf.Store:
+        if self._opened is None:
+            self._opened = _zvf.open(self._url, access(self._options))
+        return self._opened
 
     @property
     def url(self) -> str:
@@ -213,6 +220,11 @@ class Store:
         from ._html import page
 
         return page(self)
+
+
+def _unpickled(url: str, options: Mapping[str, Any]) -> Store:
+    """A store that was pickled. An exception here would end workers of `multiprocessing.Pool`, which starts others, forever."""
+    return Store(url, options, _open=False)
 
 
 def opened(url: str | os.PathLike[str] | Store, terms: dict[str, Any]) -> Store:
