@@ -591,6 +591,12 @@ impl UnitedGroups {
             let with_value = places.iter().enumerate();
             for (row, place) in with_value.filter(|(row, _)| !groups.lacks(name, *row)) {
                 let one = values.of_rows(&[row], channels)?;
+                // NaN means that there is no value.
+                if one.number_type().is_some_and(NumberType::is_float)
+                    && one.to_f64().iter().all(|value| value.is_nan())
+                {
+                    continue;
+                }
                 match column.values.get(place) {
                     None => {
                         column.values.insert(*place, one);

@@ -18,7 +18,7 @@ impl Budget {
     /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, and
     /// the file's percent. If none is set, a quarter of `available`; 256 MiB if that is unknown.
     ///
-    /// A file never gets more than `available`, so that a file that decompresses to very much cannot set its own
+    /// A file never gets more than `available`, or 256 MiB if that is unknown, so that a file that decompresses to very much cannot set its own
     /// limit. The reference accepts up to 655 percent from a file.
     #[must_use]
     pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {
@@ -27,7 +27,7 @@ impl Budget {
         }
         let file_bytes = header.map_or(0, |header| header.memory_budget_bytes.get());
         if file_bytes != 0 {
-            return u64::from(file_bytes).min(available.unwrap_or(u64::MAX));
+            return u64::from(file_bytes).min(available.unwrap_or(FALLBACK));
         }
         let Some(available) = available else {
             return FALLBACK;
@@ -99,6 +99,7 @@ mod tests {
         let none = Budget::default();
         for file in [header(u32::MAX, 0), header(0, u16::MAX)] {
             assert_eq!(none.resolve(Some(&file), Some(1000)), 1000);
+            assert_eq!(none.resolve(Some(&file), None), 256 << 20);
         }
     }
 }
