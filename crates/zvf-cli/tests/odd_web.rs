@@ -273,7 +273,11 @@ fn silence_is_given_up() -> Result<()> {
         ] {
             let ran = home.zvf(what)?;
             assert_eq!(ran.code, 3, "{what:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("no complete answer"), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("no complete response"),
+                "{}",
+                ran.stderr
+            );
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ pub(super) fn write(
     let table = source.handle.block_on(index_.ids())?;
     if table.repeated() > 0 {
         let what = format!(
-            "{} ids come more than once, of which readers take the first",
+            "{} ids are there more than once, of which readers take the first",
             table.repeated()
         );
         notes.lost(format!("{number}/object_index/object_ids"), what);
