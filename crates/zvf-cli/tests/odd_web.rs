@@ -356,7 +356,10 @@ fn stores_on_web_servers_are_only_read() -> Result<()> {
     ] {
         let ran = home.zvf(command)?;
         ensure!(
-            ran.code == 2 && ran.stderr.contains("stores on web servers are only read"),
+            ran.code == 2
+                && ran
+                    .stderr
+                    .contains("stores on web servers can only be read"),
             "{command:?}: {}",
             ran.stderr
         );

@@ -363,7 +363,7 @@ where
     let whole = values.number_type().filter(|one| !one.is_float());
     let values = match whole.and(wanted) {
         Some(wanted) => values.exactly(wanted).ok_or_else(|| {
-            let expected = format!("{}, without loss", expected());
+            let expected = format!("{} without loss", expected());
             WriteError::input(name, values.type_name(), expected)
         })?,
         None => values,

@@ -336,7 +336,7 @@ pub fn column(
             let integers = matches!(&element, ElementType::Number(number) if !number.is_float());
             if let Some(id) = ids.get(row).filter(|_| integers) {
                 let found = format!("{} for object {id}", fill.1);
-                let expected = "another value: this one means that there is none";
+                let expected = "another value: this one means that the value is missing";
                 return Err(WriteError::input(what, found, expected));
             }
             (fill, true)
