@@ -144,7 +144,8 @@ pub(crate) enum TableElement<'a> {
 }
 
 impl TableElement<'_> {
-    fn show(&self) -> String {
+    /// The value, for messages.
+    pub(crate) fn show(&self) -> String {
         match self {
             Self::Missing => "nothing".to_owned(),
             Self::Whole(number) => number.to_string(),
