@@ -81,8 +81,8 @@ impl LevelReport {
         let times = self.finer as f64 / self.vertices.max(1) as f64;
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
-            times if times < 2.0 => "hardly smaller than it",
-            _ => "too small to stand for it",
+            times if times < 2.0 => "hardly smaller",
+            _ => "too small to represent it",
         };
         Some(format!(
             "level {}: {} vertices of {} in the finer level, {times:.1} times fewer: {advice}; expected 2 to 32 times, \
