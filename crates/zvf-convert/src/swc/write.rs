@@ -58,7 +58,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     } = topology;
     let count = usize::try_from(rows).or_bug("more nodes than the limit")?;
     let parents = parents(count, &links).ok_or_else(|| {
-        let expected = "a tree: every node has one parent at most, and no edges make a ring";
+        let expected = "a tree: every node has one parent at most, and no edges form a ring";
         ConvertError::usage("SWC", "a graph with a ring", expected)
     })?;
     drop(links);
