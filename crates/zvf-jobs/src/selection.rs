@@ -638,7 +638,7 @@ async fn read_mask(source: &MaskSource, store: &str, context: &Context) -> Resul
 pub async fn mask_of_array(runs: &Map<String, Value>, store: &Store) -> Result<Region> {
     let wrong = |member: &str| {
         let found = runs.get(member).map_or("nothing".to_owned(), shown);
-        JobError::option(&format!("mask.{member}"), found, "one of an array")
+        JobError::option(&format!("mask.{member}"), found, "the numbers of an array")
     };
     let numbers = |member: &str| -> Result<Vec<u64>> {
         let items = runs.get(member).and_then(Value::as_array);

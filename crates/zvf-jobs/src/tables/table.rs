@@ -392,7 +392,9 @@ impl EditTable {
     ) -> Result<ArrayRef> {
         if columns.is_empty() {
             let (file, name) = (&self.file, &one.name);
-            return Err(JobError::usage(format!("{file}: no column {name}")));
+            return Err(JobError::usage(format!(
+                "{file}: found no column {name}, expected one"
+            )));
         }
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
@@ -742,7 +744,9 @@ impl EditTable {
         if let Some(name) = &options.node_id {
             let at = self.column(name).ok_or_else(|| {
                 let file = &self.file;
-                JobError::usage(format!("{file}: no column {name}, as --node-id says"))
+                JobError::usage(format!(
+                    "{file}: found no column {name}, expected one, as --node-id names it"
+                ))
             })?;
             let ids = NodeIds::of(name, &self.text_column(at), options.limits.ids)?;
             return Ok(Some(ids));

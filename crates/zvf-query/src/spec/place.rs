@@ -91,7 +91,7 @@ impl QuerySpec {
     fn relate(&mut self, relation: ObjectRelation, wanted: bool) -> Result<(), QueryError> {
         match self.relation {
             Some(before) if before != relation && wanted => {
-                let found = format!("it beside {}", before.name());
+                let found = format!("{} as well", before.name());
                 let expected = "one of touching, inside, starting and ending";
                 return Err(wrong(relation.name(), &found, expected));
             }
