@@ -210,7 +210,7 @@ impl BatchContext<'_> {
         if !spec.has_objects() {
             return match owners {
                 Owners::None => Ok(Cow::Borrowed(&[])),
-                _ => Err(self.bad("objects", "object ids", "none, as the specification says")),
+                _ => Err(self.bad("objects", "object ids", "none, as the specification states")),
             };
         }
         let ids: Cow<'b, [i64]> = match owners {

@@ -84,7 +84,7 @@ impl PushedObjectTables {
             return Err(WriteError::input(
                 "objects",
                 "a table",
-                "none, as the specification says",
+                "none, as the specification states",
             ));
         }
         let rows = table.ids.len();
