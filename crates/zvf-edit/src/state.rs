@@ -443,7 +443,10 @@ impl EditState {
                 let columns = read.columns.iter().map(|values| values.as_ref()?.row(row));
                 let parts = std::iter::once(read.positions.row(row)).chain(columns);
                 let parts: Option<Vec<&[u8]>> = parts.collect();
-                rows.push(stored(slot, row), parts.or_bug("a row behind its cells")?)?;
+                rows.push(
+                    stored(slot, row),
+                    parts.or_bug("a row after the end of its cells")?,
+                )?;
                 row += 1;
             }
             fragments.push(rows);

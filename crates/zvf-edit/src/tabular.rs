@@ -153,7 +153,7 @@ pub(crate) fn fitted(
     for column in &columns {
         let (_, numbers) = elements(column)?;
         each(name, column, |at, element| {
-            let row = at.checked_div(numbers).or_bug("a list of nothing")?;
+            let row = at.checked_div(numbers).or_bug("a list of no elements")?;
             let start = (row * all + offset + at % numbers) * size;
             let out = bytes.get_mut(start..start + size).or_bug("a value")?;
             let missing = matches!(element, TableElement::Missing);

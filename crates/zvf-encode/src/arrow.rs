@@ -136,7 +136,7 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
             let width = usize::try_from(list.value_length());
             Ok((
                 list.values(),
-                width.or_bug("rows of fewer than no elements")?,
+                width.or_bug("rows of a negative number of elements")?,
             ))
         }
         None => Ok((column, 1)),

@@ -156,7 +156,7 @@ impl MigrationRun {
             self.notes.lost(path.clone(), what);
         }
         if gone > 0 {
-            let what = format!("{gone} links to vertices that are not there were left out");
+            let what = format!("{gone} links to vertices that do not exist were left out");
             self.notes.lost(path, what);
         }
         if tree && let Some(cut) = cut.take() {

@@ -279,7 +279,10 @@ impl<'k> Search<'k> {
 
     fn take(&mut self, row: u64, key: &[u8]) -> Result<(), WriteError> {
         if let Some(from) = self.keys.find(key) {
-            let hits = self.hits.get_mut(from).or_bug("a row behind its table")?;
+            let hits = self
+                .hits
+                .get_mut(from)
+                .or_bug("a row after the end of its table")?;
             *hits = hits.saturating_add(1);
             self.pairs.push((row, from));
         }

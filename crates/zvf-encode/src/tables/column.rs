@@ -400,7 +400,7 @@ fn table_rows(
                 &*stored
             }),
         };
-        table.push(Some(value.or_bug("a row behind the end of its column")?))?;
+        table.push(Some(value.or_bug("a row after the end of its column")?))?;
     }
     Ok(table)
 }

@@ -181,7 +181,7 @@ impl LogReader<'_> {
     /// The next record; `None` at the end, or at a record that is incomplete after a crash.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
         let left = self.length.checked_sub(self.at);
-        let left = left.or_bug("a record behind the end of its journal")?;
+        let left = left.or_bug("a record after the end of its journal")?;
         let Some(left) = left.checked_sub(wide(HEAD)) else {
             return Ok(None);
         };

@@ -625,7 +625,9 @@ impl EditTable {
                     self.text_column(first.or_bug("a column without a number")?)
                 }
                 (None, Some(column)) => column.clone(),
-                (None, None) => return Err(WriteError::bug("a column behind its table").into()),
+                (None, None) => {
+                    return Err(WriteError::bug("a column that its table does not have").into());
+                }
             };
             Ok((format!("attribute:{name}"), column))
         };
@@ -635,7 +637,7 @@ impl EditTable {
     /// The numbers of a column of dates, times or durations; missing where the column has no value.
     fn without_gaps(&self, numbers: &ArrayRef, column: usize) -> Result<ArrayRef> {
         let numbers = numbers.as_primitive_opt::<Int64Type>();
-        let numbers = numbers.or_bug("moments that are no int64")?.values();
+        let numbers = numbers.or_bug("times that are not int64")?.values();
         let given = |(number, text): (&i64, Option<Cow<'_, str>>)| {
             let text = self.fields.value(text.as_deref(), false);
             text.map(|_| *number)

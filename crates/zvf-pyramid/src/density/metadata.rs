@@ -304,7 +304,7 @@ impl PlaceColumns {
         for (slot, came) in (0_u32..).zip(self.slots.values()) {
             *rank
                 .get_mut(index(*came))
-                .or_bug("a chunk that never came")? = slot;
+                .or_bug("a chunk that was not read")? = slot;
         }
         for (slot, _) in &mut self.places {
             *slot = *rank
