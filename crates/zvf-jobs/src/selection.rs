@@ -412,7 +412,7 @@ impl SelectName {
         let Some(relation) = relation else {
             return Ok(());
         };
-        let found = format!("`select` {other} beside it");
+        let found = format!("`select` {other} as well");
         let expected = "whole objects: `select` objects, or none";
         Err(JobError::option(relation.name(), found, expected))
     }

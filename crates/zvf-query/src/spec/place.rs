@@ -142,7 +142,7 @@ impl QuerySpec {
         };
         if self.region.is_none() && self.bbox.is_none() {
             let found = "neither a box nor a region";
-            let expected = "bbox, sphere, near, polygon or region beside it";
+            let expected = "bbox, sphere, near, polygon or region as well";
             return Err(wrong(relation.name(), found, expected));
         }
         if self.select == Select::Chunks {
