@@ -34,7 +34,7 @@ pub(crate) fn run(wanted: &[String]) -> Outcome {
         }
     }
     if !wanted.is_empty() {
-        sources.retain(|(name, _)| name.split('/').any(|one| wanted.contains(&one.to_owned())));
+        sources.retain(|(name, _)| name.split('/').any(|part| sh::flag(wanted, part)));
     }
     let mut count = 0;
     for (name, tokens) in sources {
