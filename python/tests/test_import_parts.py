@@ -102,6 +102,6 @@ def test_steps_that_cannot_be_are_told(tmp_path: Path, tiles: list[Path]) -> Non
     assert program(tiles[0], store, "--begin", *OPTIONS).returncode == 0
     # Another description than that which was begun.
     other = program(tiles[0], store, "--part", "a", "--chunk-shape", "5,5,5", "--bounds", "0,0,0:99,9,9")
-    assert other.returncode == 2 and "another specification" in other.stderr
+    assert other.returncode == 2 and "parts with other options" in other.stderr
     none = program(tiles[0], store, "--commit", *OPTIONS)
     assert none.returncode != 0 and "parts" in none.stderr

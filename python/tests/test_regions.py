@@ -153,7 +153,7 @@ def test_what_is_no_region_is_refused(bundled: Bundled) -> None:
         ({"region": "cube(1)"}, "region, at byte 0"),
         ({"plane": "xy"}, "plane: found a plane, but no"),
         ({"inside": True}, "inside: found neither"),
-        ({"near": "x=0,1", "inside": True, "ending": True}, "ending: found it beside inside"),
+        ({"near": "x=0,1", "inside": True, "ending": True}, "ending: found inside as well"),
     ]
     for terms, words in cases:
         with pytest.raises(zvf.MisuseError, match=words):

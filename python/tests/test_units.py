@@ -180,7 +180,7 @@ def test_moments_of_numpy_and_pandas_are_written(tmp_path: Path) -> None:
     with zvf.edit(url) as edit:
         edit.set_attribute("numpy", frame, by_order=True)
     assert read(url, "numpy") == times[::-1].view(np.int64).tolist()
-    with pytest.raises(zvf.MisuseError, match="hold exactly"), zvf.edit(url) as edit:
+    with pytest.raises(zvf.MisuseError, match="represents exactly"), zvf.edit(url) as edit:
         edit.set_attribute("days", pd.DataFrame({"days": times}), by_order=True)
     with pytest.raises(zvf.MisuseError, match=r"datetime64\[h\]"):
         zvf.write(

@@ -33,6 +33,7 @@ mod levels;
 mod links;
 mod lock;
 mod memory;
+mod messages;
 mod minimal;
 mod msrv;
 mod mutants;
@@ -259,6 +260,11 @@ const TASKS: &[Task] = &[
         name: "tidy",
         help: "checks what no compiler checks",
         run: tidy::run,
+    },
+    Task {
+        name: "messages",
+        help: "every message of the product crates with its file and line, or those of [CRATE …]",
+        run: messages::run,
     },
     Task {
         name: "ci",

@@ -100,7 +100,7 @@ impl<'a> BlockTable<'a> {
         match usize::try_from(start) {
             Ok(found) if found >= self.first && found <= last => Ok(found),
             _ => {
-                let expected = Expected::Text("a place inside the chunk, behind its table");
+                let expected = Expected::Text("a position inside the chunk, after its table");
                 Err(DecodeError::malformed(
                     "block start",
                     at,

@@ -276,7 +276,7 @@ impl TrailerTail {
             .frame_len
             .saturating_sub(header.index_start().unwrap_or(u64::MAX));
         if u64::from(trailer_len) < TRAILER || u64::from(trailer_len) > most {
-            let expected = Expected::Text("a trailer of 35 bytes or more, behind the chunk area");
+            let expected = Expected::Text("a trailer of 35 bytes or more, after the chunk area");
             let found = i64::from(trailer_len);
             return Err(DecodeError::malformed(
                 "trailer_len",

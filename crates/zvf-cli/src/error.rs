@@ -171,8 +171,9 @@ impl CliError {
     pub(crate) fn of_budget(mut self, budget: Option<u64>) -> Self {
         let lowered = budget.is_some_and(|bytes| bytes < zvf_store::Limits::default().cell_bytes);
         if lowered && self.cell_limit {
-            self.message
-                .push_str(", which is the --memory-budget: one object is read whole, so give more");
+            self.message.push_str(
+                ", the --memory-budget: an object is read as a whole, so give a larger budget",
+            );
         }
         self
     }

@@ -529,8 +529,8 @@ fn standard_input_is_appended_in_the_format_that_is_named() -> Result<()> {
     assert_eq!(objects(&home, "b.zv")?.len(), 2);
     // If the input cannot be read, no edit is begun.
     for (words, says) in [
-        (&["-"][..], "--format FORMAT"),
-        (&["-", "-", "--format", "csv"], "expected once"),
+        (&["-"][..], "found no --format, expected one"),
+        (&["-", "-", "--format", "csv"], "expected it once"),
         (&["-", "--format", "docx"], "expected an ending such as csv"),
     ] {
         let (code, _, error) = fed(&home, "more", &[&["append", "p.zv"], words].concat())?;

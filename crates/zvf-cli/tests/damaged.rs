@@ -358,7 +358,11 @@ fn a_text_that_is_no_code_point_is_an_error_of_reads_copies_and_edits() -> Resul
         let mut bytes = fs::read(&path)?;
         bytes[..4].copy_from_slice(&code.to_le_bytes());
         fs::write(&path, bytes)?;
-        let says = ["is no code point", "0/object_attributes/name", "row 0"];
+        let says = [
+            "is not a Unicode code point",
+            "0/object_attributes/name",
+            "row 0",
+        ];
         fs::write(
             home.file("more.csv"),
             "object_id,x,y,z\n10,1,2,3\n10,2,2,2\n",
@@ -580,7 +584,7 @@ fn nodes_of_coarse_levels_and_older_stores_that_are_lost_or_of_another_type_are_
         let ran = validate("new.zv")?;
         let text = String::from_utf8_lossy(&ran.stdout);
         ensure!(text.contains(found), "{type_}: {text}");
-        ensure!(text.contains("says int32"), "{type_}: {text}");
+        ensure!(text.contains("declares int32"), "{type_}: {text}");
     }
     std::fs::remove_dir_all(home.file("old.zv/0/object_index"))?;
     let ran = validate("old.zv")?;

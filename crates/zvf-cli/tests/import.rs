@@ -274,7 +274,11 @@ fn a_journal_is_of_one_import_and_goes_with_it() -> Result<()> {
     std::fs::write(home.file("j"), "no journal")?;
     let ran = home.zvf(&["import", "a.csv", "b.zv", "--journal", "j", "-q"])?;
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(ran.stderr.contains("another file"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a file that is not a journal"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(std::fs::read(home.file("j"))?, b"no journal");
     Ok(())
 }

@@ -160,17 +160,17 @@ fn wrong_names_are_usage_errors() -> Result<()> {
         (&["0/nothing 0.0.0"][..], "no array \"0/nothing\""),
         (
             &["0/vertices", "9.9.9"],
-            "expected something from 0.3.2 to 5.9.7",
+            "expected an element from 0.3.2 to 5.9.7",
         ),
         (
             &["0/vertices", "-1.0.0"],
-            "expected something from 0.3.2 to 5.9.7",
+            "expected an element from 0.3.2 to 5.9.7",
         ),
         (&["0/vertices", "1.2"], "3 components"),
         (&["0/vertices", "x"], "a chunk key"),
         (
             &["0/object_index/manifests 7"],
-            "expected something from 0 to 0",
+            "expected an element from 0 to 0",
         ),
         (&["nowhere"], "nothing called"),
         (&["../secret"], "cannot be the key"),

@@ -195,7 +195,7 @@ fn every_blob_is_explained_with_what_was_put_in() -> Result<()> {
             &["0/vertices/1.0"],
             &[
                 "0/vertices/__shard_000007",
-                "1.0 8 bytes at 0 taken apart below",
+                "1.0 8 bytes at 0 decoded below",
                 "x = 11.0, y = 1.0",
             ],
         ),

@@ -629,7 +629,7 @@ fn wrong_job_files_are_usage() -> Result<()> {
         ),
         (
             &["import", "p.csv", "b", "--id-offset", "5"],
-            "zvf: ids: found a rule for ids of objects, expected none: points of one file without a column of objects belong to none\n",
+            "zvf: ids: found a rule for ids of objects, expected none: points of a file without a column of objects belong to no object\n",
         ),
         (
             &[

@@ -435,7 +435,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             "/shape/1",
             Some(json!(0)),
             links,
-            "no chunks of an array",
+            "are not chunks of an array",
         ),
         (
             "padded/mesh",
@@ -443,7 +443,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             separator,
             Some(json!(".")),
             query,
-            "no chunks of an array",
+            "are not chunks of an array",
         ),
         (
             "padded/zeros",

@@ -251,7 +251,7 @@ fn masks_that_cannot_be_are_refused() -> Result<()> {
         (&["--region", "mask(@none.nii, 3)"], "none.nii"),
         (
             &["--mask", "labels.nii", "--mask-affine", "1,2,3"],
-            "affine: found \"1,2,3\", which is no file",
+            "affine: found \"1,2,3\", which is not a file",
         ),
         (
             &["--passing", "sphere(1,2,3,4) and"],

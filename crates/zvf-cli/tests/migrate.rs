@@ -28,7 +28,7 @@ fn an_old_store_becomes_a_new_one() -> Result<()> {
     assert!(repairs.iter().any(|one| {
         one["what"]
             .as_str()
-            .is_some_and(|what| what.contains("made-up rows"))
+            .is_some_and(|what| what.contains("placeholder rows"))
     }));
     let info = home.json(&["info", "new.zv", "--json"])?;
     assert_eq!(info["version"], json!("0.9.2"), "{info}");

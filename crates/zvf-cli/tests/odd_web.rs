@@ -273,7 +273,11 @@ fn silence_is_given_up() -> Result<()> {
         ] {
             let ran = home.zvf(what)?;
             assert_eq!(ran.code, 3, "{what:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("no complete answer"), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("no complete response"),
+                "{}",
+                ran.stderr
+            );
         }
     }
     Ok(())
@@ -352,7 +356,10 @@ fn stores_on_web_servers_are_only_read() -> Result<()> {
     ] {
         let ran = home.zvf(command)?;
         ensure!(
-            ran.code == 2 && ran.stderr.contains("stores on web servers are only read"),
+            ran.code == 2
+                && ran
+                    .stderr
+                    .contains("stores on web servers can only be read"),
             "{command:?}: {}",
             ran.stderr
         );

@@ -241,7 +241,7 @@ fn regions_that_cannot_be_are_usage() -> Result<()> {
         ),
         (
             &["--near", "x=0,1", "--inside", "--select", "vertices"],
-            "--inside: found --select vertices beside it",
+            "--inside: found --select vertices as well",
         ),
     ] {
         let ran = home.zvf(&[&["query", STORE], args].concat())?;

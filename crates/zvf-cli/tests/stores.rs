@@ -663,7 +663,7 @@ fn stores_that_do_not_fit_are_not_merged() -> Result<()> {
         "id",
     ])?;
     for (other, words) in [
-        ("p.zv", "the same one twice"),
+        ("p.zv", "the same store twice"),
         ("q.zv", "cannot be missing"),
         ("r.zv", "axes: found x, y, t"),
         ("s.zv", "attribute \"n\""),

@@ -181,7 +181,7 @@ impl BloscBlocks {
         let known = matches!(&self.last, Some((last, _)) if *last == block);
         if !known {
             let mut decoded = self.last.take().map_or_else(Vec::new, |(_, bytes)| bytes);
-            let missing = || bad(format_args!("no block {block}"));
+            let missing = || bad(format_args!("the frame has no block {block}"));
             let extent = self.extents.get(block).ok_or_else(missing)?;
             let bytes = stored.get(extent.clone())?;
             if bytes.len() != extent.len() {

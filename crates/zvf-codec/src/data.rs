@@ -62,12 +62,14 @@ pub(crate) fn summed<'b>(
 ) -> Result<Data<'b>, CodecError> {
     let Some((body, stored)) = data.as_slice().split_last_chunk::<4>() else {
         let count = data.as_slice().len();
-        let what = format!("{name}: {count} bytes found, expected at least the 4 of the checksum");
+        let what =
+            format!("{name}: {count} bytes found, expected at least 4, the length of the checksum");
         return Err(CodecError::malformed(what));
     };
     let (stored, found) = (u32::from_le_bytes(*stored), sum(body));
     if stored != found {
-        let what = format!("{name}: {found:#010x} found, expected {stored:#010x}");
+        let what =
+            format!("{name}: the bytes have the checksum {found:#010x}, expected {stored:#010x}");
         return Err(CodecError::malformed(what));
     }
     Ok(data.without_last(4))

@@ -10,7 +10,7 @@ pub enum CodecError {
     #[error("{0}")]
     Malformed(String),
     /// More decoded bytes than the caller allows.
-    #[error("{bytes} decoded bytes are over the limit")]
+    #[error("{bytes} decoded bytes exceed the limit")]
     Limit {
         /// How many there are.
         bytes: u64,

@@ -72,10 +72,14 @@ pub(crate) fn make(codec: &Codec) -> Result<Arc<dyn BytesToBytesCodecTraits>, St
         serde_json::from_value(codec.to_value()).map_err(|error| told(&error))?;
     // bz2 panics on a level of 0.
     let made = isolate(|| Made::from_metadata(&metadata));
-    match made.map_err(|panic| told(&format!("it fails on its configuration ({panic})")))? {
+    match made.map_err(|panic| {
+        told(&format!(
+            "the codec's library fails with this configuration ({panic})"
+        ))
+    })? {
         Ok(Made::BytesToBytes(made)) => Ok(made),
         Ok(Made::ArrayToArray(_) | Made::ArrayToBytes(_)) => {
-            Err(told(&"it makes no bytes of bytes"))
+            Err(told(&"it does not encode bytes as bytes"))
         }
         Err(error) => Err(told(&error)),
     }

@@ -97,7 +97,7 @@ pub(crate) fn check(codecs: &[Codec]) -> Result<(), String> {
     let tried = isolate(|| pipeline.encode(some).map(|_| ()));
     tried.unwrap_or_else(|panic| {
         Err(format!(
-            "{}: they fail on some bytes ({panic})",
+            "{}: encoding a sample of bytes fails ({panic})",
             names(codecs)
         ))
     })

@@ -125,7 +125,7 @@ impl RangeDecoder {
     pub fn read(&mut self, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), CodecError> {
         let length = self.len();
         if range.start > range.end || wide(range.end) > length {
-            let what = format!("{length} bytes found, expected {} at least", range.end);
+            let what = format!("{length} bytes found, expected at least {}", range.end);
             return Err(CodecError::malformed(what));
         }
         #[cfg(feature = "blosc-frames")]

@@ -117,7 +117,7 @@ impl BytesToBytesCodecTraits for Blosc {
         _: ArrayBytesRaw<'a>,
         _: &CodecOptions,
     ) -> Result<ArrayBytesRaw<'a>, CodecError> {
-        let what = "this build writes no frames of Blosc";
+        let what = "this build does not write Blosc frames";
         Err(CodecError::Other(what.to_owned()))
     }
 

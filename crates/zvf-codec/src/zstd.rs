@@ -32,7 +32,7 @@ pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
         .saturating_mul(BLOCK_OUT);
     if size > most {
         return Err(CodecError::malformed(format!(
-            "zstd: the frame claims {size} bytes, but its {found} bytes stand for at most {most}"
+            "zstd: the frame header states {size} decoded bytes, but {found} encoded bytes decode to at most {most}"
         )));
     }
     let size = usize::try_from(size).map_err(|_| CodecError::Limit { bytes: size })?;

@@ -48,7 +48,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
             let what = path.display().to_string();
             return Err(ConvertError::usage(
                 what,
-                "an image",
+                "an image, whose affine has 3 axes",
                 format!("an affine of {rank} axes"),
             ));
         }
@@ -101,7 +101,7 @@ pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
         .filter(|word| !word.is_empty())
         .map(|word| {
             word.parse()
-                .map_err(|_| format!("{} is no number", shown(word)))
+                .map_err(|_| format!("{} is not a number", shown(word)))
         })
         .collect();
     Affine::from_rows(&numbers?, rank).map_err(|error| error.what)
@@ -117,7 +117,7 @@ pub fn stated_affine(text: &str, rank: usize) -> Result<StatedAffine, ConvertErr
         return read_affine(path, rank);
     }
     let affine = parse_affine(text, rank).map_err(|why| {
-        let found = format!("{text:?}, which is no file, and {why}");
+        let found = format!("{text:?}, which is not a file, and {why}");
         ConvertError::usage(
             "affine",
             found,

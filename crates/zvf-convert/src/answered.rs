@@ -262,7 +262,7 @@ pub fn in_chains(
     let ends = ends.filter(|ends| ends.value_length() == 2);
     let Some(ends) = ends.and_then(|ends| ends.values().as_primitive_opt::<UInt64Type>()) else {
         let expected = "a column vertices with the two ends of each link";
-        return Err(wrong("links of other columns".to_owned(), expected));
+        return Err(wrong("a table of links without it".to_owned(), expected));
     };
     let rows = vertices.num_rows();
     let mut next: Vec<Option<usize>> = vec![None; rows];
@@ -278,7 +278,7 @@ pub fn in_chains(
         };
         if after.is_some() || *joined || ids.value(from) != ids.value(to) {
             let found = format!(
-                "a link from row {from} to row {to}, one of which has another link on this side, or another object"
+                "a link from row {from} to row {to}, which are of different objects, or of which one has another link in this direction"
             );
             return Err(wrong(
                 found,
@@ -320,8 +320,8 @@ pub fn in_chains(
         }
     }
     if sorted.len() != rows {
-        let expected = "chains with a first row each";
-        return Err(wrong("links that make a ring".to_owned(), expected));
+        let expected = "chains, each of which has a first row";
+        return Err(wrong("links that form a ring".to_owned(), expected));
     }
     let sorted = UInt64Array::from(sorted);
     take_record_batch(vertices, &sorted)

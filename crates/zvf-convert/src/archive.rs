@@ -62,7 +62,7 @@ impl Archive {
         let mut archive = ZipArchive::new(BufReader::new(file)).map_err(failed)?;
         if archive.has_duplicate_names() {
             return Err(bad(
-                "a name again".to_owned(),
+                "two members with one name".to_owned(),
                 "members with different names",
             ));
         }
@@ -78,7 +78,7 @@ impl Archive {
                 CompressionMethod::Stored if !entry.encrypted() => false,
                 CompressionMethod::Deflated if !entry.encrypted() => true,
                 other => {
-                    let found = format!("{} packed by {other}", shown(&name));
+                    let found = format!("{} compressed by {other}", shown(&name));
                     return Err(bad(found, "stored or deflated members, not encrypted"));
                 }
             };
@@ -88,7 +88,10 @@ impl Archive {
                 end.is_some_and(|end| end <= length.len())
             });
             let Some(start) = start else {
-                return Err(bad(format!("{} behind the end", shown(&name)), "a member"));
+                return Err(bad(
+                    format!("{} after the end of the file", shown(&name)),
+                    "a member inside the file",
+                ));
             };
             members.push(ArchiveMember {
                 name,

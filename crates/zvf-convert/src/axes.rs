@@ -85,7 +85,7 @@ pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
         return Err(ConvertError::usage(
             "axes",
             format!(
-                "{} of type {} behind {}",
+                "{} of type {} after {}",
                 axis.name,
                 axis.kind(),
                 before.join(", ")

@@ -136,7 +136,7 @@ impl Bytes {
     fn failed(&self, error: std::io::Error) -> ConvertError {
         match error.kind() {
             std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput => {
-                self.bad(error.to_string(), "bytes that can be unpacked")
+                self.bad(error.to_string(), "bytes that can be decompressed")
             }
             _ => ConvertError::io(&self.path, error),
         }

@@ -115,7 +115,7 @@ impl Format {
             Some(format) if stem.is_none() => Ok(format),
             Some(format) => Err(ConvertError::usage(
                 path.display().to_string(),
-                format!("{}, packed by gzip", format.name()),
+                format!("{} compressed by gzip", format.name()),
                 "an uncompressed file: only tables of separated values are read compressed",
             )),
             None => {

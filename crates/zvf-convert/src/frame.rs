@@ -227,7 +227,7 @@ impl SourceHeader {
         }
         if self.space().is_none() {
             return Some(match self.members.get("space") {
-                _ if !self.agreed => "another one in each of the headers".to_owned(),
+                _ if !self.agreed => "different values in the headers".to_owned(),
                 Some(other) => other.to_string(),
                 None if self.has_maps() => {
                     format!("no member `space` beside {}", MAPS.join(" and "))
@@ -242,7 +242,7 @@ impl SourceHeader {
             (Value::Null, Ok(_)) => {
                 Some("no voxelmm_to_rasmm, although one follows from voxel_to_rasmm".to_owned())
             }
-            (_, Err(why)) => Some(format!("voxelmm_to_rasmm beside {why}")),
+            (_, Err(why)) => Some(format!("voxelmm_to_rasmm, although the header has {why}")),
             (_, Ok(follows)) => match self.voxelmm_to_rasmm() {
                 Err(why) => Some(why),
                 Ok(stated) if same(&stated, &follows) => None,

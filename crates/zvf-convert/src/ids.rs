@@ -31,7 +31,7 @@ pub enum ObjectIds {
 
 /// The advice if two files contain the same id.
 pub(crate) const WAYS_OUT: &str = "different ids in all files: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
-     --id-from-file makes each file one object by the number in its name, --new-ids numbers all objects anew";
+     --id-from-file makes each file one object by the number in its name, --new-ids gives all objects new numbers";
 
 /// Assigns ids to the objects of files, and detects ids that two files share.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ pub(crate) fn numbers(files: &[PathBuf]) -> Result<Vec<i64>, ConvertError> {
             return Err(ConvertError::usage(
                 format!("--id-from-file: {}", file.display()),
                 format!("{number}, as in the name of {}", other.display()),
-                "a number of its own",
+                "a different number in each name",
             ));
         }
         numbers.push(number);

@@ -192,7 +192,7 @@ impl Import {
         if !spec.has_objects()
             && matches!(options.ids, ObjectIds::FromFile | ObjectIds::Offset { .. })
         {
-            let expected = "none: points of one file without a column of objects belong to none";
+            let expected = "none: points of a file without a column of objects belong to no object";
             return Err(ConvertError::usage(
                 "ids",
                 "a rule for ids of objects",

@@ -36,7 +36,7 @@ pub(crate) fn isolate<T: Send>(
             Ok(())
         },
     )?;
-    found.ok_or_else(|| wrong(path, "nothing"))
+    found.ok_or_else(|| wrong(path, "it returned nothing"))
 }
 
 /// Runs a decoder of the file at `path` on a thread of its own and passes its items to `take` on this thread. Stops the decoder

@@ -171,7 +171,7 @@ fn ends(batch: &RecordBatch, axes: &[&str], places: &mut Vec<f64>) -> Result<(),
 fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, ConvertError> {
     let dtype = sampler.dtype().to_string();
     let wrong = |found: String| {
-        let expected = "whole numbers, which say to which part an element belongs";
+        let expected = "whole numbers: the label of the part to which an element belongs";
         ConvertError::usage(volume, found, expected)
     };
     let number = NumberType::from_name(&dtype);
@@ -186,7 +186,7 @@ fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, Con
     match values.exactly(NumberType::I64) {
         Some(Values::I64(labels)) => Ok(labels.to_vec()),
         _ => Err(wrong(format!(
-            "elements of {dtype} at ends of lines that are no whole numbers of 64 bits"
+            "elements of {dtype} at ends of lines that are not whole numbers of 64 bits"
         ))),
     }
 }

@@ -34,7 +34,7 @@ pub fn mask_region<'a>(
         if !(1..=3).contains(&shape.len()) {
             return wrong(
                 format!("{} axes in space", shape.len()),
-                "a volume of one to three",
+                "a volume of 1 to 3",
             );
         }
         let count = shape
@@ -166,8 +166,8 @@ async fn in_frame(
     if picked != [0, 1, 2] {
         return Err(ConvertError::usage(
             "mask",
-            "another order or number of axes",
-            "x, y and z, which positions in voxel millimetres have",
+            "axes other than x, y and z",
+            "x, y and z, the axes of positions in voxel millimetres",
         ));
     }
     remarks.push(

@@ -68,8 +68,9 @@ impl NpyRows {
                 ));
             }
             let before = column.and_then(|size| size.checked_mul(at as u64));
-            let before =
-                before.ok_or_else(|| bytes.bad("columns of that size", "columns of a file"))?;
+            let before = before.ok_or_else(|| {
+                bytes.bad("columns of more than 2^64 bytes", "columns inside the file")
+            })?;
             bytes.skip(before, "columns of the array")?;
             parts.push(bytes);
         }
@@ -103,7 +104,7 @@ impl NpyRows {
         }
         match (header.column_of(&raw), parts.first()) {
             (Some(column), _) => Ok(column),
-            (None, Some(bytes)) => Err(bytes.bad("elements of another type", "numbers")),
+            (None, Some(bytes)) => Err(bytes.bad("elements that are not numbers", "numbers")),
             (None, None) => Ok(Arc::new(arrow_array::NullArray::new(0))),
         }
     }
@@ -131,7 +132,7 @@ impl NpyHeader {
     fn text(bytes: &mut Bytes) -> Result<String, ConvertError> {
         let magic: [u8; 6] = bytes.take("the magic of NPY")?;
         if magic != *b"\x93NUMPY" {
-            return Err(bytes.bad("another beginning", "\"\\x93NUMPY\""));
+            return Err(bytes.bad("other first bytes", "\"\\x93NUMPY\""));
         }
         let [major, _] = bytes.take::<2>("a version")?;
         let length = match major {
@@ -201,11 +202,11 @@ impl NpyHeader {
     pub(crate) fn take(&self, bytes: &mut Bytes, rows: usize) -> Result<ArrayRef, ConvertError> {
         let size = self.row_bytes().and_then(|row| row.checked_mul(rows));
         let Some(size) = size else {
-            return Err(bytes.bad("rows of that size", "rows that fit the memory"));
+            return Err(bytes.bad("rows that do not fit into memory", "smaller rows"));
         };
         let raw = bytes.take_some(size, "rows of the array")?;
         let column = self.column_of(&raw);
-        column.ok_or_else(|| bytes.bad("elements of another type", "numbers"))
+        column.ok_or_else(|| bytes.bad("elements that are not numbers", "numbers"))
     }
 
     /// Rows as a column.

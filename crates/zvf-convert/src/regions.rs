@@ -259,7 +259,7 @@ fn read_mesh(file: &Path) -> Result<MeshData, ConvertError> {
         let list = list.and_then(|list| list.as_fixed_size_list_opt());
         let list = list.or_bug("faces without a list of vertices")?;
         let ends = list.values().as_primitive_opt::<UInt64Type>();
-        let ends = ends.or_bug("vertices of faces that are no numbers")?;
+        let ends = ends.or_bug("vertices of faces that are not numbers")?;
         let width = usize::try_from(list.value_length()).or_bug("faces of a negative length")?;
         for face in ends.values().chunks_exact(width.max(1)) {
             let corner =

@@ -148,6 +148,6 @@ fn recorded(header: &JsonObject, format: Format, dims: usize) -> Option<Result<A
     if value.is_null() {
         return None;
     }
-    let numbers = numbers(value).ok_or_else(|| format!("{value}, which is no list of rows"));
+    let numbers = numbers(value).ok_or_else(|| format!("{value}, which is not a list of rows"));
     Some(numbers.and_then(|list| Affine::from_rows(&list, dims).map_err(|error| error.what)))
 }

@@ -110,7 +110,7 @@ impl TextLines {
             // A byte order mark, which some editors write.
             Ok(text) if self.line == 1 => Ok(text.trim_start_matches('\u{feff}').trim()),
             Ok(text) => Ok(text.trim()),
-            Err(_) => Err(self.bad("bytes that are no UTF-8", "text")),
+            Err(_) => Err(self.bad("bytes that are not UTF-8", "text")),
         }
     }
 

@@ -130,7 +130,7 @@ impl ImportTransform {
             let expected = "numbers that the type of the positions holds";
             return Err(ConvertError::usage(
                 "--affine or --scale",
-                "positions beyond every number",
+                "positions that exceed the range of their type",
                 expected,
             ));
         }
@@ -222,8 +222,7 @@ pub(crate) fn given(
         && options.affine.is_none()
     {
         let found = format!("{name} for {}", format.name());
-        let expected =
-            "none: the folder states its units; with --scale or --affine, the unit behind them";
+        let expected = "none: the folder states its units; with --scale or --affine, the unit that results from them";
         return Err(ConvertError::usage("unit", found, expected));
     }
     if options.scale.is_none() && options.affine.is_none() {
@@ -335,7 +334,7 @@ fn check_stated(
                 format!("unit of {}", axis.name),
                 format!("{number}{name}"),
                 format!(
-                    "{own}, which the files state; with --scale or --affine, the unit behind them"
+                    "{own}, which the files state; with --scale or --affine, the unit that results from them"
                 ),
             ));
         }

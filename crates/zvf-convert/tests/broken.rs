@@ -43,7 +43,7 @@ fn lines_of_swc() {
     wrong(
         "a.swc",
         "1 0 0 0 0 1 -1\n1 0 0 0 0 1 1\n",
-        "a.swc, line 2: found node 1 again, expected an id of its own",
+        "a.swc, line 2: found a second node 1, expected different ids",
     );
     wrong(
         "a.swc",
@@ -63,7 +63,7 @@ fn lines_of_swc() {
     wrong(
         "a.swc",
         b"1 0 0 0 \xff 1 -1\n",
-        "a.swc, line 1: found bytes that are no UTF-8, expected text",
+        "a.swc, line 1: found bytes that are not UTF-8, expected text",
     );
     wrong(
         "a.swc",
@@ -147,12 +147,12 @@ fn lines_of_csv() {
     wrong(
         "a.csv",
         "x,y,x\n1,2,3\n",
-        "a.csv, line 1: found column \"x\" again, expected a name of its own",
+        "a.csv, line 1: found a second column \"x\", expected different names",
     );
     wrong(
         "a.csv",
         b"x,y\n1,\xff\n",
-        "a.csv, line 2: found bytes that are no UTF-8, expected text",
+        "a.csv, line 2: found bytes that are not UTF-8, expected text",
     );
 }
 
@@ -208,7 +208,7 @@ fn bytes_of_streamlines() {
         "a.trk",
         trk(false, 4),
         &format!(
-            "a.trk, byte {}: found the end of the file after 3 streamlines, expected 4, as the header says",
+            "a.trk, byte {}: found the end of the file after 3 streamlines, expected 4, as the header states",
             whole.len()
         ),
     );
@@ -365,7 +365,7 @@ fn options_and_limits() {
     check(
         &csv,
         Class::Malformed,
-        "a.csv, line 4: found object 3 again, after others, expected the rows of an object one after another: sort the rows by column \"t\"",
+        "a.csv, line 4: found rows of object 3 before and after those of others, expected the rows of an object one after another: sort the rows by column \"t\"",
         &|o| {
             o.kind = Some(Kind::Polyline);
             o.object_column = Some("t".into());

@@ -324,11 +324,11 @@ fn buffers_that_promise_too_much_are_errors() {
     for (claim, said) in [
         (
             1_i64 << 60,
-            "more than 8589934592 bytes of a batch, unpacked",
+            "more than 8589934592 decompressed bytes of a batch",
         ),
         (
             1,
-            "found a packed buffer of more bytes, expected 1 bytes, as it says",
+            "found a compressed buffer of more bytes, expected 1 bytes, the length that it states",
         ),
     ] {
         let mut bytes = whole.clone();

@@ -283,7 +283,7 @@ fn names_of_ply_properties_are_words_and_changed_ones_are_named() {
     assert!(row.contains(&("x_y", "200")), "{row:?}");
     assert!(row.contains(&("attribute_x_y", "2")), "{row:?}");
     assert!(row.contains(&("a_b_c", "8")), "{row:?}");
-    let words = "names of properties are different words";
+    let words = "properties need different names of one word";
     for note in [
         "x y is written as attribute_x_y",
         "a b c is written as a_b_c",
@@ -524,7 +524,7 @@ fn separated_values_are_packed_by_gzip() {
     assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 3001);
     let error = folder.export_error("out.ply", &options).to_string();
     assert!(
-        error.contains("only separated values are packed"),
+        error.contains("only separated values are compressed"),
         "{error}"
     );
 }

@@ -556,7 +556,7 @@ fn maps_are_refused_where_they_mean_nothing() {
         (
             &csv,
             &|o| o.affine = Some(words.clone()),
-            "\"one\" is no number",
+            "\"one\" is not a number",
         ),
         (
             &csv,
@@ -566,7 +566,7 @@ fn maps_are_refused_where_they_mean_nothing() {
         (
             &csv,
             &|o| o.scale = Some(vec![1e300]),
-            "beyond every number",
+            "positions that exceed the range",
         ),
     ];
     for (file, change, wanted) in cases {

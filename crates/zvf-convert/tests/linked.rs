@@ -183,7 +183,8 @@ fn a_table_of_edges_makes_a_graph_and_comes_back() {
     );
     assert!(
         import.notes().contains(
-            &"column \"note\" of links is not kept: their attributes are numbers".to_owned()
+            &"column \"note\" of links is not kept: only numbers can be attributes of links"
+                .to_owned()
         ),
         "{:?}",
         import.notes()

@@ -148,15 +148,15 @@ fn what_is_not_read_is_refused_by_name() {
     assert_eq!(small, (0..40).map(|r| 3 * r - 50).collect::<Vec<_>>());
     let whole = std::fs::read(made("edges.parquet")).unwrap();
     for (bytes, said) in [
-        (b"PAR2".to_vec(), "byte 0: found another beginning"),
-        (whole[..whole.len() - 1].to_vec(), "found another end"),
+        (b"PAR2".to_vec(), "byte 0: found other first bytes"),
+        (whole[..whole.len() - 1].to_vec(), "found other last bytes"),
         (
             [&whole[..4], &[0xff; 4], b"PAR1"].concat(),
-            "found another length",
+            "found a footer that does not fit",
         ),
         (
             [&whole[..4], &[9; 8], &[8, 0, 0, 0], b"PAR1"].concat(),
-            "found other bytes, expected a footer",
+            "found bytes that cannot be decoded, expected a footer",
         ),
     ] {
         let (_, text) = refused(&[folder.file("a.parquet", bytes)], &Options::default());

@@ -537,7 +537,7 @@ fn what_is_wrong_is_named_by_file_and_byte() {
     let large = said(info, "18446744073709551615", &cell()[..20]);
     assert!(
         large.ends_with(
-            "found the id 18446744073709551615, expected an id below 2^63, which a store holds"
+            "found the id 18446744073709551615, expected an id below 2^63, as in stores"
         ),
         "{large}"
     );

@@ -644,7 +644,9 @@ fn npz_arrays_are_read_and_written_by_name() {
         );
         assert_eq!(
             import.notes(),
-            ["array \"title\" is not kept: no numbers of one or two axes"]
+            [
+                "array \"title\" is not kept: its elements are not numbers, or it has more than two axes"
+            ]
         );
         let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 3]);
         let want = VERTICES.iter().map(|([x, y, z], shade, weight)| {
@@ -762,9 +764,9 @@ fn archives_say_what_their_axes_are() {
         (vec![("axes", &names[..3])], "3 texts"),
         (
             vec![("axes", &["x", "x", "y", "z"][..])],
-            "a name of its own",
+            "axes need different names",
         ),
-        (vec![("units", units)], "an array axes beside it"),
+        (vec![("units", units)], "there is no array axes"),
     ] {
         let (found, notes) = axes(&arrays);
         assert_eq!(found, usual, "{note}");

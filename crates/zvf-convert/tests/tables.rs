@@ -291,7 +291,7 @@ fn a_column_has_one_use() {
     );
     check(
         &|options| options.position = Some(vec!["x".into(), "x".into()]),
-        "position: found \"x\" again, expected another column",
+        "position: found column \"x\" twice, expected different columns",
     );
 }
 
@@ -420,7 +420,7 @@ fn whole_numbers_are_kept_or_refused() {
     let (_, text) = refused(&[folder.file("a.csv", table(&["7", "256"]))], &options);
     assert_eq!(
         text,
-        "a.csv, line 3: found \"256\" in column \"v\", expected a value of UInt8, the type that is asked for"
+        "a.csv, line 3: found \"256\" in column \"v\", expected a value of UInt8, the requested type"
     );
     options.attribute_types = ask(AttributeType::Number(NumberType::I64));
     let text = table(&["9007199254740993.0", "-3.00"]);
@@ -546,7 +546,7 @@ fn tables_without_a_header_and_with_comments() {
     let (_, text) = refused(&[folder.file("j.csv", "1,2,3,4\n")], &named);
     assert_eq!(
         text,
-        "j.csv, line 1: found 4 fields, expected 3, as there are names of columns"
+        "j.csv, line 1: found 4 fields, expected 3, one for each column name"
     );
     let (_, text) = refused(&[folder.file("k.csv", "x,y,v\n1,2,3\n")], &named);
     assert!(
@@ -616,7 +616,7 @@ fn columns_get_names_that_a_store_holds() {
     );
     options.rename = vec![("Cx".into(), "x".into()), ("Cy".into(), "x".into())];
     let (_, text) = refused(&[folder.file("a.csv", "Cx,Cy,y\n1,2,3\n")], &options);
-    assert!(text.contains("column \"x\" again"), "{text}");
+    assert!(text.contains("a second column \"x\""), "{text}");
 }
 
 #[test]

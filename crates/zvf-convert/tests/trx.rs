@@ -219,12 +219,12 @@ fn archives_that_contradict_themselves_are_refused() {
         (
             "offsets.uint32",
             Some(&[0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0]),
-            "found offset 1 of another order",
+            "found offset 1, which is out of order",
         ),
         (
             "offsets.uint32",
             Some(&[1, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0]),
-            "found offset 0 of another order",
+            "found offset 0, which is out of order",
         ),
         (
             "dpv/fa.float32",

@@ -196,10 +196,10 @@ impl Edit {
                 .row(*id)
                 .is_some_and(|row| !index.blocks(row).is_empty());
             if full && !grows {
-                let expected = "new objects: those of this kind cannot be continued";
+                let expected = "a new object: objects of this kind cannot be continued";
                 return Err(WriteError::input(
                     format!("object {id}"),
-                    "one with vertices",
+                    "an object with vertices",
                     expected,
                 ));
             }

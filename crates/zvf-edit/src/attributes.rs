@@ -221,7 +221,7 @@ impl Edit {
                     }
                     None => {
                         let expected = format!(
-                            "texts: all codes of {number} are taken, and none is left for a missing one; --fill {name}=TEXT gives such vertices a text"
+                            "a text for every vertex: all codes of {number} are in use, so that no text can be missing; --fill {name}=TEXT gives such vertices a text"
                         );
                         return Err(WriteError::input(what(), "a missing text", expected));
                     }

@@ -74,7 +74,7 @@ pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
             for array in family.arrays() {
                 let by_offsets = matches!(array.placement(), Placement::Offsets { .. });
                 if !by_offsets || array.has_perm() {
-                    let found = "links between levels of another form";
+                    let found = "links between levels in another layout";
                     return Err(WriteError::unsupported(
                         array.array.path(),
                         found,
@@ -117,8 +117,8 @@ pub(super) async fn follow(
                 let path = format!("{}/links/{:+}", level.number(), family.delta());
                 let less = |count: Option<u64>| match count.map(|count| count.checked_sub(gone)) {
                     Some(None) => {
-                        let found = format!("a count of links below {gone}");
-                        let expected = "a correct count: `zvf repair` counts again";
+                        let found = format!("a count below the {gone} links that the edit removes");
+                        let expected = "a correct count: `zvf repair` counts the links again";
                         Err(WriteError::unsupported(path.clone(), found, expected))
                     }
                     left => Ok(left.flatten()),

@@ -242,7 +242,7 @@ impl ColumnEdit {
     async fn finish(&mut self) -> Result<zvf_meta::RootDoc, WriteError> {
         if self.done < self.chunks.len() {
             let found = format!("values of {} chunks", self.done);
-            let expected = format!("of all {}", self.chunks.len());
+            let expected = format!("values of all {}", self.chunks.len());
             return Err(WriteError::input("column", found, expected));
         }
         self.flush().await?;
@@ -351,11 +351,11 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
         .as_deref()
         .is_none_or(|one| one == "raw");
     let (Some(doc), true) = (vertices.doc(), raw) else {
-        let found = "vertices of another layout";
+        let found = "vertices in another layout or encoding";
         return Err(WriteError::unsupported(
             vertices.path(),
             found,
-            "an array of rows of 0.9",
+            "an array of version 0.9 with the encoding raw",
         ));
     };
     let mut cells = packing(vertices.path(), doc)?.of_items(number.size());

@@ -43,8 +43,8 @@ pub(crate) async fn cells_of(level: &Level) -> Result<Vec<Arc<GridArray>>, Write
 /// # Errors
 /// [`WriteError::Unsupported`]: an array of an older version, which has no document.
 pub(crate) fn document_of(array: &GridArray) -> Result<&ArrayDoc, WriteError> {
-    let found = "a layout of another version";
-    let refused = || WriteError::unsupported(array.path(), found, "an array of 0.9");
+    let found = "the layout of another version";
+    let refused = || WriteError::unsupported(array.path(), found, "an array of version 0.9");
     array.doc().ok_or_else(refused)
 }
 
@@ -53,7 +53,10 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<LevelCells, WriteErr
     let refused =
         |found: String, expected: &str| Err(WriteError::unsupported(path, found, expected));
     if doc.key_encoding != KeyEncoding::default() {
-        return refused("another encoding of chunk keys".to_owned(), "c/0/0");
+        return refused(
+            "another encoding of chunk keys".to_owned(),
+            "keys such as c/0/0",
+        );
     }
     if !doc.data_type.is_vlen_bytes() || !doc.storage_transformers.is_empty() {
         return refused(doc.data_type.name.clone(), "cells of variable length");
@@ -65,8 +68,8 @@ pub(crate) fn packing(path: &str, doc: &ArrayDoc) -> Result<LevelCells, WriteErr
                 let index = sharding.index_codecs.iter();
                 let index: Vec<&str> = index.map(|codec| codec.name.as_str()).collect();
                 return refused(
-                    format!("an index by {index:?}"),
-                    "bytes and crc32c, at the end",
+                    format!("a shard index with the codecs {index:?}"),
+                    "the codecs bytes and crc32c, and the index at the end of the shard",
                 );
             }
             if sharding.chunk_shape.iter().any(|&n| n != 1) {
@@ -343,7 +346,10 @@ impl GridObjects {
             // A lost cell stays an error; otherwise the new object would hide the loss.
             let lost = || {
                 let place = format!("{key} at chunk {chunk:?}");
-                WriteError::source(place, "the chunk is listed, and its cell is not stored")
+                WriteError::source(
+                    place,
+                    "nonempty_chunks lists the chunk, but its cell is not stored",
+                )
             };
             encoded.push((chunk, bytes.ok_or_else(lost)?));
         }

@@ -197,14 +197,14 @@ impl GroupTable {
 #[cold]
 fn unwritten() -> WriteError {
     let expected = "lists of codecs that this build writes";
-    WriteError::unsupported(PATH, "another layout", expected)
+    WriteError::unsupported(PATH, "groups in another layout", expected)
 }
 
 /// Possible names, shortened if there are many.
 fn expected_names(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
-        0 => "a group: the store has none; adding objects to one makes it".to_owned(),
+        0 => "a group: the store has none (adding objects to a group creates it)".to_owned(),
         more => {
             let shown = names
                 .iter()
@@ -264,7 +264,7 @@ impl Edit {
                     let number = group.strip_prefix("number:").unwrap_or(group);
                     if name.is_none() && number.parse::<u64>().is_ok() {
                         let expected = format!(
-                            "{}; name:{number} makes one of that name",
+                            "{}; name:{number} creates a group of that name",
                             expected_names(&table.names)
                         );
                         return Err(WriteError::input(
@@ -437,7 +437,8 @@ impl Edit {
         let count = groups.members().len();
         if groups.names().len() != count {
             let found = format!("{} names", groups.names().len());
-            let expected = format!("one for each of {count} groups: they are joined by name");
+            let expected =
+                format!("one for each of {count} groups, since groups are matched by name");
             return Err(WriteError::input("group names", found, expected));
         }
         for members in groups.members() {

@@ -200,7 +200,7 @@ impl EditedIndex {
         for &row in rows {
             if self.blocks(row).iter().any(|block| !seen.insert(*block)) {
                 let id = self.id(row)?;
-                let found = format!("a fragment of object {id} that is named twice");
+                let found = format!("a fragment of object {id} that manifests name twice");
                 let expected = "fragments that belong to one object";
                 let path = format!("{PATH}/manifests");
                 return Err(WriteError::unsupported(path, found, expected));

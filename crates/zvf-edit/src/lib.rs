@@ -267,7 +267,7 @@ impl Edit {
         let mut words = Vec::new();
         for one in level.vertex_attributes() {
             let Some(texts) = spec::category_texts(one) else {
-                let found = "categories that are no texts";
+                let found = "categories that are not texts";
                 return Err(WriteError::unsupported(one.array.path(), found, "texts"));
             };
             words.push(Words {
@@ -575,11 +575,11 @@ impl Edit {
     async fn check_structure(&mut self) -> Result<(), WriteError> {
         let attributes = self.state.level.fragment_attributes();
         if let Some(one) = attributes.iter().find(|one| !is_owner_column(one)) {
-            let found = "an attribute of fragments that is no owner column";
+            let found = "a fragment attribute that is not an owner column";
             return Err(WriteError::unsupported(
                 one.array.path(),
                 found,
-                "none where rows change",
+                "none if rows are added, deleted or moved",
             ));
         }
         between::check(&between::levels(&self.state).await?)

@@ -83,7 +83,7 @@ impl Edit {
             return Err(WriteError::input(what(&spec.name), found, "numbers"));
         }
         if !self.state.links.is_empty() {
-            let expected = "the attribute first, then batches with values of it";
+            let expected = "the attribute to be added before links with values of it";
             return Err(WriteError::input(
                 what(&spec.name),
                 "links that this edit adds",

@@ -83,7 +83,7 @@ pub(super) async fn near(
         wants.push(CellWant::new(&array.array, chunk.as_slice()));
         for of_one in &attributes {
             let Some(Some(values)) = of_one.get(*number) else {
-                let found = "no array beside the links".to_owned();
+                let found = "no array of values for these links".to_owned();
                 return Err(WriteError::unsupported(
                     array.array.path(),
                     found,

@@ -144,7 +144,8 @@ pub(crate) enum TableElement<'a> {
 }
 
 impl TableElement<'_> {
-    fn show(&self) -> String {
+    /// The value, for messages.
+    pub(crate) fn show(&self) -> String {
         match self {
             Self::Missing => "nothing".to_owned(),
             Self::Whole(number) => number.to_string(),
@@ -515,10 +516,12 @@ impl TableKeys {
                     continue;
                 }
                 each(&part.name, column, |at, element| {
-                    let row = at.checked_div(numbers).or_bug("a list of nothing")?;
+                    let row = at.checked_div(numbers).or_bug("a list of no elements")?;
                     let start = row * width + offset + (at % numbers) * size;
                     let out = bytes.get_mut(start..start + size).or_bug("a key's bytes")?;
-                    let state = states.get_mut(row).or_bug("a row behind its table")?;
+                    let state = states
+                        .get_mut(row)
+                        .or_bug("a row after the end of its table")?;
                     let Some(found) = part.coding.put(element, out) else {
                         let what = format!("column {}, row {row}", part.name);
                         let expected = match &part.coding {

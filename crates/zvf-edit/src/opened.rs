@@ -104,7 +104,7 @@ impl Edit {
         }
         let found = "an edit that has added, deleted or moved vertices";
         let expected =
-            "one that has not: this change before the others, or the others committed first";
+            "an edit that has not: make this change before the others, or commit them first";
         Err(WriteError::input(what, found, expected))
     }
 }

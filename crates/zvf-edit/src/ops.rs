@@ -80,8 +80,7 @@ impl Edit {
 
     pub(super) async fn drop_points(&mut self, rows: &[(Vec<i64>, u64)]) -> Result<(), WriteError> {
         if self.index.is_some() {
-            let expected =
-                "points that belong to no object: others are deleted with their object, by its id";
+            let expected = "a store without objects: vertices of objects are deleted with their object, by its id";
             return Err(WriteError::input(
                 "vertices",
                 "rows of a store with objects",

@@ -40,8 +40,8 @@ impl Edit {
         let attributes = self.state.level.fragment_attributes();
         let mut others = attributes.iter().filter(|one| !is_owner_column(one));
         if let Some(other) = others.find(|one| one.name == OWNER_COLUMN) {
-            let found = format!("an attribute of {}", other.dtype);
-            let expected = "none, or an owner column: int64";
+            let found = format!("an attribute of type {}", other.dtype);
+            let expected = "none, or an owner column of type int64";
             return Err(WriteError::unsupported(other.array.path(), found, expected));
         }
         self.new_owners = true;

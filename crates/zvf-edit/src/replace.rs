@@ -57,8 +57,8 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
     if !named {
         return Err(WriteError::spec(
             "backup",
-            format!("{store:?}, which has nothing beside it"),
-            "an address to keep the documents at",
+            format!("{store:?}, beside which no backup can be made"),
+            "an address for the backup of the documents",
         ));
     }
     Ok(format!("{scheme}{path}.backup-{:x}{query}", unique()))
@@ -182,7 +182,7 @@ fn check_keys(changes: &[DocumentChange]) -> Result<(), WriteError> {
     match changes.iter().find(|one| !is_document(&one.key)) {
         Some(one) => Err(WriteError::input(
             one.key.clone(),
-            "a key of no document",
+            "a key that is not that of a document",
             "one that ends in zarr.json",
         )),
         None => Ok(()),
@@ -258,7 +258,11 @@ fn keep(
 /// The keys of the kept documents.
 fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
     let Some(list) = kept.read(LIST)? else {
-        return Err(WriteError::input(backup, "nothing", "kept documents"));
+        return Err(WriteError::input(
+            backup,
+            "nothing",
+            "a backup of documents",
+        ));
     };
     let list: Value = serde_json::from_slice(&list).unwrap_or_default();
     let keys = list.get("documents").and_then(Value::as_array);
@@ -267,7 +271,8 @@ fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
         keys.iter().map(text).collect()
     });
     let expected = "a list of documents";
-    let keys = keys.ok_or_else(|| WriteError::data(LIST, "another document", expected))?;
+    let keys =
+        keys.ok_or_else(|| WriteError::data(LIST, "a document without a list of keys", expected))?;
     // The list comes from a file: keys outside of the store, and keys of other objects, are refused.
     let inside = |key: &String| {
         let parts = || key.split('/');
@@ -287,7 +292,7 @@ fn listed(kept: &Target, backup: &str) -> Result<Vec<String>, WriteError> {
 fn kept_document(kept: &Target, part: &str, key: &str) -> Result<Vec<u8>, WriteError> {
     let path = format!("{part}/{key}");
     kept.read(&path)?
-        .ok_or_else(|| WriteError::data(path, "nothing", "a kept document"))
+        .ok_or_else(|| WriteError::data(path, "nothing", "a document of the backup"))
 }
 
 /// Replaces documents in the order that their root requires.

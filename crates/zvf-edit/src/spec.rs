@@ -148,8 +148,9 @@ fn read_key(
         (None, None) if rank == level.dims() => return Ok(None),
         (Some(name), Some(values)) if rank == level.dims() + 1 => (name, values),
         _ => {
-            let found = "chunks divided by something that is no vertex attribute";
-            let expected = "chunks divided by space, or by space and an attribute";
+            let found =
+                "chunks that are divided by something other than space and a vertex attribute";
+            let expected = "chunks that are divided by space, or by space and a vertex attribute";
             return Err(refused(path, found, expected));
         }
     };
@@ -176,9 +177,9 @@ fn read_key(
     })?;
     let stored = beside.is_some();
     if beside.is_some_and(|array| array.values != attribute.values || array.channels != 1) {
-        let found = "a type other than that of the values by which chunks are divided";
+        let found = "another type than chunk_attribute_values";
         let path = format!("0/vertex_attributes/{name}");
-        return Err(refused(&path, found, "the same attribute"));
+        return Err(refused(&path, found, "the same type"));
     }
     spec.chunk_by = Some(ChunkBy::found(attribute, stored));
     Ok(Some(keys))
@@ -234,7 +235,7 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
     let convention = root.links_convention()?;
     spec.links.explicit = spec.takes_links() && convention == LinksConvention::Explicit;
     if spec.convention() != convention {
-        let found = convention.name();
+        let found = format!("links_convention {}", convention.name());
         return Err(refused("zarr.json", found, spec.convention().name()));
     }
     let Some(family) = level.links(0) else {
@@ -252,7 +253,8 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
     for array in family.arrays() {
         let form = array.form();
         if form.dtype != zvf_format::dtype::DType::I64 {
-            return Err(refused(array.array.path(), "another type of rows", "int64"));
+            let found = format!("rows of type {}", form.dtype);
+            return Err(refused(array.array.path(), found, "rows of type int64"));
         }
     }
     for one in family.attributes() {

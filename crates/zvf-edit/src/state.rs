@@ -253,7 +253,7 @@ impl EditState {
             "a manifest that names fragment {} of chunk {coord:?}",
             block.1
         );
-        WriteError::unsupported(path, found, "manifests of fragments that are there")
+        WriteError::unsupported(path, found, "manifests that name existing fragments")
     }
 
     /// Removes all rows from a fragment, which stays, and returns them.
@@ -321,7 +321,10 @@ impl EditState {
     /// The rows of each fragment of a chunk.
     fn fragment_sizes(&self, read: &DecodedChunk) -> Result<Vec<u32>, WriteError> {
         if !read.fragments.tile(read.rows) {
-            let found = format!("other fragments at chunk {:?}", read.coord.as_slice());
+            let found = format!(
+                "fragments at chunk {:?} that do not tile its rows",
+                read.coord.as_slice()
+            );
             let expected = "fragments that follow each other and hold every row once";
             let array = self.level.vertex_fragments();
             let path = array.map_or("", |array| array.path());
@@ -440,7 +443,10 @@ impl EditState {
                 let columns = read.columns.iter().map(|values| values.as_ref()?.row(row));
                 let parts = std::iter::once(read.positions.row(row)).chain(columns);
                 let parts: Option<Vec<&[u8]>> = parts.collect();
-                rows.push(stored(slot, row), parts.or_bug("a row behind its cells")?)?;
+                rows.push(
+                    stored(slot, row),
+                    parts.or_bug("a row after the end of its cells")?,
+                )?;
                 row += 1;
             }
             fragments.push(rows);

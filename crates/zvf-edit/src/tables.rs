@@ -42,8 +42,8 @@ impl AttributeTable {
         let Some(doc) = array.doc() else {
             return Err(WriteError::unsupported(
                 path,
-                "a layout of another version",
-                "an array of 0.9",
+                "the layout of another version",
+                "an array of version 0.9",
             ));
         };
         table_codecs(&path, doc)?;
@@ -153,7 +153,7 @@ impl AttributeTable {
     pub(crate) fn set(&mut self, rows: &[usize], values: &Values) -> Result<(), WriteError> {
         let what = self.what();
         if Some(values.len()) != rows.len().checked_mul(self.spec.channels) {
-            let expected = format!("{} rows of {}", rows.len(), self.spec.channels);
+            let expected = format!("{} a row for {} rows", self.spec.channels, rows.len());
             return Err(WriteError::input(
                 what,
                 format!("{} values", values.len()),

@@ -153,7 +153,7 @@ pub(crate) fn fitted(
     for column in &columns {
         let (_, numbers) = elements(column)?;
         each(name, column, |at, element| {
-            let row = at.checked_div(numbers).or_bug("a list of nothing")?;
+            let row = at.checked_div(numbers).or_bug("a list of no elements")?;
             let start = (row * all + offset + at % numbers) * size;
             let out = bytes.get_mut(start..start + size).or_bug("a value")?;
             let missing = matches!(element, TableElement::Missing);
@@ -164,11 +164,8 @@ pub(crate) fn fitted(
                 _ if coding.put(element, out) == Some(KeyState::Given) => {}
                 _ => {
                     let what = format!("column {name}, row {row}");
-                    let found = match missing {
-                        true => "nothing".to_owned(),
-                        false => "another value".to_owned(),
-                    };
-                    return Err(WriteError::data(what, found, number.to_string()));
+                    let expected = number.to_string();
+                    return Err(WriteError::data(what, element.show(), expected));
                 }
             }
             Ok(())
@@ -210,11 +207,8 @@ pub(crate) fn wholes(name: &str, column: &ArrayRef) -> Result<Vec<Option<i128>>,
                 Some(_) => None,
                 None => {
                     let what = format!("column {name}, row {row}");
-                    return Err(WriteError::data(
-                        what,
-                        "a value that is no whole number",
-                        "one",
-                    ));
+                    let expected = "a whole number of 64 bits";
+                    return Err(WriteError::data(what, element.show(), expected));
                 }
             },
         };
@@ -250,7 +244,7 @@ mod tests {
         let large = table(&[("n", [None, Some(256)])]);
         let told = fitted(&large, &one, Some(&fill)).unwrap_err().to_string();
         assert!(
-            told.contains("column n, row 1: found another value"),
+            told.contains("column n, row 1: found 256, expected uint8"),
             "{told}"
         );
 
@@ -261,7 +255,7 @@ mod tests {
         let told = fitted(&pairs(Some(-1)), &two, None).unwrap_err();
         let told = told.to_string();
         assert!(
-            told.contains("column n, row 1: found another value"),
+            told.contains("column n, row 1: found -1, expected uint8"),
             "{told}"
         );
         let told = fitted(&pairs(None), &two, None).unwrap_err().to_string();

@@ -266,9 +266,8 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         let level = store.level(number, &need).await?;
         if !level.fits_objects(rows) {
             let path = format!("{number}/object_index");
-            let found = "rows of deleted objects, as level 0 has them";
-            let expected =
-                "no coarse level that has them: `zvf pyramid STORE --remove` removes coarse levels";
+            let found = "rows of deleted objects";
+            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
             return Err(WriteError::unsupported(path, found, expected));
         }
     }

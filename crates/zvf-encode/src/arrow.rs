@@ -136,7 +136,7 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
             let width = usize::try_from(list.value_length());
             Ok((
                 list.values(),
-                width.or_bug("rows of fewer than no elements")?,
+                width.or_bug("rows of a negative number of elements")?,
             ))
         }
         None => Ok((column, 1)),
@@ -363,7 +363,7 @@ where
     let whole = values.number_type().filter(|one| !one.is_float());
     let values = match whole.and(wanted) {
         Some(wanted) => values.exactly(wanted).ok_or_else(|| {
-            let expected = format!("{}, without loss", expected());
+            let expected = format!("{} without loss", expected());
             WriteError::input(name, values.type_name(), expected)
         })?,
         None => values,

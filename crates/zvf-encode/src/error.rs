@@ -114,7 +114,7 @@ pub enum WriteError {
         store: String,
     },
     /// The store has data that would be lost by an edit. Nothing was changed.
-    #[error("{path}: found {found}, an edit needs {expected}")]
+    #[error("{path}: cannot be edited: found {found}, expected {expected}")]
     Unsupported {
         /// The node inside the store.
         path: String,
@@ -135,7 +135,7 @@ pub enum WriteError {
         source: Box<WriteError>,
     },
     /// More of something than the format can count.
-    #[error("{what}: found {found}, at most {limit} fit")]
+    #[error("{what}: found {found}, expected at most {limit}")]
     Limit {
         /// What is counted.
         what: &'static str,
@@ -401,7 +401,7 @@ impl WriteError {
         let by = found.and_then(Holder::of_marker);
         let parts = found.and_then(|found| serde_json::from_slice::<Value>(found).ok());
         if parts.is_some_and(|marker| marker.pointer("/details/parts").is_some()) {
-            let what = "its parts are being committed, or that was interrupted at its end: `zvf import STORE … --commit` finishes it";
+            let what = "its parts are being committed, or the commit was interrupted at its end: `zvf import STORE … --commit` finishes it";
             return Self::busy(store, what);
         }
         let by = by.map_or_else(String::new, |by| format!(" of {by}"));

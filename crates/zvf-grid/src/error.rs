@@ -85,7 +85,7 @@ impl fmt::Display for GridError {
                 )
             }
             Self::OutOfBuffer { axis } => {
-                write!(f, "axis {axis}: the copy leaves its buffer")
+                write!(f, "axis {axis}: the copy reaches beyond its buffer")
             }
         }
     }

@@ -125,7 +125,7 @@ impl CallerStore {
     ) -> Result<CallerRun<'f, T>, IoError> {
         if self.0.busy.swap(true, Ordering::SeqCst) {
             return Err(IoError::misuse(
-                "another run of this store has not ended: a store that its caller fetches answers one call at a time",
+                "another run of this store has not ended: a caller store has one run at a time",
             ));
         }
         Ok(CallerRun {
@@ -165,7 +165,7 @@ impl CallerStore {
         let runs = Tasks::current().is_some_and(|now| Arc::ptr_eq(&now, &self.0.tasks));
         if !runs {
             return Err(IoError::misuse(
-                "a store that its caller fetches is read by `CallerStore::run` or `CallerStore::wait` of the same store",
+                "a caller store is read inside `CallerStore::run` or `CallerStore::wait` of the same store",
             ));
         }
         let (id, answer) = self.want(key, ask, cap, round);
@@ -221,7 +221,7 @@ impl<T> CallerRun<'_, T> {
     /// Misuse: the future waits for something other than objects of this store, or has already ended.
     pub fn step(&mut self) -> Result<CallerStep<T>, IoError> {
         let Some(future) = &mut self.future else {
-            return Err(IoError::misuse("the run ended before"));
+            return Err(IoError::misuse("the run has ended already"));
         };
         if let Some(value) = self.store.0.tasks.poll(future.as_mut()) {
             self.future = None;
@@ -230,7 +230,7 @@ impl<T> CallerRun<'_, T> {
         let mut wanted = self.store.wanted();
         if wanted.waiting.is_empty() {
             return Err(IoError::misuse(
-                "the future waits for something else than objects of this store",
+                "the future waits for something other than objects of this store",
             ));
         }
         let new = std::mem::take(&mut wanted.new);

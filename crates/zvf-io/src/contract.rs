@@ -213,7 +213,7 @@ impl Suite<'_> {
             ("get an object", None, "0123456789"),
             ("get the bytes 2..5", Some(GetRange::Bounded(2..5)), "234"),
             (
-                "get a range that ends behind the object",
+                "get a range that ends after the end of the object",
                 Some(GetRange::Bounded(7..64)),
                 "789",
             ),

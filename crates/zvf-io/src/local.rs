@@ -434,7 +434,7 @@ pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedStat
         match root.metadata(&key) {
             Ok(meta) if meta.is_file() => found.push((key, state_of(&FileStamp::of(&meta)))),
             Ok(_) => {
-                let what = "is a link to a folder, or no file; expected files and folders";
+                let what = "is a link to a folder, a pipe, a socket or a device, expected files and folders";
                 return Err(IoError::no_object(&key, what));
             }
             Err(error) => return Err(IoError::file(&key, error)),

@@ -55,7 +55,7 @@ impl Location {
     pub(crate) fn resolve(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         if options.caller_store.is_some() {
             return Err(IoError::misuse(
-                "a caller store is read as a store alone: it has no single files, and nothing is written to it",
+                "a caller store can only be read, and only as a store: single files cannot be read, and nothing is written to it",
             ));
         }
         Self::of(address, options)
@@ -109,7 +109,10 @@ impl Location {
         match url.scheme() {
             "file" => match url.to_file_path() {
                 Ok(path) => Ok(Self::Local(path)),
-                Err(()) => Err(bad("not a local file url".to_owned())),
+                Err(()) => Err(bad(
+                    "the URL does not name a local file, expected one such as file:///data/store"
+                        .to_owned(),
+                )),
             },
             "memory" => Err(bad(
                 "a memory address needs `IoOptions::object_store`".to_owned()
@@ -154,7 +157,7 @@ fn check_key(url: &Url) -> Result<(), String> {
         _ => return Ok(()),
     };
     Err(format!(
-        "found `{letter}`, which is no part of the key in a URL, expected {escape} if the name has this letter"
+        "found `{letter}`, after which a URL has no more parts of the key, expected {escape} if the name contains `{letter}`"
     ))
 }
 

@@ -108,7 +108,8 @@ impl IoOptions {
         if self.caller_store.is_some() && self.object_store.is_some() {
             return Err(IoError::Address {
                 url: address.to_owned(),
-                what: "both a caller store and an object store are given, expected one".to_owned(),
+                what: "a caller store and an object store are given, expected one of them"
+                    .to_owned(),
             });
         }
         #[cfg(not(feature = "backends"))]

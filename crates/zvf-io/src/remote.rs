@@ -363,7 +363,7 @@ impl Remote {
         }
         match announced {
             Some(announced) if announced != saved => Err(Failure::passing(format!(
-                "{saved} bytes came, {announced} were announced"
+                "received {saved} bytes, expected {announced} as announced"
             ))),
             _ => Ok(Some(saved)),
         }
@@ -404,7 +404,7 @@ impl Remote {
                 }
                 _ => Err(Failure::Final(IoError::NotSupported {
                     key: key.to_owned(),
-                    what: "the answer does not say how long the object is".to_owned(),
+                    what: "the server's response does not state the size of the object".to_owned(),
                 })),
             };
         }
@@ -541,7 +541,7 @@ async fn body(
     let found = wide(bytes.len());
     if found != length {
         return Err(Failure::passing(format!(
-            "{found} bytes came, {length} were announced"
+            "received {found} bytes, expected {length} as announced"
         )));
     }
     Ok(bytes)
@@ -578,7 +578,7 @@ async fn next_piece(
     let piece = tokio::time::timeout(silence, stream.try_next()).await;
     let piece = piece.map_err(|_| {
         Failure::passing(format!(
-            "the body stopped and stayed silent for {silence:.1?}"
+            "the response stopped: no byte was received for {silence:.1?}"
         ))
     })?;
     piece.map_err(|error| sort(key, error))
@@ -616,7 +616,7 @@ async fn collect(
         match length {
             Some(length) if found > length => {
                 return Err(Failure::passing(format!(
-                    "more than the announced {length} bytes came"
+                    "received more than {length} bytes, the announced size"
                 )));
             }
             Some(_) => {}
@@ -625,7 +625,7 @@ async fn collect(
                 // Without an announced length, the time limit grows with the received bytes.
                 if start.elapsed() > silence.saturating_add(transfer(found)) {
                     return Err(Failure::passing(format!(
-                        "{found} bytes in {:.1?}, without an end",
+                        "the response did not end: received {found} bytes in {:.1?}",
                         start.elapsed()
                     )));
                 }

@@ -60,7 +60,7 @@ impl Tries {
         self.spent = self
             .spent
             .saturating_add(start.elapsed().saturating_sub(extra));
-        result.map_err(|_| Failure::passing(format!("no complete answer within {limit:.1?}")))
+        result.map_err(|_| Failure::passing(format!("no complete response within {limit:.1?}")))
     }
 
     /// Waits before the next attempt, or fails if there is none.
@@ -222,7 +222,7 @@ async fn read_once(
     if found != meta.size {
         let announced = meta.size;
         return Err(Failure::passing(format!(
-            "{found} bytes came, {announced} were announced"
+            "received {found} bytes, expected {announced} as announced"
         )));
     }
     Ok(Some((meta, bytes)))

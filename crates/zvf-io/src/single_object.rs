@@ -48,7 +48,11 @@ impl FileLocation {
         let (base, name) = match scheme(address) {
             Some("http" | "https") => match address.rsplit_once('/') {
                 Some((base, name)) if !name.is_empty() && !base.ends_with('/') => (base, name),
-                _ => return Err(bad("names no file")),
+                _ => {
+                    return Err(bad(
+                        "found no name after the last slash, expected that of a file",
+                    ));
+                }
             },
             _ => (address, ""),
         };

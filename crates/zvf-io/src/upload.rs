@@ -65,7 +65,7 @@ pub fn put_file<'a>(
         let (folder, name) = address
             .rsplit_once('/')
             .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
-            .ok_or_else(|| bad("found no name behind the last slash, expected that of a file"))?;
+            .ok_or_else(|| bad("found no name after the last slash, expected that of a file"))?;
         let local = |source: std::io::Error| IoError::backend(file.display().to_string(), source);
         let (store, prefix) = match WriteLocation::of(folder, options)? {
             WriteLocation::Folder(folder) => {

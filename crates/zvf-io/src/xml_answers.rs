@@ -65,9 +65,9 @@ fn expected(method: &str, query: &str) -> Option<&'static str> {
 
 /// Checks that these bytes are one complete XML document with this root element.
 fn check(root: &str, bytes: &[u8]) -> Result<(), String> {
-    let wrong = |found: &str| Err(format!("the answer is {found}, expected <{root}>"));
+    let wrong = |found: &str| Err(format!("the response is {found}, expected <{root}>"));
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return wrong("no text");
+        return wrong("not UTF-8");
     };
     let mut rest = text.trim_start_matches('\u{feff}').trim();
     while let Some(inside) = rest
@@ -107,8 +107,8 @@ fn check(root: &str, bytes: &[u8]) -> Result<(), String> {
     };
     let no_token = part("NextContinuationToken").is_none_or(str::is_empty);
     if root == "ListBucketResult" && part("IsTruncated") == Some("true") && no_token {
-        let found = "a page that is not the last one, and has no NextContinuationToken (a server that knows version 1 of listings alone?)";
-        return Err(format!("the answer is {found}, expected one"));
+        let found = "a page that is not the last one and has no NextContinuationToken (the server may support only version 1 of listings)";
+        return Err(format!("the response is {found}, expected one"));
     }
     Ok(())
 }

@@ -159,7 +159,7 @@ async fn examine(
     if level.vertices().doc().is_none() {
         let version = store.root().zarr_vectors.zv_version.clone();
         doctor.report.notes.push(format!(
-            "a store of version {version}: codecs and shards are not judged; `zvf migrate {address} NEW --to 0.9.2` writes them anew"
+            "a store of version {version}: codecs and shards are not examined; `zvf migrate {address} NEW --to 0.9.2` makes a copy with new ones"
         ));
     } else {
         doctor.codecs().await?;
@@ -177,7 +177,7 @@ async fn examine(
     let found = match left {
         Ok(left) => left.len() as u64,
         Err(error) => {
-            let note = format!("leftovers of edits were not looked for: {error}");
+            let note = format!("leftovers of edits were not searched for: {error}");
             doctor.report.notes.push(note);
             0
         }
@@ -274,7 +274,7 @@ impl Doctor<'_> {
                 continue;
             };
             let Some(usage) = self.store.raw().usage(array.path()).await? else {
-                let note = "codecs are not judged: the store cannot be listed".to_owned();
+                let note = "codecs are not examined: the store cannot be listed".to_owned();
                 self.report.notes.push(note);
                 return Ok(());
             };
@@ -284,7 +284,7 @@ impl Doctor<'_> {
                 // An array without cells.
                 Ok(_) => continue,
                 Err(error) => {
-                    let note = format!("the codec of {} is not judged: {error}", array.path());
+                    let note = format!("the codec of {} is not examined: {error}", array.path());
                     self.report.notes.push(note);
                     continue;
                 }
@@ -298,7 +298,7 @@ impl Doctor<'_> {
         }
         if !unknown.is_empty() {
             self.report.notes.push(format!(
-                "codecs are not judged of arrays with codecs that this program does not write: {}",
+                "codecs of these arrays are not examined, since this program does not write them: {}",
                 unknown.join(", ")
             ));
         }

@@ -91,7 +91,7 @@ impl ExportJob {
         let level = ("level", self.at.level != 0);
         for (member, given) in [edges, faces, split, limit, level] {
             if given {
-                let found = "it beside a template of files";
+                let found = "it with a template of file names";
                 let expected = "none: each object of level 0 becomes a file";
                 return Err(JobError::option(member, found, expected));
             }

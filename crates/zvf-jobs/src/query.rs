@@ -97,7 +97,7 @@ impl ResultOptions {
             (None, None) => return Ok(AnswerTarget::Summary),
             (Some(path), Some(_)) if is_packed(path) => {
                 return Err(JobError::usage(format!(
-                    "{}: found .gz beside --format, expected no --format: .csv.gz and .tsv.gz are packed without it",
+                    "{}: found .gz and --format, expected no --format: .csv.gz and .tsv.gz are compressed without it",
                     path.display()
                 )));
             }
@@ -258,8 +258,8 @@ impl QueryJob {
     ) -> BoxFuture<'a, Result<QueryAnswered>> {
         async move {
             let format = self.result.format;
-            let format =
-                format.ok_or_else(|| JobError::option("format", "nothing", "that of a table"))?;
+            let format = format
+                .ok_or_else(|| JobError::option("format", "nothing", "the format of a table"))?;
             self.answer(AnswerPlace::Writer(out, format), context).await
         }
         .boxed()

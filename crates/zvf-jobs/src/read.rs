@@ -19,7 +19,7 @@ pub fn parse(text: &str) -> Result<Jobs, JobError> {
     let UniqueJson(value) = serde_json::from_str(text).map_err(|error| {
         let found = match error.is_data() {
             true => error.to_string(),
-            false => format!("text that is no JSON ({error})"),
+            false => format!("text that is not JSON ({error})"),
         };
         JobError::option("job file", found, "a job or a list of jobs")
     })?;

@@ -412,7 +412,7 @@ impl SelectName {
         let Some(relation) = relation else {
             return Ok(());
         };
-        let found = format!("`select` {other} beside it");
+        let found = format!("`select` {other} as well");
         let expected = "whole objects: `select` objects, or none";
         Err(JobError::option(relation.name(), found, expected))
     }
@@ -643,7 +643,7 @@ async fn read_mask(source: &MaskSource, store: &str, context: &Context) -> Resul
 pub async fn mask_of_array(runs: &Map<String, Value>, store: &Store) -> Result<Region> {
     let wrong = |member: &str| {
         let found = runs.get(member).map_or("nothing".to_owned(), shown);
-        JobError::option(&format!("mask.{member}"), found, "one of an array")
+        JobError::option(&format!("mask.{member}"), found, "the numbers of an array")
     };
     let numbers = |member: &str| -> Result<Vec<u64>> {
         let items = runs.get(member).and_then(Value::as_array);

@@ -79,7 +79,7 @@ fn wrong_jobs_are_refused_by_member() {
     }
     let error = parse("{\"job\": ").unwrap_err().to_string();
     assert!(
-        error.starts_with("job file: found text that is no JSON"),
+        error.starts_with("job file: found text that is not JSON"),
         "{error}"
     );
     let twice = r#"[{"job": "vacuum", "store": "a.zv", "store": "b.zv"}]"#;

@@ -385,7 +385,7 @@ pub(super) fn copy(
     let misplaced: u64 = all.iter().map(|done| done.misplaced).sum();
     if misplaced > 0 {
         sink.notes.note(format!(
-            "{}: {misplaced} vertices lie in another chunk than where they are stored, as before; `zvf rechunk` moves them",
+            "{}: {misplaced} vertices are stored in a chunk that does not contain their position, as in the old store; `zvf rechunk` moves them",
             source.level.vertices().path()
         ));
     }

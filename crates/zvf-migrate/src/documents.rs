@@ -70,7 +70,7 @@ pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAt
     let path = column.attribute().array.path();
     notes.repaired(
         path,
-        "a declared width other than that of the bytes",
+        "the declared width of rows was corrected to that of the data",
         u64::from(wrong),
     );
     let names = old
@@ -80,7 +80,7 @@ pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAt
     if old.channel_names.is_some() && names.is_none() {
         notes.repaired(
             path,
-            "names of channels that are not as many as channels",
+            "names of channels were left out: there are not as many as channels",
             1,
         );
     }
@@ -175,7 +175,7 @@ pub(super) fn root(
     }
     if !block.required_capabilities.is_empty() {
         notes.note(format!(
-            "the store still requires {}: readers of {} that do not know it read less than there is",
+            "the store still requires {}: readers of {} that do not know it read only a part of the store",
             block.required_capabilities.join(", "),
             version.version()
         ));

@@ -59,7 +59,7 @@ pub(super) fn copy(
         } else {
             notes.lost(
                 "parametric",
-                "parametric objects in blobs of an old version are not carried",
+                "parametric objects in blobs of an old version are not copied",
             );
         }
     }
@@ -116,13 +116,13 @@ impl Copy<'_> {
             // 0.8.1 stores this geometry as blobs, but not its links (0.8 §11).
             let links = self.is_array(links)? || !self.exists(links)?;
             let carried = rules.takes_blobs() && links;
-            return Ok((!carried)
-                .then_some("composite geometry in blobs of an old version is not carried"));
+            return Ok(
+                (!carried).then_some("composite geometry in blobs of an old version is not copied")
+            );
         };
         let moved = array.attributes.chunk_grid_origin.is_some();
-        Ok((moved && rules.takes_blobs()).then_some(
-            "composite geometry in a grid that does not begin at chunk 0 is not carried",
-        ))
+        Ok((moved && rules.takes_blobs())
+            .then_some("composite geometry in a grid that does not begin at chunk 0 is not copied"))
     }
 
     fn is_array(&self, path: &str) -> Result<bool, WriteError> {
@@ -133,7 +133,7 @@ impl Copy<'_> {
     /// Copies a node and everything below it; returns whether it exists.
     fn tree(&self, path: &str, depth: usize) -> Result<bool, WriteError> {
         if depth > DEPTH {
-            self.notes.lost(path, "lies too deep to be copied");
+            self.notes.lost(path, "is nested too deeply to be copied");
             return Ok(true);
         }
         let key = format!("{path}/zarr.json");
@@ -168,7 +168,7 @@ impl Copy<'_> {
             Ok(doc) => doc,
             Err(error) => {
                 self.notes
-                    .lost(path, format!("cannot be understood: {error}"));
+                    .lost(path, format!("has a document that cannot be read: {error}"));
                 return Ok(false);
             }
         };

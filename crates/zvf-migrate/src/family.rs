@@ -61,7 +61,7 @@ impl MigrationRun {
             if source.level.object_index().is_none() {
                 self.notes.lost(
                     path,
-                    "the records have invented rows, and there are no manifests to replace them",
+                    "the rows of the links are placeholders, and there are no manifests to rebuild them from",
                 );
             }
             return Ok(None);
@@ -69,13 +69,14 @@ impl MigrationRun {
         if links.delta() == 0 && self.makes_chains(stage) {
             if !links.attributes().is_empty() {
                 self.notes
-                    .lost(path, "attributes of rebuilt links are not carried");
+                    .lost(path, "attributes of links that are rebuilt are not copied");
             }
             return Ok(None);
         }
         let there = self.other_level(stages, at, links.delta());
         let Some(there) = there else {
-            self.notes.lost(path, "links to a level that is not there");
+            self.notes
+                .lost(path, "links to a level that does not exist");
             return Ok(None);
         };
         let reader = source.level.link_reader(links);
@@ -84,7 +85,7 @@ impl MigrationRun {
                 let name = &attribute.name;
                 self.notes.lost(
                     format!("{path}, attribute {name}"),
-                    "holds memory addresses, no values",
+                    "holds memory addresses instead of values",
                 );
             }
         }
@@ -92,7 +93,7 @@ impl MigrationRun {
         if kind == Kind::Mesh && links.delta() == 0 && links.width() < 3 && has_no_cells(links) {
             self.notes.repaired(
                 &path,
-                "a placeholder with two ends for a face is not copied",
+                "a family without links, whose links would have fewer than three endpoints, is not copied",
                 1,
             );
             return Ok(None);
@@ -155,7 +156,7 @@ impl MigrationRun {
             self.notes.lost(path.clone(), what);
         }
         if gone > 0 {
-            let what = format!("{gone} links to vertices that are not there were left out");
+            let what = format!("{gone} links to vertices that do not exist were left out");
             self.notes.lost(path, what);
         }
         if tree && let Some(cut) = cut.take() {
@@ -277,7 +278,7 @@ fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, 
 pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, notes: &Notes) {
     let path = format!("link_attributes/{}", one.name);
     if one.complete {
-        let what = "some links have no values, and nothing states that they have none";
+        let what = "some links have no values, and no document declares that they have none";
         notes.lost(path.as_str(), what);
     }
     if missing == links {

@@ -91,7 +91,7 @@ impl<'t> CopyJournal<'t> {
         let mut chunks = HashMap::new();
         let told = Notes::default();
         let file = RecordLog::open(path, durable, BEGIN, |at, kind, payload| {
-            let bad = || damaged(path, at, "what a copy keeps");
+            let bad = || damaged(path, at, "a record of a copy");
             match kind {
                 BEGIN if mark.is_none() => {
                     let begun = from_bytes(payload);

@@ -358,7 +358,7 @@ impl MigrationRun {
         for warning in self.store.typed_warnings() {
             match warning {
                 Warning::LeftOut(what) => self.notes.lost("the old store", &what),
-                other => self.notes.note(format!("of the old store: {other}")),
+                other => self.notes.note(format!("in the old store: {other}")),
             }
         }
         self.notes.finish(&mut report);
@@ -563,7 +563,7 @@ impl MigrationRun {
         let mut placed = Vec::new();
         if let Some(chains) = chains {
             let path = format!("{number}/links/0");
-            let what = "links with made-up rows were rebuilt from the manifests";
+            let what = "links with placeholder rows were rebuilt from the manifests";
             let untrusted = source
                 .level
                 .links(0)

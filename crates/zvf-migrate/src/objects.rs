@@ -73,7 +73,7 @@ pub(super) fn write(
     let table = source.handle.block_on(index_.ids())?;
     if table.repeated() > 0 {
         let what = format!(
-            "{} ids come more than once, of which readers take the first",
+            "{} ids are there more than once, of which readers take the first",
             table.repeated()
         );
         notes.lost(format!("{number}/object_index/object_ids"), what);
@@ -101,7 +101,11 @@ pub(super) fn write(
         if let Some((old, blob)) = old.zip(blob) {
             if blob.is_empty() && blobs {
                 // Trap T31.
-                notes.repaired(&path, "manifests of no bytes became empty ones", 1);
+                notes.repaired(
+                    &path,
+                    "manifests of zero bytes became manifests without blocks",
+                    1,
+                );
             }
             for (chunk, fragment) in index_.entries(old, &blob)? {
                 let slot = source.slot(&chunk);
@@ -114,7 +118,7 @@ pub(super) fn write(
                     Some((slot, fragment)) => new_level.parts(slot, fragment, &mut parts)?,
                     None => {
                         let what = format!(
-                            "names fragment {fragment} of chunk {chunk}, which is not there"
+                            "names fragment {fragment} of chunk {chunk}, which does not exist"
                         );
                         notes.lost(format!("{path}, object {}", table.id(old)), what);
                     }

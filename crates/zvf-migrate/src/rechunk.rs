@@ -137,7 +137,7 @@ pub(super) fn gather(
         for column in source.fragment_columns() {
             notes.lost(
                 column.attribute().array.path(),
-                "fragments are bins, and those are cut again",
+                "fragments are bins, which are made again, so that their attributes are not copied",
             );
         }
     }
@@ -175,7 +175,7 @@ impl RowCollector {
             for (value, size) in position.iter().zip(shape) {
                 let at = chunk_at(*value, *size).ok_or_else(|| {
                     let place = format!("{} at {old:?}, row {row}", source.level.vertices().path());
-                    WriteError::source(place, format!("a position of {value} lies in no chunk"))
+                    WriteError::source(place, format!("found a position of {value}, expected a finite number whose chunk coordinate fits 64 bits"))
                 })?;
                 coord.push(at);
             }
@@ -706,7 +706,7 @@ fn joined<'r>(
 
 /// The error for rows without a value in a cell with others.
 fn no_absence(path: &str, dtype: DType) -> WriteError {
-    let found = "some without a value, in one chunk of the copy with others";
+    let found = "rows without a value in a chunk of the copy where other rows have one";
     let expected = format!(
         "a value for each: {dtype} has no value that means missing; `zvf edit STORE set-attribute` sets values"
     );

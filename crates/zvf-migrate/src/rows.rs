@@ -61,11 +61,11 @@ impl RowMapping {
         let gaps = order.iter().filter(|old| old.is_none()).count();
         if gaps > 0 {
             notes.note(format!(
-                "{path}: {gaps} rows without vertices stand for ids that no object has"
+                "{path}: {gaps} rows without vertices were added for ids that no object has"
             ));
         }
         if !sorted {
-            notes.note(format!("{path}: rows are in the order of their ids now"));
+            notes.note(format!("{path}: rows were sorted by id"));
         }
         Ok(Self {
             from: count,

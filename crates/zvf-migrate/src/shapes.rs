@@ -97,7 +97,7 @@ impl MigrationRun {
         if shards.is_some() {
             let path = source.level.vertices().path();
             self.notes.note(format!(
-                "{path}: chunks on both sides of 0 have no place in shards of {}: each cell is an array of its own",
+                "{path}: there are chunks below 0, which shards of {} cannot hold: each cell becomes an array of its own",
                 self.options.target.version()
             ));
         }

@@ -169,7 +169,10 @@ impl SourceLevel {
         for attribute in attributes.chain(&columns) {
             if attribute.dtype.kind == DTypeKind::Object {
                 // Trap T14: memory addresses of another process are meaningless.
-                notes.lost(attribute.array.path(), "holds memory addresses, no values");
+                notes.lost(
+                    attribute.array.path(),
+                    "holds memory addresses instead of values",
+                );
             }
         }
         let mut source = Self {
@@ -207,7 +210,7 @@ impl SourceLevel {
             found.extend(there.map(|(chunk, _)| chunk.clone()));
         }
         if !found.is_empty() {
-            let what = "chunks that no list named are listed";
+            let what = "chunks that were missing in the presence list were added to it";
             notes.repaired(self.level.vertices().path(), what, wide(found.len()));
             self.chunks.append(&mut found);
             self.chunks.sort_unstable();

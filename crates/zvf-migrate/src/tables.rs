@@ -46,7 +46,7 @@ fn write_table(
         notes.lost(
             path,
             format!(
-                "values of type {} have no place in the new store",
+                "values of type {} cannot be stored in the new store",
                 table.dtype()
             ),
         );
@@ -56,7 +56,7 @@ fn write_table(
     let stored = wide(values.rows);
     if stored > count {
         let what = format!(
-            "{} rows beyond the {count} there can be were left out",
+            "{} rows after the last of {count} were left out",
             stored - count
         );
         notes.lost(path, what);
@@ -88,8 +88,7 @@ fn write_table(
         Absence::Distinct(fill) => {
             if candidates.first() != Some(&fill) {
                 // Trap T24.
-                let what =
-                    "a value equalled the one that means missing: another one means missing now";
+                let what = "a value equalled the sentinel of missing values, so another sentinel was chosen";
                 notes.repaired(path, what, missing);
             }
             (fill, true)
@@ -97,7 +96,7 @@ fn write_table(
         Absence::Unused(zero) => (zero, false),
         Absence::Ambiguous { fill, .. } => {
             let what = format!(
-                "{missing} rows without a value cannot be told from rows with one any more"
+                "{missing} rows without a value can no longer be distinguished from rows with one"
             );
             notes.lost(path, what);
             (fill, true)

@@ -248,7 +248,8 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
         !name.starts_with(TEMPORARY) && !record.is_some_and(|rest| rest.starts_with('/'))
     });
     let root = String::from_utf8(root.into());
-    let root = root.map_err(|_| WriteError::data(ROOT, "other bytes", "text in UTF-8"))?;
+    let root =
+        root.map_err(|_| WriteError::data(ROOT, "bytes that are not UTF-8", "a JSON document"))?;
     Ok((root, listed))
 }
 

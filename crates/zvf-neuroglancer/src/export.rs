@@ -293,7 +293,7 @@ impl PrecomputedWriter<'_> {
             }));
             let more = document["zvf"]["groups_left_out"].as_u64();
             self.done.notes.extend(more.map(|more| {
-                format!("{name}: {more} groups are no tags: the document has the first 256")
+                format!("{name}: {more} groups are not tags: the document has the first 256")
             }));
             let infinite = document["zvf"]["infinite"].as_array().into_iter().flatten();
             let infinite = infinite.filter_map(Value::as_str);

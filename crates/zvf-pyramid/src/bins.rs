@@ -267,7 +267,7 @@ impl CoarseParents {
             })?;
             if let Some(row) = lost {
                 let found = format!("fragment {number} of chunk {slot} with row {row}");
-                return Err(WriteError::data("manifest", found, "rows that are there"));
+                return Err(WriteError::data("manifest", found, "rows of the chunk"));
             }
         }
         Ok(())

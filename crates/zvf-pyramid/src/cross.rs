@@ -124,7 +124,7 @@ impl<'s> CrossLevelPairs<'s> {
                 }
                 keys.sort_unstable();
                 for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-                    let [coarse, _] = halves(*run.first().or_bug("a run of nothing")?);
+                    let [coarse, _] = halves(*run.first().or_bug("an empty run")?);
                     pairs.push(ChunkPair {
                         fine: slot,
                         coarse,

@@ -169,8 +169,8 @@ impl Fine {
         let level = handle.block_on(store.level(number, &need))?;
         let dims = level.dims();
         if level.key_rank() != dims {
-            let expected = "one whose chunks are divided by space alone";
-            let found = "a level that is split by an attribute";
+            let expected = "chunks that are divided by position alone";
+            let found = "chunks that are divided by an attribute";
             return Err(WriteError::input(
                 format!("level {number}"),
                 found,
@@ -366,7 +366,7 @@ async fn objects(
                 let found = chunks.binary_search_by(|one| one.as_slice().cmp(&coord));
                 let (Ok(slot), Ok(number)) = (found, u32::try_from(number)) else {
                     let found = format!("fragment {number} of chunk {coord:?}");
-                    return Err(WriteError::data(what(), found, "fragments that are there"));
+                    return Err(WriteError::data(what(), found, "an existing fragment"));
                 };
                 objects.push_entry(narrow("chunks", slot)?, number);
             }

@@ -82,9 +82,9 @@ impl LevelReport {
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
             times if times < 2.0 => {
-                "hardly smaller than it; larger factors merge more vertices, a sparsity leaves out objects"
+                "hardly smaller; larger factors merge more vertices, a sparsity leaves out objects"
             }
-            _ => "too small to stand for it",
+            _ => "too small to represent it",
         };
         Some(format!(
             "level {}: {} vertices of {} in the finer level, {times:.1} times fewer: {advice}; expected 2 to 32 times, \

@@ -365,7 +365,7 @@ impl PyramidRun<'_> {
             let family = format!("0/links/+{step}");
             if self.target.exists(&format!("{family}/zarr.json"))? {
                 let found = format!("{family}, of a level that was removed");
-                let expected = "no links between levels; levels that replace others remove them";
+                let expected = "no links between levels; --replace removes them";
                 return Err(WriteError::input("store", found, expected));
             }
         }
@@ -420,8 +420,8 @@ impl PyramidRun<'_> {
         let linked = self.target.exists("0/links/+1/zarr.json")?;
         if some && wanted != linked {
             let found = match linked {
-                true => "links to level 1, which the root says there are not",
-                false => "no links to level 1, which the root says there are",
+                true => "links to level 1, although the root states that there are none",
+                false => "no links to level 1, although the root states that there are some",
             };
             let expected =
                 "levels that can be made again from their documents; --replace replaces others";

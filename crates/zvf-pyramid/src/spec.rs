@@ -320,7 +320,7 @@ impl PyramidSpec {
         let refuse = |member: &str, found: &str, expected: &str| {
             Err(WriteError::spec(member, found, expected))
         };
-        let none = "none: they are chosen by the data";
+        let none = "none: they are chosen from the data";
         if !self.levels.is_empty() {
             return refuse("levels", "levels", none);
         }
@@ -332,7 +332,7 @@ impl PyramidSpec {
             return refuse("base", "bins", none);
         }
         if self.existing == Existing::Keep {
-            let expected = "stated levels: only these come on top of others";
+            let expected = "stated levels, which alone can be added to existing ones";
             return refuse("automatic", "levels that are kept", expected);
         }
         match self.until {

@@ -42,7 +42,7 @@ pub(crate) fn operand(
     let found = found.or_else(|| axis_number(store, name).map(axis));
     found.ok_or_else(|| {
         QueryError::misuse(format!(
-            "the filter names attribute {name:?}, which is not there"
+            "the filter names attribute {name:?}, which does not exist"
         ))
     })
 }

@@ -58,12 +58,12 @@ impl Gaps {
         }
         if reader.short.load(Ordering::Relaxed) {
             warnings.push(format!(
-                "level {level}: fragments reach over a part of the rows of their chunk: the dtype of vertices may be too short"
+                "level {level}: fragments cover only a part of the rows of their chunk: the dtype of vertices may be too short"
             ));
         }
         if reader.displaced.load(Ordering::Relaxed) {
             warnings.push(format!(
-                "level {level}: rows lie in other chunks than chunk_shape says: it is wrong, or the dtype of vertices is"
+                "level {level}: rows are stored in other chunks than chunk_shape determines: it is wrong, or the dtype of vertices is"
             ));
         }
         let counts = self.missing.iter().zip(&self.short);

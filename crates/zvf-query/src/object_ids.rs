@@ -53,6 +53,6 @@ pub(crate) async fn ids_of(levels: &[Level], number: u32) -> Result<Vec<i64>, Qu
 #[cold]
 pub(crate) fn no_objects(level: u32) -> QueryError {
     QueryError::misuse(format!(
-        "level {level} has no object index: objects and groups cannot be asked for"
+        "level {level} has no object index: objects and groups cannot be requested"
     ))
 }

@@ -484,11 +484,11 @@ async fn linked(
     if wanted.lengths {
         let metric = found.metric();
         let (width, links) = found.links.as_ref().ok_or_else(|| {
-            QueryError::misuse("where: length() is of kinds with links, and the store has none")
+            QueryError::misuse("where: length() needs links, and the store has none")
         })?;
         if *width != 2 {
             return Err(QueryError::misuse(format!(
-                "where: length() is of links of 2 vertices, and those of the store have {width}"
+                "where: length() needs links of 2 vertices, and those of the store have {width}"
             )));
         }
         let length = |own: &Vec<usize>| {

@@ -179,7 +179,7 @@ pub(crate) async fn walk_of_kept(
 /// Malformed: an owner that does not exist.
 fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, QueryError> {
     ids.slot(id).ok_or_else(|| {
-        let what = format!("object {id} owns a fragment, and the object index does not have it");
+        let what = format!("object {id} owns a fragment, but is not in the object index");
         QueryError::malformed(place(reader, slot), what)
     })
 }

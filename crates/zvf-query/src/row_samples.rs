@@ -53,7 +53,7 @@ pub fn last_rows<'a>(
         let limit = asked.limit.take();
         if limit.is_some() {
             return Err(QueryError::misuse(
-                "found a limit, expected none: the last rows of a query are those without one",
+                "found a limit, expected none: the last rows are those of the query without a limit",
             ));
         }
         let budget = asked.memory_budget;

@@ -68,7 +68,7 @@ impl Query {
         Box::pin(async move {
             if self.limit.is_some() {
                 return Err(QueryError::misuse(
-                    "a query with a limit has no splits: which rows come first is known when they are read",
+                    "a query with a limit has no splits: which rows are first is known only when they are read",
                 ));
             }
             if matches!(

@@ -90,7 +90,9 @@ impl Spool {
             .or_bug("a range larger than memory")?;
         let start = out.len();
         out.resize(start.saturating_add(length), 0);
-        let into = out.get_mut(start..).or_bug("no room for what is read")?;
+        let into = out
+            .get_mut(start..)
+            .or_bug("a buffer that is too small for what is read")?;
         inner
             .file
             .seek(SeekFrom::Start(extent.at))

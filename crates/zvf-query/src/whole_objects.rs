@@ -164,7 +164,7 @@ pub fn length_metric(store: &Store) -> Result<Metric, QueryError> {
 /// Numbers of rows.
 fn whole(column: Option<&ArrayRef>) -> Result<Vec<usize>, QueryError> {
     let numbers = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
-    let numbers = numbers.or_bug("rows that are no numbers")?.values().iter();
+    let numbers = numbers.or_bug("rows that are not numbers")?.values().iter();
     let numbers = numbers.map(|number| usize::try_from(*number));
     numbers
         .collect::<Result<_, _>>()

@@ -212,7 +212,7 @@ fn source<'s>(sources: &'s Sources, name: Option<&str>) -> HandlerResult<&'s Ser
             match (all.next(), all.next()) {
                 (Some(only), None) => Ok(only),
                 _ => Err(HttpError::bad_request(
-                    "several stores are served: say store=NAME",
+                    "several stores are served: select one with store=NAME",
                 )),
             }
         }

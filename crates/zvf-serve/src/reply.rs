@@ -58,7 +58,8 @@ pub(crate) fn part(
     let same = condition.is_none_or(|condition| Some(condition) == tag);
     let range = headers.get(header::RANGE).filter(|_| same);
     let place = |text: String| {
-        HeaderValue::from_str(&text).map_err(|_| HttpError::malformed("a range that is no header"))
+        HeaderValue::from_str(&text)
+            .map_err(|_| HttpError::malformed("a range that is not a valid header"))
     };
     match wanted(range.and_then(|text| text.to_str().ok()), size) {
         RequestedRange::Whole => Ok(None),

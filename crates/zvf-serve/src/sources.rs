@@ -129,7 +129,7 @@ impl Sources {
     /// Waits for a permit to compute one query.
     ///
     /// # Errors
-    /// 503 while the server stops.
+    /// 503 while the server is shutting down.
     pub(crate) async fn permit(&self) -> HandlerResult<Permit> {
         self.permit_for(AnswerKind::Query).await
     }
@@ -137,7 +137,7 @@ impl Sources {
     /// Waits for a permit to compute an answer. An answer that waits for others of its kind holds no units, so that it does not block other kinds.
     ///
     /// # Errors
-    /// 503 while the server stops.
+    /// 503 while the server is shutting down.
     pub(crate) async fn permit_for(&self, work: AnswerKind) -> HandlerResult<Permit> {
         let turns = match work {
             AnswerKind::Query => None,
@@ -153,7 +153,7 @@ impl Sources {
         let units = units.map_err(|_| {
             HttpError::new(
                 axum::http::StatusCode::SERVICE_UNAVAILABLE,
-                "the server stops",
+                "the server is shutting down",
             )
         })?;
         Ok(Permit {

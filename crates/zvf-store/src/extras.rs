@@ -281,7 +281,7 @@ impl<'t> Finder<'t> {
         names.retain(|name| is_segment(name));
         if names.len() > MOST {
             let more = names.len() - MOST;
-            self.problem(format!("{prefix}: {more} more folders are not looked at"));
+            self.problem(format!("{prefix}: {more} more folders are not read"));
             names.truncate(MOST);
         }
         names
@@ -387,7 +387,7 @@ impl<'t> Finder<'t> {
         kinds.dedup();
         if kinds.len() > MOST {
             let more = kinds.len() - MOST;
-            self.problem(format!("{level}: {more} more kinds are not looked at"));
+            self.problem(format!("{level}: {more} more kinds are not read"));
             kinds.truncate(MOST);
         }
         kinds
@@ -416,7 +416,7 @@ impl<'t> Finder<'t> {
         let links_refused = match (&links, chunks) {
             (None, _) | (_, Some(0 | 1)) => None,
             (Some(_), Some(n)) => Some(format!(
-                "they name vertices by input number, and the vertices lie in {n} chunks"
+                "they name vertices by input number, and the vertices are in {n} chunks"
             )),
             (Some(_), None) => Some(
                 "they name vertices by input number, and the number of chunks is not known"

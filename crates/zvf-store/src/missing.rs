@@ -26,15 +26,14 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
         if marker.pointer("/details/parts").is_some() {
             return StoreError::NoStore {
                 store: tree.address.clone(),
-                what: "a store in parts was begun there, and is not committed; `zvf import STORE --status` lists its parts"
+                what: "a store in parts was begun there and is not committed yet; `zvf import STORE --status` lists its parts"
                     .to_owned(),
             };
         }
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(
-                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is at work or was \
-                 interrupted; if it was, the same command with --clear-leftovers removes what it left and begins again"
+                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is running or was interrupted; if it was interrupted, the same command with --clear-leftovers removes its files and begins again"
             ),
         };
     }
@@ -46,7 +45,7 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
                 "no store there: no object zarr.json at this address, or no such bucket".to_owned()
             }
             Some(names) if names.is_empty() => {
-                "no store there: nothing lies at this address, looked for zarr.json".to_owned()
+                "no store there: nothing is at this address, expected zarr.json".to_owned()
             }
             Some(names) => instead("no store there: no object zarr.json", &names),
         },
@@ -63,14 +62,14 @@ fn local(root: &Path, folders: Option<&[String]>) -> String {
         Ok(meta) if meta.is_file() => "is a file, expected the folder of a store".to_owned(),
         Ok(meta) if !meta.is_dir() => match zvf_io::special(&meta) {
             Some(kind) => format!("is {kind}, expected the folder of a store"),
-            None => "is no folder".to_owned(),
+            None => "is not a folder".to_owned(),
         },
         Ok(_) if root.join(".zgroup").exists() || root.join(".zarray").exists() => {
-            "no zarr vectors store: the folder holds zarr version 2, looked for zarr.json"
+            "not a Zarr Vectors store: the folder holds Zarr version 2, expected zarr.json"
                 .to_owned()
         }
         Ok(_) => instead(
-            "no zarr vectors store: the folder has no zarr.json",
+            "not a Zarr Vectors store: the folder has no zarr.json",
             folders.unwrap_or_default(),
         ),
     }

@@ -76,7 +76,7 @@ pub fn owners_in(
     let malformed =
         |what: String| StoreError::malformed(format!("{} at {chunk}", column.path()), what);
     let Some(cell) = cell else {
-        let what = "nonempty_chunks lists the cell, and it is not stored";
+        let what = "nonempty_chunks lists the cell, but it is not stored";
         return Err(malformed(what.to_owned()));
     };
     let (owners, rest) = cell.as_chunks();

@@ -327,7 +327,7 @@ fn sorted<const N: usize>(flat: Vec<i64>, problems: &mut PresenceProblems) -> Ve
         }
     };
     if rows.len() < before {
-        problems.add(|| format!("{} keys come more than once", before - rows.len()));
+        problems.add(|| format!("{} keys are there more than once", before - rows.len()));
     }
     rows.into_flattened()
 }
@@ -384,7 +384,7 @@ fn sorted_any(rank: usize, flat: Vec<i64>, problems: &mut PresenceProblems) -> V
     let before = rows.len();
     rows.dedup();
     if rows.len() < before {
-        problems.add(|| format!("{} keys come more than once", before - rows.len()));
+        problems.add(|| format!("{} keys are there more than once", before - rows.len()));
     }
     rows.concat()
 }

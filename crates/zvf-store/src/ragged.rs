@@ -131,7 +131,7 @@ impl RaggedArray {
         match &self.filled {
             Filled::Stated(filled) if *filled > self.rows.saturating_sub(rows) => {
                 let what = format!(
-                    "the chunk is missing, but {filled} of {} manifests are not empty, as num_present says",
+                    "the chunk is missing, but {filled} of {} manifests are not empty, as num_present states",
                     self.rows
                 );
                 return Err(StoreError::malformed(key, what));

@@ -98,11 +98,11 @@ impl Redo {
         let document: Value =
             serde_json::from_slice(bytes).map_err(|error| malformed(&error.to_string()))?;
         if document.get("edit").and_then(Value::as_str) != Some(id) {
-            return Err(malformed("the manifest of another edit, or of none"));
+            return Err(malformed("the document is not the manifest of this edit"));
         }
         let keys = |member: &str| -> Result<Vec<String>, StoreError> {
             let list = document.get(member).and_then(Value::as_array);
-            let list = list.ok_or_else(|| malformed(&format!("{member} is no list of keys")))?;
+            let list = list.ok_or_else(|| malformed(&format!("{member} is not a list of keys")))?;
             let keys = list.iter().map(|key| match key.as_str() {
                 Some(key) if is_key(key) => Ok(key.to_owned()),
                 _ => Err(malformed(&format!(

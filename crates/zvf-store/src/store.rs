@@ -129,7 +129,7 @@ impl Store {
         match root.admit() {
             Ok(None) => {}
             Ok(Some(newer)) => tree.warnings.add(format!(
-                "zv_version {newer} is newer than {}: what it adds is not read",
+                "zv_version {newer} is newer than {}: what newer versions add is not read",
                 zvf_meta::version::NEWEST
             )),
             Err(error) => return Err(refused_root(&bytes, error)),
@@ -792,6 +792,6 @@ fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
 /// The error for documents that keep naming further documents.
 #[cold]
 fn too_deep(key: &str) -> StoreError {
-    let what = format!("after {ROUNDS} rounds documents still name further documents");
+    let what = format!("documents still refer to further documents after {ROUNDS} rounds");
     StoreError::malformed(key, what)
 }

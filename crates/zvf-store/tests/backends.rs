@@ -167,7 +167,7 @@ async fn what_is_not_there_is_told_apart() {
         .await
         .unwrap_err();
     assert!(
-        error.is_not_found() && error.to_string().contains("nothing lies at"),
+        error.is_not_found() && error.to_string().contains("nothing is at"),
         "{error}"
     );
     let folder = on_disk(&Files::from([("zarr.json/x".to_owned(), vec![])]));

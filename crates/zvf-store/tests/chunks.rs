@@ -201,7 +201,10 @@ async fn an_examined_chunk_lists_all_of_its_defects() {
         faults,
         [
             vec![
-                (ChunkCell::Fragments, text("rows of a chunk of 2")),
+                (
+                    ChunkCell::Fragments,
+                    text("rows below 2, the number of rows of the chunk")
+                ),
                 (
                     ChunkCell::VertexColumn,
                     text("a multiple of 8: 2 rows of float32")

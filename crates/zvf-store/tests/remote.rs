@@ -455,7 +455,7 @@ async fn every_try_is_in_the_trace() {
     assert_eq!(attempts, [1, 2, 3]);
     let said = |i: usize| requests[i].failed.as_deref().unwrap_or_default();
     assert!(
-        said(0).contains("503") && said(1).contains("10 bytes came"),
+        said(0).contains("503") && said(1).contains("received 10 bytes"),
         "{requests:?}"
     );
     assert_eq!(requests[2].failed, None);

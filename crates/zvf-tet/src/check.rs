@@ -278,7 +278,9 @@ impl<'a> Tet<'a> {
                     "chunk_index",
                     self.entry_at(row) + 8,
                     row,
-                    Expected::Text("one entry a tile; this row is the second one"),
+                    Expected::Text(
+                        "one entry for each tile: this row is the second entry of its tile",
+                    ),
                 )
                 .of(FieldOwner::Entry(row)));
             }
@@ -440,7 +442,7 @@ impl<'a> Tet<'a> {
             }
         }
         if ascending && next < payload_end && !self.entries().is_empty() {
-            warnings.add(Class::TrailingBytes, "bytes behind the payloads", next);
+            warnings.add(Class::TrailingBytes, "bytes after the payloads", next);
         }
         Ok(packed)
     }

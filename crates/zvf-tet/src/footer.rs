@@ -188,7 +188,7 @@ impl FooterRefs {
                 what,
                 at,
                 spill.offset,
-                Expected::Text("no such ref under version 1"),
+                Expected::Text("no such reference in version 1"),
             ));
         }
         let mut next = self.payload_end;

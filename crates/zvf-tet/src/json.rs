@@ -72,7 +72,7 @@ pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
     if scanner.at == text.len() {
         Ok(found)
     } else {
-        Err(scanner.bad("nothing behind the object"))
+        Err(scanner.bad("the end after the object"))
     }
 }
 

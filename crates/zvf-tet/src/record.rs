@@ -65,7 +65,7 @@ impl<'a> Record<'a> {
                 "name",
                 at + 16,
                 wide(error.valid_up_to()),
-                Expected::Text("UTF-8; this many bytes of it are"),
+                Expected::Text("as many bytes of valid UTF-8 as the name has"),
             )
             .of(FieldOwner::Dataset(number))
         })?;

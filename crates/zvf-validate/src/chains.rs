@@ -107,7 +107,7 @@ impl Chains {
                 found.count, self.steps.count
             );
             let place = Place::at(state.path("links/0"));
-            let expected = "a link from the last vertex before each to the first behind it";
+            let expected = "a link from the last vertex before each to the first after it";
             findings.add(Check::ChainLink, place, what, expected);
         }
     }

@@ -253,9 +253,11 @@ impl StoreDocuments {
         for (key, bytes) in &self.documents {
             let (pointer, found, expected) = match odd_member(bytes) {
                 None => continue,
-                Some(OddMember::Unknown(at)) => (at, "a member", "one that Zarr knows"),
+                Some(OddMember::Unknown(at)) => (at, "an unknown member", "one that Zarr defines"),
                 Some(OddMember::Other(at, expected)) => (at, "something else", expected),
-                Some(OddMember::Missing(at)) => (at, "nothing", "what every array has"),
+                Some(OddMember::Missing(at)) => {
+                    (at, "nothing", "the member, which every array has")
+                }
             };
             let place = Place::at(&**key).pointer(pointer);
             findings.add(Check::NodeMembers, place, found, expected);
@@ -296,7 +298,7 @@ impl StoreDocuments {
         if data != offsets && (path.ends_with("/object_index") || path.ends_with("/groups")) {
             let missing = if data { "offsets" } else { "data" };
             let place = Place::at(format!("{path}/{missing}/zarr.json"));
-            let expected = "the other half of the table";
+            let expected = "the other array of the table";
             findings.add(Check::DocumentReads, place, "nothing", expected);
         }
         let manifests = self.documents.get(&format!("{path}/manifests/zarr.json"));

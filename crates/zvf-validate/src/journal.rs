@@ -83,7 +83,9 @@ impl ValidationJournal {
             of,
         };
         let (kept, end) = match kept {
-            FileContent::Other => return Err(refused("is no journal of a validation".to_owned())),
+            FileContent::Other => {
+                return Err(refused("is not the journal of a validation".to_owned()));
+            }
             FileContent::New => (HashMap::new(), 0),
             FileContent::Lines { kept, end } => (kept, end),
         };

@@ -183,9 +183,9 @@ fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
     let token = capabilities::MULTISCALE_LINKS;
     if has != claims(token) && (has || states.len() > 1) {
         let (found, expected) = if has {
-            ("without it", "it: there are families between levels")
+            ("absent", "present, since there are families between levels")
         } else {
-            ("it", "families between levels")
+            ("present", "families between levels")
         };
         run.findings.add(
             Check::CrossCapability,
@@ -201,8 +201,8 @@ fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
     });
     let token = capabilities::SHARED_FRAGMENTS;
     if let Some(state) = shared.filter(|_| !claims(token)) {
-        let expected = format!("{token}: level {} shares fragments", state.number());
+        let expected = format!("{token}, since level {} shares fragments", state.number());
         run.findings
-            .add(Check::SharedCapability, place(), "without it", expected);
+            .add(Check::SharedCapability, place(), "absent", expected);
     }
 }

@@ -126,7 +126,7 @@ fn check_ids(run: &mut Session<'_>, state: &LevelState, objects: &ObjectIndex, i
     if objects.doc().object_ids_sorted == Some(true) && !ids.iter().is_sorted() {
         let row = ids.iter().zip(ids.iter().skip(1)).position(|(a, b)| a > b);
         let place = place().row(wide(row.unwrap_or(0)).saturating_add(1));
-        let expected = "ascending ids, as object_ids_sorted says";
+        let expected = "ascending ids, as object_ids_sorted states";
         run.findings
             .add(Check::ObjectIdsSorted, place, "a smaller id", expected);
     }
@@ -137,8 +137,8 @@ fn check_ids(run: &mut Session<'_>, state: &LevelState, objects: &ObjectIndex, i
             run.findings.add(
                 Check::ObjectIdUnique,
                 place,
-                "an id of an earlier row",
-                "another one",
+                "the id of an earlier row",
+                "a different id",
             );
         }
     }

@@ -101,7 +101,7 @@ pub(crate) async fn check_column(
             Check::OwnerColumnCurrent,
             place,
             found,
-            "one made with the stored one",
+            "a column that was made with the stored one",
         );
     }
     let Some((least, _)) = column.dtype.integer_bounds() else {
@@ -137,7 +137,7 @@ pub(crate) async fn check_column(
             .chunk(chunk)
             .fragment(wide(first.saturating_sub(base)));
         let found = format!("no owner of {} fragments of objects", lost.count());
-        findings.add(Check::OwnerColumn, place, found, "one, as manifests say");
+        findings.add(Check::OwnerColumn, place, found, "one, as in the manifests");
     };
     for slot in others {
         lacks(&mut run.findings, slot, 0);
@@ -171,7 +171,7 @@ pub(crate) async fn check_column(
                     Check::OwnerColumn,
                     place,
                     value,
-                    format!("{owner}, as manifests say"),
+                    format!("{owner}, as in the manifests"),
                 );
             }
         }

@@ -30,7 +30,7 @@ const MOST: u64 = 1 << 22;
 pub(crate) async fn check(run: &mut Session<'_>, state: &LevelState) -> Result<(), StoreError> {
     if run.options.sample.is_some() {
         run.skipped.push(format!(
-            "level {}: objects that no presence list names were not looked for",
+            "level {}: objects that no presence list names were not searched for",
             state.number()
         ));
         return Ok(());
@@ -120,7 +120,7 @@ async fn one(
     }
     if asked > MOST {
         run.skipped.push(format!(
-            "{}: more than {MOST} cells that are not listed; the others were not looked for",
+            "{}: more than {MOST} cells that are not listed; the others were not searched for",
             array.path()
         ));
     }

@@ -30,13 +30,13 @@ impl fmt::Display for Repairable {
 /// The cell, table or object itself would have to change.
 const PAYLOAD: Repairable = Repairable::Never("the data itself would have to change");
 /// The member is not repeated anywhere.
-const MEANING: Repairable = Repairable::Never("nothing else in the store says what belongs there");
+const MEANING: Repairable = Repairable::Never("nothing else in the store determines the value");
 /// Two members contradict each other.
 const EITHER: Repairable = Repairable::Never("either side may be the wrong one");
 /// Whole objects would have to be added or removed.
 const OBJECTS: Repairable = Repairable::Never("objects would have to be removed or restored");
 /// The document states how bytes are stored.
-const STORED: Repairable = Repairable::Never("the document says how the bytes are to be read");
+const STORED: Repairable = Repairable::Never("the document determines how the bytes are read");
 /// Coarse levels that were made from the level have to be built again.
 const LEVELS: Repairable = Repairable::Never("coarse levels have to be made again");
 /// The store is valid.
@@ -44,7 +44,7 @@ const VIEWED: Repairable = Repairable::Never(
     "the store breaks no rule of the format; a copy or new levels suit viewers better",
 );
 /// The difference is known, or needs no repair.
-const FINE: Repairable = Repairable::Never("readers do not mind");
+const FINE: Repairable = Repairable::Never("readers do not depend on it");
 
 impl Check {
     /// Whether `zvf repair` can resolve findings of the check.
@@ -54,7 +54,7 @@ impl Check {
             Self::Document(rule) => of_rule(rule),
             Self::StoreOpens => Repairable::Where("nothing but the bounds is missing in the root"),
             Self::DocumentReads => Repairable::Where(
-                "a level lacks nothing but its number, count or list of arrays, or a presence list is no list of texts",
+                "a level lacks nothing but its number, count or list of arrays, or a presence list is not a list of texts",
             ),
             Self::LevelThere
             | Self::LinksHaveFamilies
@@ -194,12 +194,12 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::FamilyCounts => Repairable::Always,
         Rule::DatasetStale => Repairable::Where("there is no folder of that level either"),
         Rule::TransformLength | Rule::ScalePositive => {
-            Repairable::Where("the bins of the level stand somewhere else")
+            Repairable::Where("the bins of the level are stated elsewhere")
         }
         Rule::TranslationCoarse | Rule::LevelBinsKnown => {
-            Repairable::Where("the fold or the bins of the level stand somewhere else")
+            Repairable::Where("the fold or the bins of the level are stated elsewhere")
         }
-        Rule::ScaleMatchesBins => Repairable::Where("the level's own document says its bins"),
+        Rule::ScaleMatchesBins => Repairable::Where("the level's own document states its bins"),
         Rule::PresenceThere => Repairable::Where("the storage lists its objects"),
         Rule::LevelZeroBins => Repairable::Where("the bins are those of the root"),
         Rule::LevelSplitDims => Repairable::Where("the level names its attribute"),
@@ -207,12 +207,12 @@ fn of_rule(rule: Rule) -> Repairable {
         Rule::Encoding => {
             Repairable::Where("the array holds fragments: there is one encoding of them")
         }
-        Rule::DtypeThere => Repairable::Where("the array is a table, whose node says its type"),
+        Rule::DtypeThere => Repairable::Where("the array is a table, whose node states its type"),
         Rule::RowShape => {
             Repairable::Where("the cells have as many values a row as there are names of channels")
         }
         Rule::LinkWidth | Rule::FamilyPolicy => {
-            Repairable::Where("the paths of the family's arrays say how many ends a link has")
+            Repairable::Where("the paths of the family's arrays state how many ends a link has")
         }
         Rule::ObjectIds | Rule::Manifests => Repairable::Where(
             "manifests and ids agree on the number of rows, and the index does not",
@@ -225,7 +225,7 @@ fn of_rule(rule: Rule) -> Repairable {
 fn of_other(rule: Rule) -> Repairable {
     match rule {
         Rule::Version | Rule::VersionNewer | Rule::RequiredCapabilities | Rule::Capabilities => {
-            Repairable::Never("a newer program may know better")
+            Repairable::Never("a newer program may know the value")
         }
         Rule::MultiscalesFormat | Rule::GridBounds | Rule::KeyEncoding => FINE,
         Rule::LevelName | Rule::LevelsConsecutive | Rule::LevelVertices | Rule::LevelFragments => {

@@ -50,7 +50,7 @@ impl Session<'_> {
             Ok(value) => Ok(Some(value)),
             Err(error) if error.is_defect() => {
                 self.findings
-                    .add(check, place(), &error, "what the format says");
+                    .add(check, place(), &error, "what the format requires");
                 Ok(None)
             }
             Err(error) => Err(error),

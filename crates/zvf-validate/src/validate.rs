@@ -166,7 +166,7 @@ impl Session<'_> {
         let side = store.side_groups().await;
         if let Some(side) = self.keep(Check::SideReads, || Place::at(""), side)? {
             for path in side.unknown {
-                let expected = "a folder that the format knows";
+                let expected = "a folder that the format defines";
                 self.findings.add(
                     Check::NodeKnown,
                     Place::at(path),
@@ -177,7 +177,7 @@ impl Session<'_> {
             for problem in side.problems {
                 let place = Place::at("");
                 self.findings
-                    .add(Check::SideReads, place, problem, "what the format says");
+                    .add(Check::SideReads, place, problem, "what the format requires");
             }
         }
         if self.options.depth >= Depth::Multiscale {
@@ -201,7 +201,7 @@ impl Session<'_> {
                 let place = Place::at(refused.path.clone());
                 let (check, expected) = match refused.damaged {
                     true => (Check::NodeDamaged, "a node that can be read"),
-                    false => (Check::NodeRead, "a node of a kind that is read"),
+                    false => (Check::NodeRead, "a node of a kind that this program reads"),
                 };
                 self.findings.add(check, place, &refused.why, expected);
             }
@@ -233,7 +233,7 @@ impl Session<'_> {
                 self.seen.levels = self.seen.levels.saturating_add(1);
             } else {
                 self.skipped
-                    .push(format!("level {}: not asked for", state.number()));
+                    .push(format!("level {}: not requested", state.number()));
             }
         }
         for at in 0..states.len() {

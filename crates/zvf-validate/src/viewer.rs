@@ -115,7 +115,7 @@ fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
     let place = || Place::at(attribute.array.path());
     if let Some(width) = attribute.declared_width.filter(|&width| width > 1) {
         let found = format!("{width} values a row");
-        let expected = "one; the first is shown, or none";
+        let expected = "one value: viewers show the first or none";
         findings.add(Check::ViewerColumns, place(), found, expected);
     }
     let wide = [DTypeKind::F64, DTypeKind::I64, DTypeKind::U64];

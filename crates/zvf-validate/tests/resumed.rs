@@ -188,7 +188,7 @@ async fn a_file_that_is_no_journal_is_left_alone() -> Outcome {
         let Err(error) = refused else {
             return Err(format!("{other:?} was taken for a journal").into());
         };
-        assert!(error.to_string().contains("is no journal"), "{error}");
+        assert!(error.to_string().contains("is not the journal"), "{error}");
         assert_eq!(std::fs::read_to_string(&path)?, other);
     }
     Ok(())

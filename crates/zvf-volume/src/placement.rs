@@ -51,7 +51,7 @@ impl Volume {
                         return Ok(AxisUse::Index(0));
                     }
                     Err(VolumeError::misuse(format!(
-                        "axis {name} ({kind}) has {extent} indices: say which one with --index {name}=N"
+                        "axis {name} ({kind}) has {extent} indices: --index {name}=N selects one"
                     )))
                 }
             })
@@ -221,7 +221,7 @@ fn converted(
         .collect();
     let last = map_of_axes(&from, to).map_err(|why| {
         VolumeError::misuse(format!(
-            "{image}: units: {why} in the store; --affine with rows of numbers says where elements are"
+            "{image}: units: {why} in the store; --affine with rows of numbers gives the positions of elements"
         ))
     })?;
     let list = |axes: &[Axis]| {

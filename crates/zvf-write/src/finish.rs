@@ -83,7 +83,7 @@ fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteErr
         (None, None) => Err(WriteError::input(
             "vertices",
             "none",
-            "some, or bounds in the specification",
+            "at least one, or bounds in the specification",
         )),
     }
 }

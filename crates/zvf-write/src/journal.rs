@@ -123,7 +123,7 @@ impl Journal {
         if mark == Mark::of(kind, &payload) {
             return Ok(true);
         }
-        let found = "data that differ from those it records: the input changed since it was begun";
+        let found = "other data than the journal records: the input changed since it was begun";
         let expected = "the same data again, or a new file";
         Err(misused(self.file.path(), found, expected))
     }

@@ -341,7 +341,7 @@ fn records_that_do_not_fit_a_store_change_nothing() {
         let order = Matching::by_order();
         let columns = Matching::new();
         for (table, how, says) in [
-            (large, &order, "float32, without loss"),
+            (large, &order, "values that float32 holds without loss"),
             (unknown, &order, "an attribute of this store"),
             (short, &order, "expected 3: one for each vertex"),
             (none, &columns, "--by-order"),

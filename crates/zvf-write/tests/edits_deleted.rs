@@ -177,7 +177,7 @@ async fn fragments_that_two_objects_name_are_refused() {
     memory.0.put(&path, damaged.into()).await.unwrap();
     let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
     let error = edit.delete(&[1, 2]).await.unwrap_err();
-    assert!(error.to_string().contains("named twice"), "{error}");
+    assert!(error.to_string().contains("name twice"), "{error}");
     edit.abandon().await.unwrap();
 }
 

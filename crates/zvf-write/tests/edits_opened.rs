@@ -155,7 +155,7 @@ fn places_in_chains_are_found_after_a_move() {
         let along = set.with_matching(Matching::by_object_order());
         let all = table(&[("v", &[0; 10])]);
         let error = edit.set_attribute(&along, Some(&all)).await.unwrap_err();
-        assert!(error.to_string().contains("committed first"), "{error}");
+        assert!(error.to_string().contains("commit them first"), "{error}");
         edit.abandon().await.unwrap();
 
         let mut edit = begin(&memory).await;
@@ -181,7 +181,7 @@ fn places_in_other_objects_are_refused_after_a_move() {
         let places = table(&[("object_id", &[7]), ("vertex", &[2]), ("v", &[0])]);
         let set = SetAttribute::new(Scope::Vertex, "v");
         let error = edit.set_attribute(&set, Some(&places)).await.unwrap_err();
-        assert!(error.to_string().contains("committed first"), "{error}");
+        assert!(error.to_string().contains("commit them first"), "{error}");
         edit.abandon().await.unwrap();
     });
 }

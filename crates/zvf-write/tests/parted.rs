@@ -179,7 +179,7 @@ async fn what_is_not_finished_is_not_committed() {
     assert!(begin().await.unwrap().was_begun_before());
     let told = PartedStore::begin(ADDRESS, spec(Kind::Graph), memory.options()).await;
     let told = told.unwrap_err().to_string();
-    assert!(told.contains("another specification"), "{told}");
+    assert!(told.contains("parts with other options"), "{told}");
     assert!(
         told.contains("kind is \"streamline\" there and \"graph\" here"),
         "{told}"
@@ -192,7 +192,7 @@ async fn what_is_not_finished_is_not_committed() {
         other
             .unwrap_err()
             .to_string()
-            .contains("another specification")
+            .contains("parts with other options")
     );
 
     // A part dies after its claim and before its note.

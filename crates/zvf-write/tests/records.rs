@@ -217,7 +217,7 @@ fn what_no_table_holds_is_refused() {
     );
     assert_eq!(
         said(one().with_object_ids(vec![1_i64])),
-        "batch 0, objects: found object ids, expected none, as the specification says"
+        "batch 0, objects: found object ids, expected none, as the specification states"
     );
     assert_eq!(
         said(one().with_attribute("fa", vec![1.0_f32])),

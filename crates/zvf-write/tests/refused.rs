@@ -174,7 +174,7 @@ async fn a_bad_batch_is_named_and_leaves_nothing() {
         ),
         (
             two().with_attribute("n", vec![1]),
-            "attribute n: found 1 values, expected 2 rows of 1",
+            "attribute n: found 1 values, expected 1 a row for 2 rows",
         ),
         (
             two().with_attribute("n", vec![1_i64, 2]),
@@ -202,7 +202,7 @@ async fn a_bad_batch_is_named_and_leaves_nothing() {
         ),
         (
             whole(two()).with_links(&[0_u64, 1][..]),
-            "link attribute w: found 0 values, expected 1 rows of 1",
+            "link attribute w: found 0 values, expected 1 a row for 1 rows",
         ),
     ];
     for (batch, wanted) in cases {
@@ -370,7 +370,7 @@ async fn nothing_without_bounds_is_no_store() {
     let error = writer.finish().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "vertices: found none, expected some, or bounds in the specification"
+        "vertices: found none, expected at least one, or bounds in the specification"
     );
     assert!(memory.files().await.is_empty());
 }

@@ -205,7 +205,7 @@ async fn a_journal_of_something_else_is_refused() {
     bytes[40] ^= 1;
     std::fs::write(&journal, &bytes).unwrap();
     let error = migrate(&store, ADDRESS, again()).await.unwrap_err();
-    assert!(error.to_string().contains("other bytes"), "{error}");
+    assert!(error.to_string().contains("a damaged record"), "{error}");
 
     // A journal of a version with records in JSON.
     let mut records = RecordLog::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();

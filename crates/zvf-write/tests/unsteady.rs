@@ -258,7 +258,7 @@ async fn orphans_go_when_asked_for_and_nothing_else_does() {
         memory.0.put(&path(key), "x".into()).await.unwrap();
     }
     let told = write(memory.options()).await.unwrap_err().to_string();
-    assert!(told.contains("what an interrupted writer left"), "{told}");
+    assert!(told.contains("left by an interrupted writer"), "{told}");
     let remove = || memory.options().with_stale_files(StaleFiles::Remove);
     for foreign in ["notes.txt", "0/pictures/1.png", "1.csv"] {
         memory.0.put(&path(foreign), "theirs".into()).await.unwrap();

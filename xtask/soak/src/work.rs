@@ -40,7 +40,7 @@ enum Fetched {
 fn refused(name: &str, ended: &Ended) -> bool {
     let text = match name {
         "rechunk" => "since chunks of coarse levels are whole multiples of their bins",
-        "vacuum" => "an edit needs no coarse level that keeps them",
+        "vacuum" => "expected no coarse level that keeps them",
         _ => return false,
     };
     ended.code == Some(2) && ended.stderr.contains(text)

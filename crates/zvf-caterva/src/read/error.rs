@@ -40,7 +40,7 @@ pub enum Error {
     #[error("the frame has no `b2nd` or `caterva` metalayer")]
     NotAnArray,
     /// The frame has no chunk, or no variable-length metalayer, of that name or number.
-    #[error("no {what}")]
+    #[error("the frame has no {what}")]
     Absent {
         /// The missing chunk or metalayer.
         what: String,
@@ -49,7 +49,7 @@ pub enum Error {
     #[error("selection")]
     Selection(#[from] GridError),
     /// The memory is too small.
-    #[error("{bytes} bytes do not fit the memory")]
+    #[error("{bytes} bytes do not fit into memory")]
     Memory {
         /// How many.
         bytes: u64,

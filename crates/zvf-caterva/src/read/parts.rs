@@ -233,7 +233,7 @@ fn check_layout(header: &FrameHeader, layout: FrameLayout) -> Result<(), DecodeE
     if header.layout == layout {
         return Ok(());
     }
-    let expected = zvf_blosc::Expected::Text("the type of the place it was found in");
+    let expected = zvf_blosc::Expected::Text("0 in a file, 1 in the folder of a sparse frame");
     let found = i64::from(header.layout == FrameLayout::Sparse);
     Err(DecodeError::malformed("frame type", 26, found, expected))
 }

@@ -74,7 +74,9 @@ impl FrameSink {
 impl Temporary {
     fn check_sound(&self) -> std::io::Result<()> {
         if self.broken {
-            return Err(std::io::Error::other("an earlier write of it failed"));
+            return Err(std::io::Error::other(
+                "an earlier write to this file failed",
+            ));
         }
         Ok(())
     }

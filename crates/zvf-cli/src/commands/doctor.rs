@@ -19,8 +19,10 @@ pub(super) fn text(report: &DoctorReport) -> String {
         ));
     }
     let all = match report.advice.len() {
-        0 if report.notes.is_empty() => "nothing would make it smaller or faster".to_owned(),
-        0 => "no finding, but not everything was judged".to_owned(),
+        0 if report.notes.is_empty() => {
+            "found nothing that would make the store smaller or faster".to_owned()
+        }
+        0 => "no finding, but not everything was examined".to_owned(),
         n => counted(n as u64, "finding"),
     };
     out.push_str(&format!("{}: {all}\n", report.store));

@@ -48,7 +48,7 @@ fn text(level: &LevelPlan) -> String {
         ));
     } else {
         lines.push(format!(
-            "level {number}: manifests of the objects first; they say which of {} are read",
+            "level {number}: manifests of the objects first, which determine which of {} are read",
             counted(listed, "chunk")
         ));
     }

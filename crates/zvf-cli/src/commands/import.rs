@@ -21,11 +21,14 @@ pub(super) fn from_stdin(files: &mut [PathBuf], has_format: bool) -> Result<Opti
     };
     let more = dashes.count();
     if more > 0 {
-        let message = format!("-: found it {} times, expected once", more + 1);
+        let message = format!(
+            "standard input: found - {} times, expected it once",
+            more + 1
+        );
         return Err(CliError::usage(message));
     }
     if !has_format {
-        let message = "-: expected --format FORMAT beside it: standard input has no ending";
+        let message = "standard input: found no --format, expected one: - has no ending that names the format";
         return Err(CliError::usage(message));
     }
     let failed =

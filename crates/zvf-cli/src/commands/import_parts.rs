@@ -30,7 +30,7 @@ pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
             }
         }
         None => {
-            let what = "no store in parts is begun there, or it is committed; `zvf info` says what is there";
+            let what = "no store in parts was begun there, or it was committed; `zvf info` shows what is there";
             Err(CliError::usage(format!("{store}: {what}")))
         }
     }
@@ -42,13 +42,13 @@ pub(super) fn text(info: &PartsInfo) -> String {
     let stage = match status.stage {
         PartsStage::Begun => "parts are written; --commit makes the store",
         PartsStage::Committing => {
-            "its parts are being put together, or that was interrupted; --commit finishes it"
+            "--commit is merging its parts, or was interrupted; --commit finishes it"
         }
         PartsStage::Committed => {
-            "the store is complete; --commit removes the leftover files of its parts"
+            "the store is complete; --commit removes the files that are left of its parts"
         }
         PartsStage::Discarded => {
-            "its parts are being removed, or that was interrupted; --discard-parts finishes it"
+            "--discard-parts is removing its parts, or was interrupted; --discard-parts finishes it"
         }
         other => other.name(),
     };

@@ -219,7 +219,7 @@ fn layers(dump: &mut Dump, found: &LocatedObject, blob: BlobArg, object: &Bytes)
     let length = bytes.len() as u64;
     if let Some(stated) = found.stated.filter(|stated| *stated != length) {
         dump.section("blob");
-        let message = format!("found {length} bytes, expected {stated} as its document says");
+        let message = format!("found {length} bytes, expected {stated} as its document states");
         dump.fault(stated.min(length), message);
         return;
     }

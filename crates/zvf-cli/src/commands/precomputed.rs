@@ -25,7 +25,7 @@ const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     if args.options().at.level != 0 {
         return Err(CliError::usage(
-            "--level: views are made of level 0 and of the levels that complete it",
+            "--level: found another level, expected 0: views are made of level 0 and the levels that complete it",
         ));
     }
     let budget = context.common.memory_budget.unwrap_or(BUDGET);

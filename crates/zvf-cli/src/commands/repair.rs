@@ -90,7 +90,7 @@ pub(super) fn text(done: &RepairReport) -> String {
         RepairReport::Planned { plan, applied } => (plan, applied.as_deref()),
         RepairReport::Undone {
             store, documents, ..
-        } => return format!("{store}: put back {}\n", counted(*documents, "document")),
+        } => return format!("{store}: restored {}\n", counted(*documents, "document")),
     };
     let mut text = String::new();
     let found = totals(&plan.before);
@@ -103,7 +103,7 @@ pub(super) fn text(done: &RepairReport) -> String {
         }
         let (old, new) = (shown(change.old.as_ref()), shown(change.new.as_ref()));
         let _ = writeln!(text, "  {}: {old} -> {new}", change.pointer);
-        let _ = writeln!(text, "    {}; follows from {}", settles(change), change.why);
+        let _ = writeln!(text, "    {}; reason: {}", settles(change), change.why);
     }
     given_up(&mut text, plan);
     left(&mut text, plan);

@@ -115,12 +115,12 @@ pub(super) fn text(report: &Report) -> String {
         let _ = writeln!(text, "  {hint}");
     }
     for skipped in &report.skipped {
-        let _ = writeln!(text, "\nnot looked at: {skipped}");
+        let _ = writeln!(text, "\nnot checked: {skipped}");
     }
     let seen = report.seen;
     let _ = writeln!(
         text,
-        "\n{}\nlooked at {}, {} ({}), {}, {}, {}",
+        "\n{}\nchecked {}, {} ({}), {}, {}, {}",
         totals(report),
         counted(seen.documents, "document"),
         counted(seen.cells, "cell"),

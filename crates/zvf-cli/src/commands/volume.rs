@@ -154,7 +154,7 @@ fn slice(args: &SliceArgs, context: &mut Context<'_>) -> Result<()> {
         Some("raw") => false,
         _ => {
             return Err(CliError::usage(format!(
-                "{}: a name is needed that ends in .npy or .raw",
+                "{}: expected a name that ends in .npy or .raw",
                 args.output.display()
             )));
         }

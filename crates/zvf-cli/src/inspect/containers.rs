@@ -30,7 +30,7 @@ pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Sto
             let bytes = walk.take(u64::from(head.length.get()), "element")?;
             let meaning = match bytes.len() {
                 0 => "empty: as if it were not there",
-                _ if i == wanted => "taken apart below",
+                _ if i == wanted => "decoded below",
                 _ => "",
             };
             let value = format_args!("{} bytes", bytes.len());
@@ -55,7 +55,7 @@ pub(crate) fn shard(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), St
     let index = index.map_err(|_| Stopped)?;
     let data = index.data().len() as u64;
     walk.take(data, "inner chunks")?;
-    let meaning = "inner chunks in any order; the index says where each lies";
+    let meaning = "inner chunks in any order; the index has the position of each";
     walk.note("data", format_args!("{data} bytes"), meaning);
     walk.dump.section(format_args!(
         "shard index: {entries} entries in C order of the inner chunks"
@@ -68,7 +68,7 @@ pub(crate) fn shard(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), St
             walk.note(name, "absent", meaning);
         } else {
             let value = format_args!("{} bytes at {}", entry.nbytes, entry.offset);
-            let below = if below { ", taken apart below" } else { "" };
+            let below = if below { ", decoded below" } else { "" };
             walk.note(name, value, format_args!("inner chunk {i}{below}"));
         }
         Ok(())
@@ -109,7 +109,7 @@ pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
 /// Takes a packed chunk apart. Its index is in its document (specification 0.7, section 2.6).
 pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     walk.dump.section(
-        "packed chunks: the blobs of several keys back to back; `shard_index` says where each lies",
+        "packed chunks: the blobs of several keys back to back; `shard_index` has the position of each",
     );
     let (all, count) = (walk.rest(), known.packed.len() as u64);
     let mut entries = known.packed.iter();
@@ -124,7 +124,7 @@ pub(crate) fn packed(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), S
             )));
         };
         let wanted = known.element == Some(i);
-        let meaning = if wanted { "taken apart below" } else { "" };
+        let meaning = if wanted { "decoded below" } else { "" };
         walk.dump.remark(key, format_args!("{length} bytes at {offset}"), meaning);
         if wanted {
             walk.element = Some(bytes);

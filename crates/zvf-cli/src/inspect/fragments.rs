@@ -63,7 +63,7 @@ fn ranges(
     }
     walk.dump
         .section("range table: start and count of each range, in fragment order");
-    let more = "ranges in the same form, read and found right";
+    let more = "ranges in the same form, checked";
     walk.table(u64::from(count), (0, None), more, |walk, _| {
         let f = numbers.next().ok_or(Stopped)?;
         let entry = walk.structure::<RangeEntry>(|entry, field| {
@@ -90,7 +90,7 @@ fn lists(
         .section("row lists: E + 1 offsets into the rows below, then the rows");
     let count = u64::from(count);
     let mut offsets = Vec::new();
-    let more = "offsets in the same form, read and found right";
+    let more = "offsets in the same form, checked";
     walk.table(count + 1, (0, Some(count)), more, |walk, e| {
         let offset = walk.value::<U32>("list offset")?.get();
         let meaning = if e == count {
@@ -106,7 +106,7 @@ fn lists(
         [from, to] => to.saturating_sub(*from),
         _ => 0,
     });
-    let more = "lists in the same form, read and found right";
+    let more = "lists in the same form, checked";
     walk.table(count, (0, None), more, |walk, _| {
         let (f, length) = numbers.next().zip(lengths.next()).ok_or(Stopped)?;
         let rows = walk.values::<I64>(u64::from(length), "list row")?;

@@ -36,18 +36,18 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Sto
 pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3);
     walk.dump.section(format_args!(
-        "manifests of all objects back to back, chunks of {rank} components; `offsets` says where each begins"
+        "manifests of all objects back to back, chunks of {rank} components; `offsets` has the start of each"
     ));
     // A table may or may not have one more offset, the end (section 10.2).
     let count = Some(known.offsets.len() as u64).filter(|count| *count > 0);
     let mut offsets = known.offsets.iter().copied().peekable();
-    let (mut objects, more) = (0, "manifests, read and found right; name a row to see it");
+    let (mut objects, more) = (0, "manifests, checked; name a row to see it");
     walk.table(count, (known.first_row, None), more, |walk, object| {
         objects += 1;
         let (start, bytes) = (walk.at(), walk.rest());
         if let Some(stated) = offsets.next().filter(|stated| *stated != start) {
             return Err(walk.fault_here(format!(
-                "manifest of row {object}: the one before ends at {start}, expected {stated} as offsets say"
+                "manifest of row {object}: the one before ends at {start}, expected {stated} as stated in `offsets`"
             )));
         }
         let empty = match offsets.peek() {
@@ -91,7 +91,7 @@ fn body(walk: &mut Walk<'_, '_>, rank: usize) -> Result<(), Stopped> {
             field.meaning = "blocks: the object is empty".into();
         }
     })?;
-    let more = "blocks in the same form, read and found right";
+    let more = "blocks in the same form, checked";
     let blocks = u64::from(head.blocks.get());
     walk.table(blocks, (0, None), more, |walk, b| block(walk, rank, b))
 }

@@ -32,7 +32,7 @@ pub(crate) fn head(walk: &mut Walk<'_, '_>) -> Result<Vec<u64>, Stopped> {
     }
     let head = walk.structure::<RaggedHead>(|_, _| {})?;
     let mut offsets: Vec<u64> = Vec::new();
-    let (count, more) = (head.groups.get(), "offsets, read and found right");
+    let (count, more) = (head.groups.get(), "offsets, checked");
     walk.table(count.unsigned_abs(), (0, None), more, |walk, g| {
         let offset = walk.value::<I64>("group offset")?.get();
         let meaning = format_args!("where group {g} begins inside the data");

@@ -70,7 +70,7 @@ pub(crate) fn group(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), St
     walk.dump.section(match known.offsets.is_empty() {
         true => "group: ids of its objects, 8 bytes each",
         false => {
-            "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` says where each begins"
+            "groups: ids of the objects of all groups back to back, 8 bytes each; `offsets` has the start of each"
         }
     });
     let item = size_of::<I64>() as u64;
@@ -100,7 +100,7 @@ pub(crate) fn offsets(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), 
     );
     let item = size_of::<I64>() as u64;
     let (count, mut before) = (walk.left() / item, 0);
-    let more = "offsets, read and found right";
+    let more = "offsets, checked";
     walk.table(count, (known.first_row, None), more, |walk, row| {
         let value = walk.value::<I64>("offset")?.get();
         let meaning = match row.checked_sub(1) {

@@ -74,7 +74,7 @@ fn parts(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     if end > 0 {
         walk.dump.section("payloads");
         walk.take(end, "payloads")?;
-        let meaning = "tiles, each where its entry says";
+        let meaning = "tiles, each at the position in its entry";
         walk.note("payloads", format_args!("{end} bytes"), meaning);
     }
     if footer > 0 {

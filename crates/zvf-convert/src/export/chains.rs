@@ -155,7 +155,7 @@ impl SelectedObjects {
         query.outputs = VERTICES;
         let objects = table.0;
         let list = objects.others.iter().map(String::as_str);
-        job.not_kept("attributes of objects that are no numbers", list);
+        job.not_kept("attributes of objects that are not numbers", list);
         job.ids_lost(&objects.ids);
         job.done.objects = objects.lengths.len() as u64;
         Ok((objects, query))
@@ -188,7 +188,7 @@ impl SelectedObjects {
         if !done {
             let found = format!("{rows} vertices");
             let expected = format!(
-                "{}, as the object table says",
+                "{}, as the object table states",
                 self.lengths.iter().sum::<u64>()
             );
             return Err(ConvertError::malformed(
@@ -203,7 +203,7 @@ impl SelectedObjects {
             job.note("positions were rounded to float64");
         }
         let list = others.iter().map(String::as_str);
-        job.not_kept("attributes of vertices that are no numbers", list);
+        job.not_kept("attributes of vertices that are not numbers", list);
         Ok(())
     }
 }
@@ -340,7 +340,7 @@ impl BatchReceiver for PointFeeder<'_, '_> {
             };
             self.advance()?;
             if self.left == 0 {
-                let found = "more vertices than the object table says";
+                let found = "more vertices than the object table states";
                 let expected = "as many";
                 return Err(ConvertError::malformed(
                     self.path,

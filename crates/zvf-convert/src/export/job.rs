@@ -87,7 +87,7 @@ impl<'a> ExportState<'a> {
         let packed = [(options.gzip, format)].into_iter();
         let mut packed = packed.chain(links.map(|links| (links.gzip, links.format)));
         if let Some((_, format)) = packed.find(|(gzip, format)| *gzip && *format != Format::Csv) {
-            let expected = "none: only separated values are packed";
+            let expected = "none: only separated values are compressed";
             return Err(ConvertError::usage(
                 "gzip",
                 format!("one for {}", format.name()),
@@ -375,7 +375,7 @@ impl<'a> ExportState<'a> {
             return Err(ConvertError::usage(
                 what,
                 found,
-                "objects: their rows make no sense alone",
+                "objects: this format holds whole objects",
             ));
         }
         let mut query = self.flat(object_id);

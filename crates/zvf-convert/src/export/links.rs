@@ -20,7 +20,7 @@ pub(crate) fn ends(batch: &RecordBatch) -> Result<(UInt64Array, usize), ConvertE
     let (ends, width) = elements(column.or_bug("links without ends")?);
     let ends = ends.as_primitive_opt::<UInt64Type>();
     Ok((
-        ends.or_bug("ends of links that are no rows")?.clone(),
+        ends.or_bug("ends of links that are not rows")?.clone(),
         width,
     ))
 }

@@ -104,7 +104,7 @@ fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
         (Some(_), _) | (None, 20000..=32766) => (1, PROJECTED),
         (None, _) => {
             return Err(
-                "GeoTIFF keys differ for projected and geographic systems, and the axes have no unit: an import with --crs as WKT, or with --unit, says which",
+                "GeoTIFF keys differ for projected and geographic systems, and the axes have no unit: an import with --crs as WKT, or with --unit, states which",
             );
         }
     };

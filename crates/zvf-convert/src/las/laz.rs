@@ -142,7 +142,7 @@ fn table(
     let start = first.saturating_add(8);
     if stated < start || stated > header.size {
         let found = format!("a table of chunks at byte {stated}");
-        return Err(bad(path, first, found, "one behind the points"));
+        return Err(bad(path, first, found, "a table after the points"));
     }
     let [_, _, _, _, count @ ..] = number(stated)?;
     let count = u64::from(u32::from_le_bytes(count));

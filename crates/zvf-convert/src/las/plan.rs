@@ -167,7 +167,7 @@ impl<'a> PointSurvey<'a> {
     pub(super) fn new(schemas: &ExportSchemas, kept: &'a OldHeader) -> Result<Self, ConvertError> {
         let field = schemas.vertices.field_with_name("position").ok();
         let field = field.or_bug("vertices without positions")?;
-        let (_, element) = shape(field.data_type()).or_bug("positions that are no numbers")?;
+        let (_, element) = shape(field.data_type()).or_bug("positions that are not numbers")?;
         let scaled = |one: &'a ExtraDoc| {
             let fields = schemas.vertices.fields().iter();
             let mut fields = fields

@@ -55,7 +55,10 @@ impl Las {
             {
                 let _ = all;
                 let expected = "LAS, or a program that was built with the feature `laz`";
-                let found = format!("{} bytes about compression", record.len());
+                let found = format!(
+                    "compressed points ({} bytes describe the compression)",
+                    record.len()
+                );
                 return Err(ConvertError::usage(
                     path.display().to_string(),
                     found,

@@ -78,7 +78,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         ));
     }
     if !is_known {
-        job.note("gps_time is written as seconds of the week: no header of the store says that it is standard time");
+        job.note("gps_time is written as seconds of the week: no header of the store states that it is standard time");
     }
     let mut points = PointWriter::begin(job, plan, standard_time, crs, kept.origin)?;
     job.run(all, &mut points).await?;
@@ -120,7 +120,7 @@ fn system(job: &mut ExportState<'_>, kept: &OldHeader) -> Option<(u16, Vec<u8>)>
 /// Adds notes about data that the file cannot store, and about required fields that the store lacks.
 fn notes(job: &mut ExportState<'_>, plan: &PointPlan, kept: &OldHeader, schemas: &ExportSchemas) {
     let others = plan.others.iter().map(String::as_str);
-    job.not_kept("attributes of vertices that are no numbers", others);
+    job.not_kept("attributes of vertices that are not numbers", others);
     job.not_kept("attributes of objects", schemas.object_attributes());
     if !kept.odd.is_empty() {
         job.note(format!(

@@ -83,7 +83,7 @@ impl Npz {
                 }
                 Err(_) => {
                     notes.push(format!(
-                        "array {} is not kept: no numbers of one or two axes",
+                        "array {} is not kept: its elements are not numbers, or it has more than two axes",
                         shown(name)
                     ));
                     continue;
@@ -106,7 +106,7 @@ impl Npz {
                 };
                 if !fits {
                     return bad(
-                        format!("{name} of another shape"),
+                        format!("{name} of another shape or type"),
                         "whole numbers, (M, 2) for edges, (M, 3) or (M, 4) for faces",
                     );
                 }
@@ -167,7 +167,7 @@ impl AxisTexts {
             ));
         } else if names && (distinct.len() < axes || texts.iter().any(String::is_empty)) {
             notes.push(format!(
-                "array {name} is not kept: an axis without a name of its own"
+                "array {name} is not kept: axes need different names"
             ));
         } else if let Some(place) = self.0.get_mut(at) {
             *place = Some(texts);
@@ -179,7 +179,7 @@ impl AxisTexts {
         let [names, types, units] = self.0;
         let mut alone = |name: &str, beside: &str| {
             notes.push(format!(
-                "array {name} is not kept: expected an array {beside} beside it"
+                "array {name} is not kept: there is no array {beside}"
             ));
         };
         let Some(names) = names else {

@@ -63,7 +63,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         ));
     }
     job.not_kept(
-        "attributes of vertices that are no numbers, or have the name of another array",
+        "attributes of vertices that are not numbers, or have the name of another array",
         others.iter().map(String::as_str),
     );
     if let Some(schemas) = schemas {

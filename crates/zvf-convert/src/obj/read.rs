@@ -302,7 +302,10 @@ fn parse(
         lines.continued()?;
         let line = lines.content()?;
         if line.ends_with('\\') {
-            return Err(lines.bad("a line that goes on in the next", "lines of their own"));
+            return Err(lines.bad(
+                "a line that continues on the next one",
+                "each statement on one line",
+            ));
         }
         let mut fields = line.split_ascii_whitespace();
         match fields.next() {

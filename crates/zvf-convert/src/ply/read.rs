@@ -149,7 +149,7 @@ impl PlyNumbers<'_> {
             let Ok(text) = std::str::from_utf8(&line) else {
                 return Err(self
                     .bytes
-                    .bad("bytes that are no UTF-8", "a line of numbers"));
+                    .bad("bytes that are not UTF-8", "a line of numbers"));
             };
             self.words = text.split_ascii_whitespace().map(str::to_owned).collect();
             self.next = 0;
@@ -566,7 +566,7 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
             return bad("the end of the file".to_owned(), "a line end_header");
         };
         let Ok(line) = std::str::from_utf8(&line) else {
-            return bad("bytes that are no UTF-8".to_owned(), "a line of text");
+            return bad("bytes that are not UTF-8".to_owned(), "a line of text");
         };
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if number == 1 {
@@ -596,8 +596,8 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                 };
                 if elements.len() >= MOST || elements.iter().any(|other| other.name == *name) {
                     return bad(
-                        format!("element {} again", shown(name)),
-                        "a name of its own",
+                        format!("a second element {}", shown(name)),
+                        "different names",
                     );
                 }
                 elements.push(PlyElement {
@@ -621,14 +621,14 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                 else {
                     return bad(
                         shown(line),
-                        "`property TYPE NAME` or `property list TYPE TYPE NAME`, behind an element",
+                        "`property TYPE NAME` or `property list TYPE TYPE NAME`, after an element",
                     );
                 };
                 let again = element.properties.iter().any(|other| other.name == name);
                 if again || element.properties.len() >= MOST {
                     return bad(
-                        format!("property {} again", shown(name)),
-                        "a name of its own",
+                        format!("a second property {}", shown(name)),
+                        "different names",
                     );
                 }
                 element.properties.push(ElementProperty {

@@ -65,12 +65,12 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         .map_err(|error| job.failed(error))?;
     (job.done.vertices, job.done.links, job.done.objects) = (vertices, links, objects);
     job.not_kept(
-        "attributes of vertices that are no numbers",
+        "attributes of vertices that are not numbers",
         others.iter().map(String::as_str),
     );
     for [name, new] in renamed {
         job.note(format!(
-            "{name} is written as {new}: names of properties are different words"
+            "{name} is written as {new}: properties need different names of one word"
         ));
     }
     for column in &columns {

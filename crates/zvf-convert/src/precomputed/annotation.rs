@@ -282,8 +282,8 @@ fn properties(info: &JsonFile, points: bool) -> Result<Vec<CollectedColumn>, Con
         let kind = info.text(one, "type")?;
         if found.iter().any(|field| field.spec.name == name) {
             return Err(info.bad(
-                format!("property {} again", shown(name)),
-                "names that differ",
+                format!("a second property {}", shown(name)),
+                "different names",
             ));
         }
         let colour: Option<&[&str]> = match kind {

@@ -232,13 +232,17 @@ impl<'a> Collector<'a> {
                     };
                     owner = segment.ok_or_else(|| {
                         let found = format!("{} related segments", segments.len());
-                        record.bad(0, found, "one below 2^63, as before")
+                        record.bad(0, found, "one below 2^63, as in the first pass")
                     })?;
                 }
                 Relation::Attribute(_, width) => {
                     if segments.len() > *width {
                         let found = format!("{} related segments", segments.len());
-                        return Err(record.bad(0, found, format!("at most {width}, as before")));
+                        return Err(record.bad(
+                            0,
+                            found,
+                            format!("at most {width}, as in the first pass"),
+                        ));
                     }
                     let padded = segments.iter().copied().chain(std::iter::repeat(0));
                     into.extend(padded.take(*width));

@@ -35,7 +35,7 @@ pub(super) fn object_id(
     record: &ObjectBytes,
 ) -> Result<i64, ConvertError> {
     i64::try_from(shape.key).map_err(|_| {
-        let expected = "an id below 2^63, which a store holds".to_owned();
+        let expected = "an id below 2^63, as in stores".to_owned();
         record.bad(0, format!("the id {}", shape.key), expected)
     })
 }

@@ -65,7 +65,7 @@ impl JsonFile {
         match value.get(key) {
             None | Some(Value::Null) => Ok(&[]),
             Some(Value::Array(list)) => Ok(list),
-            Some(_) => Err(self.bad(format!("{key} that is no list"), "a list")),
+            Some(_) => Err(self.bad(format!("{key} that is not a list"), "a list")),
         }
     }
 

@@ -115,7 +115,13 @@ fn legacy(record: &ObjectBytes, limits: &FileLimits) -> Result<MeshMerger, Conve
         let links = cursor.vertices(corners.saturating_mul(3), vertices, "corners of triangles")?;
         cursor.end()?;
         let added = merged.add(&positions, &links);
-        added.ok_or_else(|| fragment.bad(0, "other corners".to_owned(), "triangles".to_owned()))?;
+        added.ok_or_else(|| {
+            fragment.bad(
+                0,
+                "a corner that is not a vertex".to_owned(),
+                "triangles".to_owned(),
+            )
+        })?;
         check_held(&file, &merged, limits)?;
     }
     Ok(merged)
@@ -139,7 +145,7 @@ impl FinestLod {
             let numbers = cursor.floats(3, what)?;
             numbers
                 .try_into()
-                .map_err(|_| cursor.bad("other numbers", what.to_owned()))
+                .map_err(|_| cursor.bad("another number of values", what.to_owned()))
         };
         let shape: [f64; 3] = triple("the shape of chunks")?;
         let mut origin: [f64; 3] = triple("the origin of the grid")?;
@@ -201,7 +207,7 @@ fn multi(
                 record.bad(
                     0,
                     found,
-                    format!("at most {}, which are before it", record.start),
+                    format!("at most {}, the bytes before the manifest", record.start),
                 )
             })?;
             (record.path.to_path_buf(), start)
@@ -230,7 +236,7 @@ fn multi(
                 }
             }
             let added = merged.add(&positions, &links);
-            added.ok_or_else(|| damaged(&path, at, "a corner that is no vertex"))?;
+            added.ok_or_else(|| damaged(&path, at, "a corner that is not a vertex"))?;
             check_held(&path, &merged, limits)?;
         }
         at = at.saturating_add(*size);
@@ -241,7 +247,7 @@ fn multi(
 #[cold]
 fn damaged(path: &Path, at: u64, found: &str) -> ConvertError {
     let found = format!("a fragment that cannot be decoded ({found})");
-    ConvertError::malformed(path, InFile::Byte(at), found, "triangles by Draco")
+    ConvertError::malformed(path, InFile::Byte(at), found, "triangles encoded by Draco")
 }
 
 /// Positions as they are stored, and corners of triangles.
@@ -265,7 +271,7 @@ fn draco(
     // Exact: stored numbers have at most 16 bits.
     let positions = attribute.read_f32s(mesh.num_points(), 3);
     if positions.iter().any(|value| !value.is_finite()) {
-        return Err(damaged(path, at, "a position that is no number"));
+        return Err(damaged(path, at, "a position that is not a number"));
     }
     let positions = positions.into_iter().map(f64::from).collect();
     let corners = mesh.faces().iter().flatten();

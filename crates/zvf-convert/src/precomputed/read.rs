@@ -155,7 +155,8 @@ impl Precomputed {
                 if self.kind == Kind::Skeleton {
                     let vertices = shape.positions.len() / 3;
                     let links = skeleton::rooted(vertices, &shape.links);
-                    let changed = || record.bad(0, "a ring of edges", "a tree, as before");
+                    let changed =
+                        || record.bad(0, "a ring of edges", "a tree, as in the first pass");
                     shape.links = links.ok_or_else(changed)?;
                 }
                 let id = match self.plan.objects {

@@ -53,11 +53,11 @@ impl ObjectBytes {
         let place = InFile::Byte(self.start);
         let bytes = bounded(MultiGzDecoder::new(self.bytes.as_slice()), most)
             .map_err(|error| {
-                let found = format!("bytes that cannot be unpacked ({error})");
+                let found = format!("bytes that cannot be decompressed ({error})");
                 ConvertError::malformed(&self.path, place, found, "gzip")
             })?
             .ok_or_else(|| {
-                ConvertError::limit(&self.path, place, "unpacked bytes of an object", most)
+                ConvertError::limit(&self.path, place, "decompressed bytes of an object", most)
             })?;
         Ok(Self {
             bytes,
@@ -84,7 +84,10 @@ impl ObjectBytes {
         let found = found.into();
         let at = at as u64;
         if self.packed {
-            let found = format!("in byte {at} of the unpacked object {}: {found}", self.key);
+            let found = format!(
+                "in byte {at} of the decompressed object {}: {found}",
+                self.key
+            );
             let place = InFile::Byte(self.start);
             return ConvertError::malformed(&self.path, place, found, expected);
         }

@@ -39,8 +39,12 @@ impl SegmentTable {
             return Ok(None);
         };
         let folder = folder.as_str();
-        let folder =
-            folder.ok_or_else(|| info.bad("segment_properties", "the name of a folder"))?;
+        let folder = folder.ok_or_else(|| {
+            info.bad(
+                "segment_properties that is not a text",
+                "the name of a folder",
+            )
+        })?;
         let document = JsonFile::read(&info.below(folder)?.join("info"))?;
         Self::parse(&document).map(Some)
     }
@@ -53,7 +57,7 @@ impl SegmentTable {
             let id = id.as_str().and_then(number);
             let id = id.ok_or_else(|| document.bad("an id", "a number of 64 bits, as a text"))?;
             if found.rows.insert(id, row).is_some() {
-                return Err(document.bad(format!("segment {id} again"), "ids that differ"));
+                return Err(document.bad(format!("a second segment {id}"), "different ids"));
             }
         }
         for property in document.list(inline, "properties")? {
@@ -110,7 +114,7 @@ impl SegmentTable {
                 let rows = values.iter().map(row).collect::<Option<Vec<_>>>();
                 let rows = rows.ok_or_else(|| wrong("numbers of tags"))?;
                 if self.tags.replace((tags, rows)).is_some() {
-                    return Err(document.bad("tags again", "one property of tags"));
+                    return Err(document.bad("a second property of tags", "one property of tags"));
                 }
                 return Ok(());
             }
@@ -125,8 +129,8 @@ impl SegmentTable {
         let name = if kind == "label" { "name" } else { name };
         if self.columns.iter().any(|(spec, _)| spec.name == name) {
             return Err(document.bad(
-                format!("property {} again", shown(name)),
-                "names that differ",
+                format!("a second property {}", shown(name)),
+                "different names",
             ));
         }
         let mut spec = match &column {

@@ -33,8 +33,8 @@ pub(super) fn fields(info: &JsonFile) -> Result<Vec<CollectedColumn>, ConvertErr
         })?;
         if fields.iter().any(|field| field.spec.name == name) {
             return Err(info.bad(
-                format!("attribute {} again", shown(name)),
-                "names that differ",
+                format!("a second attribute {}", shown(name)),
+                "different names",
             ));
         }
         let spec = AttributeSpec::number(name, number).with_channels(components);

@@ -188,7 +188,7 @@ impl ShardFile {
                 &self.path,
                 place,
                 found,
-                "a range inside of it",
+                "a range inside the file",
             ));
         }
         if size > most {
@@ -282,7 +282,7 @@ impl ShardFile {
             let start = end.checked_add(*gap);
             let fits = start.is_some_and(|start| start <= self.length) && *size <= *left;
             let Some(start) = start.filter(|_| fits) else {
-                let found = format!("object {key} of {size} bytes behind a gap of {gap}");
+                let found = format!("object {key} of {size} bytes after a gap of {gap}");
                 let expected = "a range of the file that no other part uses".to_owned();
                 return Err(index.bad(0, found, expected));
             };

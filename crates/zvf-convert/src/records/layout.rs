@@ -103,8 +103,8 @@ impl Roles {
         let mut others = HashSet::new();
         for name in &names {
             if !name.is_empty() && !others.insert(name) {
-                let found = format!("column {} again", shown(name));
-                let expected = "a name of its own";
+                let found = format!("a second column {}", shown(name));
+                let expected = "different names";
                 return Err(ConvertError::malformed(file, place, found, expected));
             }
         }
@@ -123,8 +123,8 @@ impl Roles {
         }
         for (at, column) in position.iter().enumerate() {
             if position.iter().take(at).any(|other| other == column) {
-                let found = format!("{} again", shown(name(*column)));
-                return Err(ConvertError::usage("position", found, "another column"));
+                let found = format!("column {} twice", shown(name(*column)));
+                return Err(ConvertError::usage("position", found, "different columns"));
             }
         }
         let object = options.object_column.as_deref();
@@ -392,7 +392,7 @@ impl ColumnRoles {
         if differences.is_empty() {
             let same = own.position == self.position && own.attributes == self.attributes;
             differences.push(match same {
-                true => "other statements about the axes".to_owned(),
+                true => "other axes".to_owned(),
                 false => "the columns in another order".to_owned(),
             });
         }
@@ -466,8 +466,17 @@ impl ColumnRoles {
             .map(|column| {
                 let floats = floats(column);
                 if self.number == NumberType::F64 && !floats.exact {
-                    let found = format!("positions of {} that float64 rounds", column.data_type());
-                    return Err((0, (found, "positions that float64 holds".to_owned())));
+                    let found = format!(
+                        "positions of {} that float64 does not represent exactly",
+                        column.data_type()
+                    );
+                    return Err((
+                        0,
+                        (
+                            found,
+                            "positions that float64 represents exactly".to_owned(),
+                        ),
+                    ));
                 }
                 Ok(floats.values)
             })

@@ -219,7 +219,7 @@ impl SurveyedLinks {
                 _ if ends.contains(&column) => {}
                 Some(attribute) if !field.name().is_empty() => attributes.push(attribute),
                 _ => notes.push(format!(
-                    "column {} of links is not kept: their attributes are numbers",
+                    "column {} of links is not kept: only numbers can be attributes of links",
                     shown(field.name())
                 )),
             }

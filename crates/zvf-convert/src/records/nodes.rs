@@ -190,7 +190,7 @@ pub(crate) fn doubtful(name: &str, row: u64, value: &str, ends: &str) -> Convert
         shown(value)
     );
     let expected = format!(
-        "what they name: --node-id {name} for values of that column, or --links-by-row for rows of the vertex table, from 0"
+        "an option that states what they name: --node-id {name} for values of that column, or --links-by-row for rows of the vertex table, from 0"
     );
     ConvertError::usage("ends of links", found, expected)
 }
@@ -300,7 +300,7 @@ impl NodeIds {
     fn check(&self) -> Result<(), (String, String)> {
         if self.held > self.most {
             let expected = format!("at most {} bytes of ids (--memory-budget)", self.most);
-            return Err((format!("{} bytes of them", self.held), expected));
+            return Err((format!("{} bytes of ids", self.held), expected));
         }
         Ok(())
     }

@@ -67,7 +67,10 @@ impl VertexTally {
                 "the rows of an object one after another: sort the rows by {}",
                 self.column
             );
-            return Err((format!("object {id} again, after others"), expected));
+            return Err((
+                format!("rows of object {id} before and after those of others"),
+                expected,
+            ));
         }
         self.last = Some(id);
         Ok(())

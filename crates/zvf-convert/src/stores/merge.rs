@@ -67,8 +67,8 @@ pub fn check_joinable<'a>(
         if store.url() == own.url() {
             return refused(
                 "store",
-                "the same one twice".to_owned(),
-                "another one".to_owned(),
+                "the same store twice".to_owned(),
+                "another store".to_owned(),
             );
         }
         if store.kind() != own.kind() {
@@ -140,7 +140,7 @@ pub fn merge<'a>(
     Box::pin(async move {
         let (Some(first), [_, _, ..]) = (stores.first(), stores) else {
             let found = format!("{} of them", stores.len());
-            return Err(ConvertError::usage("stores", found, "two at least"));
+            return Err(ConvertError::usage("stores", found, "at least two"));
         };
         let frame = StoreFrame::of_store(first).await?;
         let mut merged = Merged::default();

@@ -75,7 +75,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     if offset.into_iter().any(|part| *part != 0.0) {
         return refused(
             "a coordinate_offset".to_owned(),
-            "positions as they are stored",
+            "none: positions are copied as they are stored",
         );
     }
     let mut spec =

@@ -115,7 +115,7 @@ pub fn resample<'a>(
         let between = !matches!(options.points, NewPoints::Tolerance(_));
         if between && !spec.positions.is_float() {
             done.notes.push(format!(
-                "positions of {} become float64, since points between them are no whole numbers",
+                "positions of {} become float64, since points between them are not whole numbers",
                 spec.positions
             ));
             spec.positions = NumberType::F64;
@@ -604,7 +604,7 @@ impl Resampling<'_> {
             }
             if seen != *count {
                 let what = format!("object {id}");
-                let found = "links that make a ring";
+                let found = "links that form a ring";
                 return Err(WriteError::data(what, found, "trees"));
             }
             self.done.kept += u64::from(*count == 1);

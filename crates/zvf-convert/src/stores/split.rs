@@ -126,7 +126,7 @@ pub fn object_parts<'a>(
                 }
                 if let Some(other) = taken.insert(folded(&name), *id) {
                     let found = format!("{} for the objects {other} and {id}", shown(&name));
-                    let expected = "a file of its own for each object: {id} makes names unique";
+                    let expected = "a different name for each object: {id} makes names unique";
                     return Err(ConvertError::usage("names of files", found, expected));
                 }
                 parts.push(SplitPart {

@@ -97,7 +97,7 @@ impl Swc {
         if let Some((factor, name)) = unit.flatten() {
             if explicit {
                 notes.push(format!(
-                    "the header states {factor} {name}: what was given is used instead"
+                    "the header states {factor} {name}: the given unit, scale or affine is used instead"
                 ));
             } else {
                 spec = spec.with_unit(name);
@@ -222,7 +222,7 @@ fn parse(
         match places.entry(id) {
             Entry::Vacant(slot) => slot.insert(place),
             Entry::Occupied(_) => {
-                return Err(lines.bad(format!("node {id} again"), "an id of its own"));
+                return Err(lines.bad(format!("a second node {id}"), "different ids"));
             }
         };
         tree.ids.push(id);

@@ -58,7 +58,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     } = topology;
     let count = usize::try_from(rows).or_bug("more nodes than the limit")?;
     let parents = parents(count, &links).ok_or_else(|| {
-        let expected = "a tree: every node has one parent at most, and no edges make a ring";
+        let expected = "a tree: every node has one parent at most, and no edges form a ring";
         ConvertError::usage("SWC", "a graph with a ring", expected)
     })?;
     drop(links);
@@ -154,7 +154,7 @@ impl BatchReceiver for Topology<'_> {
                 let (ends, width) = ends(batch)?;
                 let ends = (width == 2).then_some(ends);
                 for pair in ends
-                    .or_bug("links that are no pairs of rows")?
+                    .or_bug("links that are not pairs of rows")?
                     .values()
                     .as_chunks::<2>()
                     .0
@@ -279,7 +279,7 @@ impl BatchReceiver for NodeSorter<'_> {
         let positions = positions(batch)?.values;
         let positions = positions.as_chunks::<3>().0;
         if positions.len() != rows {
-            return Err(zvf_write::WriteError::bug("positions that are no triplets").into());
+            return Err(zvf_write::WriteError::bug("positions that are not triplets").into());
         }
         let column = |name| batch.column_by_name(name);
         let radii = column("radius").map(|column| floats(column).values);

@@ -90,7 +90,7 @@ impl Arrow {
             [0xff, 0xff, 0xff, 0xff, ..] => true,
             _ => {
                 let expected = "\"ARROW1\", or the head of a stream: Arrow IPC";
-                let found = "another beginning";
+                let found = "other first bytes";
                 return Err(ConvertError::malformed(
                     path,
                     InFile::Byte(0),

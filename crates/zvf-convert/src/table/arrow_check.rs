@@ -36,12 +36,16 @@ pub(super) fn file(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     let (size, magic) = tail.split_at_checked(4).unwrap_or_default();
     let size: [u8; 4] = size.try_into().unwrap_or_default();
     if magic != b"ARROW1" {
-        return Err(checked.bad(end.saturating_add(4), "another end", "\"ARROW1\""));
+        return Err(checked.bad(end.saturating_add(4), "other last bytes", "\"ARROW1\""));
     }
     let size = u64::try_from(i32::from_le_bytes(size)).ok();
     let start = size.and_then(|size| end.checked_sub(size));
     let (Some(size), Some(start)) = (size, start) else {
-        return Err(checked.bad(end, "another length", "that of a footer inside the file"));
+        return Err(checked.bad(
+            end,
+            "a footer that does not fit into the file",
+            "a shorter footer",
+        ));
     };
     let footer = checked.read(start, size)?;
     let footer = root_as_footer(&footer)
@@ -79,7 +83,13 @@ pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
         let size = match u64::try_from(i32::from_le_bytes(size)) {
             Ok(0) => return Ok(()),
             Ok(size) => size,
-            Err(_) => return Err(checked.bad(at, "a negative length", "that of a message")),
+            Err(_) => {
+                return Err(checked.bad(
+                    at,
+                    "a message of negative length",
+                    "a length of 0 or more",
+                ));
+            }
         };
         let head = checked.read(at, size)?;
         at = at.saturating_add(size);
@@ -136,7 +146,11 @@ impl<'f> ArrowFile<'f> {
             end.is_some_and(|end| end <= self.length)
         };
         let Some(body) = body.filter(inside) else {
-            return Err(self.bad(start, "a block that ends behind the file", "one inside"));
+            return Err(self.bad(
+                start,
+                "a block that ends after the end of the file",
+                "a block inside the file",
+            ));
         };
         let dictionary = message.header_as_dictionary_batch();
         let batch = message
@@ -151,7 +165,11 @@ impl<'f> ArrowFile<'f> {
             let at = u64::try_from(buffer.offset()).ok();
             let size = u64::try_from(buffer.length()).ok();
             let (Some(at), Some(size)) = (at, size) else {
-                return Err(self.bad(start, "a buffer at a negative place", "one inside"));
+                return Err(self.bad(
+                    start,
+                    "a buffer with a negative offset or length",
+                    "a buffer inside the block",
+                ));
             };
             // Without a length there is nothing to unpack.
             if size < 8 || at.checked_add(size).is_none_or(|end| end > body) {
@@ -161,12 +179,12 @@ impl<'f> ArrowFile<'f> {
             let claimed = self.read(at, 8)?.try_into().unwrap_or_default();
             let claimed = u64::try_from(i64::from_le_bytes(claimed)).unwrap_or(0);
             left = left.checked_sub(claimed).ok_or_else(|| {
-                let what = "bytes of a batch, unpacked";
+                let what = "decompressed bytes of a batch";
                 ConvertError::limit(self.path, InFile::Byte(at), what, LARGEST)
             })?;
             if packed.codec() == CompressionType::LZ4_FRAME && self.holds_more(size, claimed) {
-                let expected = format!("{claimed} bytes, as it says");
-                return Err(self.bad(at, "a packed buffer of more bytes", &expected));
+                let expected = format!("{claimed} bytes, the length that it states");
+                return Err(self.bad(at, "a compressed buffer of more bytes", &expected));
             }
         }
         Ok(body)

@@ -62,7 +62,7 @@ impl Tck {
             let header = parse(file, &mut census)?;
             if let Some(count) = header.count.filter(|count| *count != census.chains) {
                 notes.push(format!(
-                    "{}: the header says {count} streamlines, the file holds {}",
+                    "{}: the header states {count} streamlines, the file holds {}",
                     file.display(),
                     census.chains
                 ));
@@ -107,7 +107,7 @@ const BLOCK: usize = 4096;
 fn parse(path: &Path, visit: &mut dyn ChainVisitor<f64>) -> Result<TckHeader, ConvertError> {
     let header = header(path, "mrtrix tracks")?;
     let mut bytes = Bytes::open(path)?;
-    bytes.skip(header.data, "points where the header says that they begin")?;
+    bytes.skip(header.data, "points from the byte that the header states")?;
     let size = if header.stored.double { 8 } else { 4 };
     let mut open = 0_usize;
     let (mut raw, mut run) = (Vec::new(), Vec::new());
@@ -175,7 +175,7 @@ pub(crate) struct Scalars {
 pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     let header = header(path, "mrtrix track scalars")?;
     let mut bytes = Bytes::open(path)?;
-    bytes.skip(header.data, "values where the header says that they begin")?;
+    bytes.skip(header.data, "values from the byte that the header states")?;
     let double = header.stored.double;
     let (mut values, mut lengths, mut open) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -205,7 +205,7 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     match header.count.filter(|count| *count != read) {
         Some(count) => {
             let found = format!("values of {read} streamlines");
-            Err(bytes.bad(found, format!("{count}, as the header says")))
+            Err(bytes.bad(found, format!("{count}, as the header states")))
         }
         None => Ok(Scalars {
             double,
@@ -261,13 +261,13 @@ fn header(path: &Path, magic: &str) -> Result<TckHeader, ConvertError> {
                 None => {
                     return Err(bad(
                         "the end of the file".to_owned(),
-                        "a line END behind the header",
+                        "a line END after the header",
                     ));
                 }
             }
         }
         let Ok(text) = std::str::from_utf8(&line).map(str::trim) else {
-            return Err(bad("bytes that are no UTF-8".to_owned(), "a line of text"));
+            return Err(bad("bytes that are not UTF-8".to_owned(), "a line of text"));
         };
         if number == 1 {
             if text != magic {

@@ -139,7 +139,10 @@ fn notes(header: &JsonObject, space: Space, mapped: bool) -> Vec<String> {
     if space == Space::Voxelmm {
         notes.push(frame::NOT_SCANNER.to_owned());
         if !mapped {
-            notes.push("the header has no usable affine: no export can convert them".to_owned());
+            notes.push(
+                "the header has no usable affine, so that no export can convert the positions"
+                    .to_owned(),
+            );
         }
         return notes;
     }
@@ -194,7 +197,7 @@ fn parse(
                 break;
             };
             let found = format!("the end of the file after {done} streamlines");
-            return Err(bytes.bad(found, format!("{count}, as the header says")));
+            return Err(bytes.bad(found, format!("{count}, as the header states")));
         };
         if header.big {
             raw.reverse();
@@ -240,7 +243,7 @@ fn columns(
         }
         let Ok(name) = std::str::from_utf8(name) else {
             return Err(bad(
-                "bytes that are no UTF-8".to_owned(),
+                "bytes that are not UTF-8".to_owned(),
                 format!("a name of {word}"),
             ));
         };
@@ -259,7 +262,7 @@ fn columns(
             },
             Err(_) => {
                 return Err(bad(
-                    "bytes that are no UTF-8".to_owned(),
+                    "bytes that are not UTF-8".to_owned(),
                     "a number".to_owned(),
                 ));
             }
@@ -270,8 +273,8 @@ fn columns(
         }
         if columns.iter().any(|other| other.name == name) {
             return Err(bad(
-                format!("{} again", shown(name)),
-                "a name of its own".to_owned(),
+                format!("a second name {}", shown(name)),
+                "different names".to_owned(),
             ));
         }
         left -= width;
@@ -283,8 +286,8 @@ fn columns(
     if left > 0 {
         // Columns without a name share one.
         if columns.iter().any(|other| other.name == word) {
-            let found = format!("{} with columns left over", shown(word));
-            return Err(bad(path, names_at, found, "another name"));
+            let found = format!("columns without a name beside others named {}", shown(word));
+            return Err(bad(path, names_at, found, "a name for all columns"));
         }
         columns.push(TrackColumns {
             name: word.to_owned(),
@@ -319,7 +322,7 @@ fn header(path: &Path, stored: &TrkHead) -> Result<TrkHeader, ConvertError> {
         return Err(bad(
             path,
             offset_of!(TrkHead, header_size),
-            "another size",
+            "another header size",
             expected,
         ));
     }

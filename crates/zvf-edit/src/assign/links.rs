@@ -79,7 +79,7 @@ impl Edit {
                 let lacks = "no (further) link between the vertices of ";
                 if how.ignore_missing && !again.is_empty() {
                     let found = format!(
-                        "no further {}",
+                        "no further link between the vertices of {}",
                         listed(again.iter().map(|row| message(*row)))
                     );
                     let expected = "each link once, with its ends in the order of the store where several links join the same vertices";

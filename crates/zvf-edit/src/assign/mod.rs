@@ -123,8 +123,8 @@ impl Matched {
             let (of, things) = (self.of, change.scope.plural());
             let result = match (&change.new, &change.fill) {
                 (None, _) => "they keep their values".to_owned(),
-                (Some(_), Some(fill)) => format!("they have {fill}"),
-                (Some(_), None) => "they have none".to_owned(),
+                (Some(_), Some(fill)) => format!("they get {fill}"),
+                (Some(_), None) => "they have no value".to_owned(),
             };
             remarks.push(format!(
                 "{lacking} of {of} {things} have no row in the table: {result}"
@@ -248,11 +248,11 @@ impl TableKeys {
         if !twice.is_empty() {
             let shown = twice.iter();
             let shown = shown.map(|(a, b)| format!("{} (rows {a} and {b})", self.show(*b)));
-            let found = format!("what other rows have, too: {}", listed(shown));
+            let found = format!("values that several rows have: {}", listed(shown));
             return Err(WriteError::data(
                 what,
                 found,
-                "each once, or with the same value",
+                "each key once, or rows with the same key and the same value",
             ));
         }
         Ok(self)
@@ -279,7 +279,10 @@ impl<'k> Search<'k> {
 
     fn take(&mut self, row: u64, key: &[u8]) -> Result<(), WriteError> {
         if let Some(from) = self.keys.find(key) {
-            let hits = self.hits.get_mut(from).or_bug("a row behind its table")?;
+            let hits = self
+                .hits
+                .get_mut(from)
+                .or_bug("a row after the end of its table")?;
             *hits = hits.saturating_add(1);
             self.pairs.push((row, from));
         }
@@ -373,7 +376,7 @@ impl Edit {
             let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
             let what = format!("{} attribute {name}", scope.name());
             let expected = match names.is_empty() {
-                true => "one that is there; --type adds it".to_owned(),
+                true => "an existing attribute; --type adds one".to_owned(),
                 false => format!("one of {}; --type adds another one", names.join(", ")),
             };
             WriteError::input(what, "nothing", expected)
@@ -431,7 +434,7 @@ impl Edit {
     ) -> Result<Matched, WriteError> {
         let (scope, name) = (change.scope, change.name.as_str());
         if change.matching.key.iter().any(|key| key == name) {
-            let expected = "other attributes: its values are to be replaced";
+            let expected = "another attribute: the values of this one are replaced";
             return Err(WriteError::input(
                 format!("key {name}"),
                 "the attribute itself",
@@ -716,7 +719,7 @@ fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
 #[cold]
 fn no_way(scope: Scope, rows: usize) -> WriteError {
     let found = format!(
-        "{} that do not say which {} they are for",
+        "{} without a column that assigns them to {}",
         self::rows(wide(rows)),
         scope.plural()
     );

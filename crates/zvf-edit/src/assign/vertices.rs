@@ -176,7 +176,7 @@ impl Edit {
             let mut other = other.filter(|(row, from)| found.get(**from) != Some(&Some(**row)));
             if let Some((row, from)) = other.next() {
                 let found = format!("another vertex than {row} in row {from}");
-                let expected = format!("the same as by {}", pairs.matched.by);
+                let expected = format!("the same vertex as by {}", pairs.matched.by);
                 return Err(WriteError::input(format!("columns {by}"), found, expected));
             }
         }
@@ -269,7 +269,7 @@ impl Edit {
             listed(shown)
         );
         let expected = format!(
-            "those of the vertices that the rows are for, by {}",
+            "the values of the vertices to which the rows are assigned by {}",
             pairs.matched.by
         );
         Err(WriteError::input(

@@ -103,7 +103,7 @@ fn scaled(
     let scaled = numbers.iter().map(|number| number.map(convert).transpose());
     let scaled: Result<Int64Array, i64> = scaled.collect();
     let scaled = scaled.map_err(|number| {
-        let expected = format!("moments that {unit} hold exactly");
+        let expected = format!("a time that the unit {unit} represents exactly");
         WriteError::input(format!("column {name}"), number.to_string(), expected)
     })?;
     Ok(Arc::new(scaled))
@@ -320,6 +320,6 @@ mod tests {
         let expected = Int64Array::from(vec![Some(3), None, Some(i64::MIN)]);
         assert_eq!(found.column(0).as_primitive::<Int64Type>(), &expected);
         let told = numbers(vec![Some(day + 1)]).unwrap_err().to_string();
-        assert!(told.contains("hold exactly"), "{told}");
+        assert!(told.contains("represents exactly"), "{told}");
     }
 }

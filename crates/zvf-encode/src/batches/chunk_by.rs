@@ -83,7 +83,7 @@ impl StoreSpec {
             ));
         }
         if self.axes.iter().any(|axis| axis.name == attribute.name) {
-            let expected = "a name that no axis has: both name components of a key";
+            let expected = "a name that no axis has, since both name components of chunk keys";
             return Err(WriteError::spec(here("name"), "an axis", expected));
         }
         if attribute.channels != 1 {

@@ -91,7 +91,7 @@ impl BatchContext<'_> {
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
             let key = spec.chunk_by.as_ref().or_bug("keys of no attribute")?;
             let column = format!("attribute {}", key.attribute.name);
-            let expected = format!("{rows} rows of 1");
+            let expected = format!("1 a row for {rows} rows");
             return Err(self.bad(column, format!("{} values", keys.len()), expected));
         }
         let (blocks, extent) = self.place(&positions)?;
@@ -210,7 +210,7 @@ impl BatchContext<'_> {
         if !spec.has_objects() {
             return match owners {
                 Owners::None => Ok(Cow::Borrowed(&[])),
-                _ => Err(self.bad("objects", "object ids", "none, as the specification says")),
+                _ => Err(self.bad("objects", "object ids", "none, as the specification states")),
             };
         }
         let ids: Cow<'b, [i64]> = match owners {
@@ -318,7 +318,7 @@ impl BatchContext<'_> {
             return Err(self.bad(here(), "nothing", "a value for every row"));
         };
         if Some(values.len()) != rows.checked_mul(spec.channels) {
-            let expected = format!("{rows} rows of {}", spec.channels);
+            let expected = format!("{} a row for {rows} rows", spec.channels);
             return Err(self.bad(here(), format!("{} values", values.len()), expected));
         }
         spec.check_values(what, values)?;
@@ -415,12 +415,12 @@ impl BatchContext<'_> {
             NoTree::TwoParents(node) => self.bad(
                 "links",
                 format!("two parents of vertex {node}"),
-                "trees: one at most",
+                "trees, whose vertices have at most one parent",
             ),
             NoTree::Cycle(node) => self.bad(
                 "links",
                 format!("a cycle through or above vertex {node}"),
-                "trees",
+                "trees, which have no cycles",
             ),
         })?;
         for (vertex, pair) in prepared

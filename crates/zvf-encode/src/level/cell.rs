@@ -391,7 +391,7 @@ fn local_bin(value: f64, size: f64, chunk: i64, bins: i64) -> Result<i64, WriteE
     match (chunk_at(value, size), chunk.checked_mul(bins)) {
         (Some(all), Some(first)) => Ok(all.saturating_sub(first).clamp(0, bins - 1)),
         _ => {
-            let expected = "a number whose bin is counted in 64 bits";
+            let expected = "a number whose bin number fits 64 bits";
             Err(WriteError::input("positions", value.to_string(), expected))
         }
     }

@@ -84,7 +84,7 @@ impl PushedObjectTables {
             return Err(WriteError::input(
                 "objects",
                 "a table",
-                "none, as the specification says",
+                "none, as the specification states",
             ));
         }
         let rows = table.ids.len();
@@ -110,7 +110,7 @@ impl PushedObjectTables {
                 return Err(WriteError::input(what(), "no column or several", "one"));
             };
             if Some(values.len()) != rows.checked_mul(one.channels) {
-                let expected = format!("{rows} rows of {}", one.channels);
+                let expected = format!("{} a row for {rows} rows", one.channels);
                 return Err(WriteError::input(
                     what(),
                     format!("{} values", values.len()),

@@ -56,7 +56,7 @@ fn read(target: &Target, key: &str) -> Result<Vec<Option<AttributeTexts<TextList
     let texts = bytes.and_then(|bytes| from_bytes::<Vec<Option<AttributeTexts<TextList>>>>(&bytes));
     texts
         .filter(|all| all.iter().flatten().all(|one| one.texts.is_sorted()))
-        .ok_or_else(|| WriteError::data(key, "nothing that can be read", "the texts of a part"))
+        .ok_or_else(|| WriteError::data(key, "bytes that cannot be read", "the texts of a part"))
 }
 
 /// Whether a specification has texts with codes that depend on all parts.
@@ -151,7 +151,7 @@ pub fn write(
     let work = |key: String| {
         let mut path = key.rsplit_once(&format!("/{CODES}/")).map(|(_, path)| path);
         path = path.and_then(|path| path.split('/').next());
-        let damaged = || WriteError::data(&*key, "nothing that can be read", "codes of texts");
+        let damaged = || WriteError::data(&*key, "bytes that cannot be read", "codes of texts");
         let (name, recoded) = path
             .and_then(|name| recoded.get_key_value(name))
             .ok_or_else(damaged)?;

@@ -299,7 +299,11 @@ impl FamilySpec {
         for chunk in chunks {
             for (&to, &from) in chunk.iter().zip(from) {
                 let far = || {
-                    WriteError::input("link", "chunks further apart than 2^63", "a nearer chunk")
+                    WriteError::input(
+                        "link",
+                        "chunks 2^63 or more apart",
+                        "chunks at most 2^63 - 1 apart",
+                    )
                 };
                 key.push(to.checked_sub(from).ok_or_else(far)?);
             }

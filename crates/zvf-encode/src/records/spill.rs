@@ -121,7 +121,9 @@ impl SpillFile {
             _ => return Err(WriteError::bug(format!("{part:?} is not in its file"))),
         };
         out.resize(start + length, 0);
-        let into = out.get_mut(start..).or_bug("no room for what is read")?;
+        let into = out
+            .get_mut(start..)
+            .or_bug("a buffer that is too small for what is read")?;
         inner
             .file
             .seek(SeekFrom::Start(part.at))

@@ -128,7 +128,7 @@ impl Parametric {
         for kind in &registry {
             if !(ids.insert(kind.id) & names.insert(&kind.name)) {
                 let member = format!("parametric/types/{}", kind.name);
-                let found = format!("number {} or its name again", kind.id);
+                let found = format!("number {} or its name twice", kind.id);
                 return Err(WriteError::spec(
                     member,
                     found,

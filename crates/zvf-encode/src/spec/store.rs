@@ -659,11 +659,16 @@ impl StoreSpec {
         let policy = links.directed || links.store == LinkStore::Duplicate;
         if policy && !links.explicit {
             // Readers of implied links detect the streamed form, with reversed records, from `directed` (0.9 §14.3).
-            let expected = "undirected and canonical where links are implied";
-            return Err(WriteError::spec("links", "another policy", expected));
+            let expected = "undirected links with the policy canonical where links are implied";
+            return Err(WriteError::spec(
+                "links",
+                "directed links, or links with the policy duplicate",
+                expected,
+            ));
         }
         if !links.attributes.is_empty() && !links.explicit {
-            let expected = "none where links are implied: nothing is stored that could carry them";
+            let expected =
+                "none where links are implied: such links are not stored, so they have no values";
             let found = format!("{} of them", links.attributes.len());
             return Err(WriteError::spec("links/attributes", found, expected));
         }

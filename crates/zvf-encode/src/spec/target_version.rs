@@ -164,7 +164,7 @@ impl VersionRules {
         if self.members == DocumentMembers::Early && spec.coordinate_offset.is_some() {
             // 0.8 §5.1.
             let expected = "none: readers of 0.8.1 interpret stored positions as world coordinates";
-            return Err(WriteError::spec("coordinate_offset", "one", expected));
+            return Err(WriteError::spec("coordinate_offset", "an offset", expected));
         }
         self.check_codecs(&spec.compression, spec.shard_shape.cells().is_some())?;
         if let Some((low, _)) = &spec.bounds {
@@ -184,7 +184,7 @@ impl VersionRules {
             return Ok(());
         }
         let found = names(&compression.codecs());
-        let expected = "zstd, gzip, blosc, crc32c: cells of 0.8.1 that are in no shards are read with these only";
+        let expected = "zstd, gzip, blosc or crc32c: readers of 0.8.1 decode cells outside of shards only with these";
         Err(WriteError::spec("compression", found, expected))
     }
 
@@ -211,7 +211,7 @@ impl VersionRules {
 
 /// The expectation for a grid without an origin.
 pub(crate) const NO_ORIGIN: &str =
-    "0 or more: shards of 0.8.1 begin at chunk 0; without shards any chunk can be";
+    "0 or more: shards of 0.8.1 begin at chunk 0; chunks below 0 need a store without shards";
 
 /// The expectation for an id that is a row number.
 pub const ID_IS_ROW: &str = "0 to 67108863: in 0.8.1 the id of an object is the number of its row";

@@ -337,7 +337,7 @@ pub fn column(
             let integers = matches!(&element, ElementType::Number(number) if !number.is_float());
             if let Some(id) = ids.get(row).filter(|_| integers) {
                 let found = format!("{} for object {id}", fill.1);
-                let expected = "another value: this one means that there is none";
+                let expected = "another value: this one means that the value is missing";
                 return Err(WriteError::input(what, found, expected));
             }
             (fill, true)
@@ -401,7 +401,7 @@ fn table_rows(
                 Some(&*stored)
             }),
         };
-        table.push(value.or_bug("a row behind the end of its column")?)?;
+        table.push(value.or_bug("a row after the end of its column")?)?;
     }
     Ok(table)
 }

@@ -186,7 +186,7 @@ impl Target {
     pub fn new(address: &str, options: &OpenOptions, durable: bool) -> Result<Self, WriteError> {
         let is_web = address.starts_with("http://") || address.starts_with("https://");
         if is_web && options.io.object_store.is_none() {
-            let expected = "a folder, s3://, gs:// or az://: stores on web servers are only read (`zvf copy` makes a copy of one)";
+            let expected = "a folder, s3://, gs:// or az://: stores on web servers can only be read (`zvf copy` copies one)";
             return Err(WriteError::input(
                 address,
                 "the address of a web server",

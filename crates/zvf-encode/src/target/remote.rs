@@ -372,7 +372,7 @@ impl RemoteTarget {
                 }
                 self.remove_all(found).await?;
             }
-            let found = "objects that come while others are removed";
+            let found = "objects that were added while others were removed";
             Err(WriteError::input(prefix, found, "no other writer"))
         })
     }

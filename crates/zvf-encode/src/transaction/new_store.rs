@@ -51,7 +51,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             return Ok(());
         }
         return exists(format!(
-            "an unfinished store lies there ({MARKER}): another writer is at work, or was interrupted; --clear-leftovers removes what an interrupted one left"
+            "an unfinished store is there ({MARKER}): its writer is running or was interrupted; if it was interrupted, --clear-leftovers removes its files"
         ));
     }
     let Some(found) = target.any()? else {
@@ -59,13 +59,13 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     };
     if stale_files == StaleFiles::Refuse {
         return exists(format!(
-            "{found} lies there, expected nothing: data of somebody else, or what an interrupted writer left"
+            "found {found}, expected nothing there: it is other data, or was left by an interrupted writer"
         ));
     }
     // There is neither a root nor a marker: only files that must come from a writer of these stores may be removed.
     match target.keys()?.iter().find(|key| !is_piece(key)) {
         Some(foreign) => exists(format!(
-            "{foreign} lies there, which no writer of such stores left: nothing was removed"
+            "found {foreign}, which is not of an unfinished store: nothing was removed"
         )),
         None => Ok(()),
     }
@@ -115,12 +115,12 @@ pub fn begin_as(
         if let Some(seen) = target.see(MARKER)? {
             // The writer whose marker it was may be running, on another machine: without its marker it cannot commit.
             if target.replace(MARKER, &seen, mark.to_vec())?.is_none() {
-                let what = "another writer takes over the unfinished store";
+                let what = "another writer is taking over the unfinished store";
                 return Err(WriteError::busy(address, what));
             }
             if target.exists(ROOT)? {
                 target.remove_own(MARKER, mark)?;
-                return exists("another store appeared");
+                return exists("another program created a store there");
             }
             return target.clear_others(MARKER);
         }
@@ -136,7 +136,7 @@ pub fn begin_as(
     // Another writer may have begun and finished before the marker was put.
     if target.exists(ROOT)? {
         target.remove_own(MARKER, mark)?;
-        return exists("another store appeared");
+        return exists("another program created a store there");
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ pub fn resume(
         Some(_) => Ok(Some(mark)),
         None => Err(WriteError::busy(
             address,
-            "another writer takes over the unfinished store",
+            "another writer is taking over the unfinished store",
         )),
     }
 }
@@ -220,14 +220,16 @@ pub fn commit(
     target.barrier()?;
     match target.read(MARKER)? {
         None => {
-            let what = format!("{MARKER} is gone: somebody removed what was written here");
+            let what = format!(
+                "{MARKER} was removed while the store was written, and possibly the store's files with it"
+            );
             return Err(WriteError::exists(address, what));
         }
         Some(found) if found != mark => return Err(taken_over(address)),
         Some(_) => {}
     }
     if !target.put_new(ROOT, root.into_bytes())? {
-        let what = "another store appeared while this one was written";
+        let what = "another program created a store there while this one was written";
         return Err(WriteError::exists(address, what));
     }
     tidy(target, address, mark, notes)
@@ -258,7 +260,7 @@ pub fn tidy(
 #[cold]
 fn taken_over(address: &str) -> WriteError {
     let what = format!(
-        "another writer has taken over the place ({MARKER}), and removes what was written here"
+        "another writer has taken over this address ({MARKER}) and removes the files written so far"
     );
     WriteError::busy(address, what)
 }

@@ -75,8 +75,8 @@ impl RecordLog {
         let mut begin = [first; 1];
         let got = (&records.file).read(&mut begin).map_err(failed)?;
         if got > 0 && begin != [first] {
-            let expected = "a journal, or no file: it would be overwritten";
-            return Err(misused(path, "another file", expected));
+            let expected = "a journal, or no file there, since other files are not overwritten";
+            return Err(misused(path, "a file that is not a journal", expected));
         }
         records.file.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mut reader = LogReader {
@@ -181,7 +181,7 @@ impl LogReader<'_> {
     /// The next record; `None` at the end, or at a record that is incomplete after a crash.
     fn next(&mut self) -> Result<Option<(u8, Vec<u8>)>, WriteError> {
         let left = self.length.checked_sub(self.at);
-        let left = left.or_bug("a record behind the end of its journal")?;
+        let left = left.or_bug("a record after the end of its journal")?;
         let Some(left) = left.checked_sub(wide(HEAD)) else {
             return Ok(None);
         };
@@ -201,7 +201,7 @@ impl LogReader<'_> {
             return if length == left {
                 Ok(None)
             } else {
-                Err(damaged(self.path, self.at, "the bytes that were written"))
+                Err(damaged(self.path, self.at, "the record that was written"))
             };
         }
         self.at += wide(HEAD) + length;
@@ -225,5 +225,5 @@ pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
 #[cold]
 pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
     let what = format!("journal {}, byte {at}", path.display());
-    WriteError::input(what, "other bytes", expected)
+    WriteError::input(what, "a damaged record", expected)
 }

@@ -50,7 +50,7 @@ impl Values {
             WriteError::input(
                 format!("attribute {}", one.name),
                 format!("values of {}", self.type_name()),
-                format!("{}, without loss", one.values.name()),
+                format!("values that {} holds without loss", one.values.name()),
             )
         })
     }

@@ -305,7 +305,7 @@ impl<'de> Deserialize<'de> for TextList {
                 .last()
                 .is_some_and(|end| index(*end) == block.text.len());
             if !full || !ends_last || (0..block.ends.len()).any(|at| block.get(at).is_none()) {
-                return Err(serde::de::Error::custom("texts that end nowhere"));
+                return Err(serde::de::Error::custom("texts without their ends"));
             }
             list.blocks.push(block);
         }

@@ -268,7 +268,7 @@ impl BatchConverter {
             if tables.len() > 1 {
                 // New ids follow the order of the file.
                 let given = given.as_primitive_opt::<Int64Type>();
-                let given = given.or_bug("ids that are no int64")?.values();
+                let given = given.or_bug("ids that are not int64")?.values();
                 let file = self.file;
                 given.iter().for_each(|id| {
                     self.numbers.of_file(file, *id);

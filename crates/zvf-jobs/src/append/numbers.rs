@@ -87,8 +87,8 @@ impl ObjectNumbering {
         let number = match (self.keep, self.first) {
             (true, _) => id,
             (false, Some(first)) => first.checked_add(id).unwrap_or_else(|| {
-                let found = format!("object {id} of the files behind object {first} of the store");
-                let wrong = || JobError::usage(format!("{found}: ids have 64 bits"));
+                let found = format!("found object {id} of the files, which would be numbered after object {first} of the store");
+                let wrong = || JobError::usage(format!("{found}, expected ids of 64 bits"));
                 self.wrong.get_or_insert_with(wrong);
                 id
             }),

@@ -188,7 +188,7 @@ impl EditAppendJob {
         if has_objects && vertices.column_by_name("object_id").is_none() {
             // Without ids, the vertices would become object 0.
             return Err(JobError::usage(
-                "found no column object_id, expected one: it says to which object a vertex belongs; `zvf append` gives new objects their ids",
+                "found no column object_id, expected one: it states to which object a vertex belongs; `zvf append` gives new objects their ids",
             ));
         }
         let links = tables.links.as_ref();

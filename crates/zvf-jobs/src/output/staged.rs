@@ -96,7 +96,7 @@ impl Staged {
         }
         let Some(name) = target.file_name() else {
             return Err(JobError::usage(format!(
-                "{}: expected a name to write to",
+                "{}: found no name of a file, expected a path that ends in one",
                 target.display()
             )));
         };

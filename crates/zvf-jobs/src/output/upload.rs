@@ -55,7 +55,7 @@ impl Output {
             .filter(|(above, name)| !name.is_empty() && !above.ends_with('/'))
             .ok_or_else(|| {
                 JobError::usage(format!(
-                    "{url}: found no name behind the bucket or host, expected that of a file or directory"
+                    "{url}: found no name after the bucket or host, expected that of a file or directory"
                 ))
             })?;
         // A slash at the end marks a directory.

@@ -392,7 +392,9 @@ impl EditTable {
     ) -> Result<ArrayRef> {
         if columns.is_empty() {
             let (file, name) = (&self.file, &one.name);
-            return Err(JobError::usage(format!("{file}: no column {name}")));
+            return Err(JobError::usage(format!(
+                "{file}: found no column {name}, expected one"
+            )));
         }
         let number = one.values.number();
         let unit = one.unit.as_deref().unwrap_or_default();
@@ -623,7 +625,9 @@ impl EditTable {
                     self.text_column(first.or_bug("a column without a number")?)
                 }
                 (None, Some(column)) => column.clone(),
-                (None, None) => return Err(WriteError::bug("a column behind its table").into()),
+                (None, None) => {
+                    return Err(WriteError::bug("a column that its table does not have").into());
+                }
             };
             Ok((format!("attribute:{name}"), column))
         };
@@ -633,7 +637,7 @@ impl EditTable {
     /// The numbers of a column of dates, times or durations; missing where the column has no value.
     fn without_gaps(&self, numbers: &ArrayRef, column: usize) -> Result<ArrayRef> {
         let numbers = numbers.as_primitive_opt::<Int64Type>();
-        let numbers = numbers.or_bug("moments that are no int64")?.values();
+        let numbers = numbers.or_bug("times that are not int64")?.values();
         let given = |(number, text): (&i64, Option<Cow<'_, str>>)| {
             let text = self.fields.value(text.as_deref(), false);
             text.map(|_| *number)
@@ -742,7 +746,9 @@ impl EditTable {
         if let Some(name) = &options.node_id {
             let at = self.column(name).ok_or_else(|| {
                 let file = &self.file;
-                JobError::usage(format!("{file}: no column {name}, as --node-id says"))
+                JobError::usage(format!(
+                    "{file}: found no column {name}, expected one, as --node-id names it"
+                ))
             })?;
             let ids = NodeIds::of(name, &self.text_column(at), options.limits.ids)?;
             return Ok(Some(ids));

@@ -87,7 +87,7 @@ pub(super) fn axes_order(root: &RootDoc, problems: &mut ProblemList) {
         if rank(axis.kind()) < rank(before.kind()) {
             let at = format!("{AT}/0/axes/{}/type", index + 1);
             let expected = format!(
-                "an order of time, channel, other, space, and not behind {}",
+                "an order of time, channel, other, space, in which it is not after {}",
                 quote(before.kind())
             );
             problems.add(at, quote(axis.kind()), expected);
@@ -139,7 +139,7 @@ pub(super) fn dataset_order(root: &RootDoc, problems: &mut ProblemList) {
     let mut before = None;
     for (at, level, _) in leading(root) {
         if before.is_some_and(|before| level < before) {
-            let expected = format!("a level behind {}", before.unwrap_or_default());
+            let expected = format!("a level after {}", before.unwrap_or_default());
             problems.add(
                 format_args!("{at}/path"),
                 format_args!("level {level}"),

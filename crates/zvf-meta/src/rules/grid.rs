@@ -135,7 +135,7 @@ pub(super) fn presence_order(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let mut before = "";
     for (index, key) in keys(array).enumerate() {
         if key < before {
-            let expected = format!("a key behind {} in ASCII order", quote(before));
+            let expected = format!("a key after {} in ASCII order", quote(before));
             problems.add(format_args!("{LIST}/{index}"), quote(key), expected);
             break;
         }

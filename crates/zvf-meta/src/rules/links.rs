@@ -93,7 +93,7 @@ pub(super) fn link_width(array: ArrayAt<'_>, problems: &mut ProblemList) {
         problems.add(
             "/attributes/link_width",
             found,
-            format_args!("{wanted}, as the family says"),
+            format_args!("{wanted}, as in the family"),
         );
     }
 }

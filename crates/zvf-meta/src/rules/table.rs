@@ -128,7 +128,7 @@ rules! {
     CoordinateOffset "coordinate-offset" Error "0.9 §15.7" "The coordinate offset has one finite number an axis.";
     AttributeSpecs "attribute-specs" Warning "0.9 §5.1" "Declared attributes have a known scope and a dtype.";
     MultiscalesSingle "multiscales-single" Warning "0.9 §5.2" "There is exactly one multiscales entry.";
-    MultiscalesFormat "multiscales-format" Note "0.9 §5.2" "The multiscales entry says version 0.4 and format zarr_vectors.";
+    MultiscalesFormat "multiscales-format" Note "0.9 §5.2" "The multiscales entry states version 0.4 and format zarr_vectors.";
     AxesPresent "axes-present" Error "0.9 §5.2" "There is an axis.";
     AxesCount "axes-count" Warning "0.9 §5.1" "There are at least two axes.";
     AxesSpace "axes-space" Warning "0.9 §5.1" "At least two axes are of type space.";
@@ -188,9 +188,9 @@ rules! {
     PresenceOrder "presence-order" Error "0.9 §7.4" "Listed keys are in ASCII order.";
     PresenceUnique "presence-unique" Error "0.9 §7.4" "No key is listed twice.";
     PresenceInGrid "presence-in-grid" Error "0.9 §7.4" "Listed keys lie inside the grid.";
-    DiscriminatorThere "discriminator-there" Warning "0.9 §7.3" "The document says in zv_array what it is.";
-    Discriminator "discriminator" Error "0.9 §7.3" "What zv_array says fits the path.";
-    DtypeThere "dtype-there" Warning "0.9 §7.3" "Arrays of typed payloads say their dtype.";
+    DiscriminatorThere "discriminator-there" Warning "0.9 §7.3" "The document states in zv_array what it is.";
+    Discriminator "discriminator" Error "0.9 §7.3" "The kind in zv_array fits the path.";
+    DtypeThere "dtype-there" Warning "0.9 §7.3" "Arrays of typed payloads state their dtype.";
     DtypeObject "dtype-object" Error "0.9 §8.2" "The dtype is not object, whose payload is memory addresses.";
     Encoding "encoding" Error "0.9 §7.3" "The encoding is one that the array may have.";
     EncodingReadable "encoding-readable" Warning "0.9 §8.3" "Vertices are raw; no reader decodes draco.";
@@ -200,7 +200,7 @@ rules! {
     LinkDeltaName "link-delta-name" Error "0.9 §13.1" "A delta is 0, or a sign and a number above 0.";
     LinkDelta "link-delta" Error "0.9 §7.3" "The level delta is the one of the path.";
     LinkSegment "link-segment" Error "0.9 §13.1" "The offsets segment has L - 1 offsets of K signed components.";
-    LinkOffsets "link-offsets" Error "0.9 §13.1" "The offsets attribute says what the path says.";
+    LinkOffsets "link-offsets" Error "0.9 §13.1" "The offsets attribute has the offsets of the path.";
     LinkWidth "link-width" Error "0.9 §13.2" "The link width is the one of the family.";
     LinkPerm "link-perm" Error "0.9 §13.3" "The array has a permutation column exactly when the family's policy gives it one.";
     LinkCanonical "link-canonical" Error "0.9 §13.3" "Offsets of a canonical undirected family are lexicographically non-negative and do not fall.";
@@ -217,7 +217,7 @@ rules! {
     IndexLayout "index-layout" Error "0.9 §11.2" "The layout of a filled object index is a known word.";
     IndexRank "index-rank" Error "0.9 §11.1" "The object index has the rank of the level's chunk keys.";
     IndexCounts "index-counts" Error "0.9 §11.1" "No more objects are present than there are rows.";
-    FamilyPolicy "family-policy" Warning "0.9 §13.2" "A link family says its width, 1 or more, and its rank; without them it reads as empty.";
+    FamilyPolicy "family-policy" Warning "0.9 §13.2" "A link family states its width, 1 or more, and its rank; without them it reads as empty.";
     FamilyRank "family-rank" Error "0.9 §13.2" "A link family has the rank of the level's chunk keys.";
     FamilyDirected "family-directed" Warning "0.9 §13.6" "A family between levels is directed.";
     FamilyCounts "family-counts" Warning "0.9 §13.2" "A canonical family has as many rows as links, a duplicate one no fewer.";

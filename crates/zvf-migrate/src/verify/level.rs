@@ -196,7 +196,7 @@ impl ComparedLevel {
                 }
                 if placed && self.is_displaced(&chunk)? {
                     let place = format!("level {}, chunk {}", self.level.number(), chunk.coord);
-                    let what = "vertices have their places in other chunks";
+                    let what = "it contains vertices whose positions are in other chunks";
                     return Err(WriteError::differs(place, what));
                 }
                 let hashes = self.hash_rows(&chunk, &mut sums)?;

@@ -91,7 +91,7 @@ pub(super) fn verify(old: &Store, new: &Store, handle: &Handle) -> Result<Verifi
         if let Some(ids) = &ids
             && !owners::agree(&pair.new, &ids.new)?
         {
-            let what = "the owners of fragments are not those of the manifests";
+            let what = "the owners of fragments differ from those in the manifests";
             return Err(pair.differs("fragment_attributes/object_id", what));
         }
         links::compare(pair, &pairs, (by_place, chains), &mut verified)?;

@@ -35,9 +35,11 @@ impl ChunkGrid {
         for (lo, hi) in first.iter().zip(hi.iter().skip(skip)) {
             let cells = hi.checked_sub(*lo).and_then(|cells| cells.checked_add(1));
             let cells = cells.and_then(|cells| u64::try_from(cells).ok());
-            shape.push(
-                cells.ok_or_else(|| ViewError::too_large("chunk coordinates reach too far"))?,
-            );
+            shape.push(cells.ok_or_else(|| {
+                ViewError::too_large(
+                    "the chunk coordinates span more than a grid of views can have",
+                )
+            })?);
         }
         let offset = level.store().root().zarr_vectors.coordinate_offset.clone();
         let offset = offset.unwrap_or_default();

@@ -45,7 +45,7 @@ impl LinesPlan {
         let dims = lower.len();
         if !objects.exist {
             return Err(ViewError::not_found(
-                "the store has no object index, which says where its lines begin and end",
+                "the store has no object index, from which the ends of its lines follow",
             ));
         }
         let schema = match objects.batches.first() {

@@ -103,7 +103,7 @@ async fn fragments(
     )
     .await?;
     let mut pieces: BTreeMap<&[i64], MeshPiece> = BTreeMap::new();
-    let lost = || ViewError::malformed("a face with a corner that is no vertex");
+    let lost = || ViewError::malformed("a face with a corner that is not a vertex");
     for [a, b, c] in shape.triangles() {
         let row = usize::try_from(a).map_err(|_| lost())?;
         let chunk = shape.chunks.get(row).ok_or_else(lost)?;

@@ -114,7 +114,7 @@ pub(crate) async fn runs(opened: &ViewedStore, most: u64) -> Result<Vec<CellRun>
                     let here = chunk.iter().skip(skip).zip(first);
                     let cell = here.map(|(at, first)| u64::try_from(at.saturating_sub(*first)));
                     let cell: Result<Vec<u64>, _> = cell.collect();
-                    cell.map_err(|_| ViewError::malformed("a chunk in front of the first one"))?
+                    cell.map_err(|_| ViewError::malformed("a chunk before the first one"))?
                 }
                 None => vec![0; plan.lower.len()],
             });

@@ -364,7 +364,7 @@ impl<'n> LevelBuilder<'n> {
                     let first = |place| match dropped.rank(place)? {
                         Some(place) => {
                             let second = second.get(index(place)).copied();
-                            second.or_bug(format_args!("nothing is said of vertex {place}"))
+                            second.or_bug(format_args!("no representative of vertex {place}"))
                         }
                         None => Ok(NONE),
                     };

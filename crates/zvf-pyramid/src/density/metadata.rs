@@ -275,8 +275,8 @@ impl PlaceColumns {
         let chunks = column(batch, "chunk")?;
         let (axes, rank) = arrow::elements(&chunks)?;
         if rank != dims {
-            let expected = "one whose chunks are divided by space alone";
-            let found = "a level that is split by an attribute";
+            let expected = "chunks that are divided by position alone";
+            let found = "chunks that are divided by an attribute";
             return Err(WriteError::input("level 0", found, expected));
         }
         let coords = axes.as_primitive::<Int64Type>().values();
@@ -304,7 +304,7 @@ impl PlaceColumns {
         for (slot, came) in (0_u32..).zip(self.slots.values()) {
             *rank
                 .get_mut(index(*came))
-                .or_bug("a chunk that never came")? = slot;
+                .or_bug("a chunk that was not read")? = slot;
         }
         for (slot, _) in &mut self.places {
             *slot = *rank

@@ -100,7 +100,7 @@ impl LevelBuilder<'_> {
                 for pair in records(&piece?, 8)? {
                     let place = word(pair, 0)?.checked_sub(first);
                     let slot = place.and_then(|place| kept.get_mut(index(place)));
-                    *slot.or_bug("a stand-in for a vertex of another block")? = word(pair, 1)?;
+                    *slot.or_bug("a representative of a vertex in another block")? = word(pair, 1)?;
                 }
             }
             held.set(bytes.len() + size_of_val(&*kept));

@@ -14,7 +14,7 @@ pub(super) fn rows(name: &str, column: &ArrayRef, rows: &[u32]) -> Result<Values
     let checked = Some(TakeOptions { check_bounds: true });
     let rows = UInt32Array::from(rows.to_vec());
     let taken = take(column, &rows, checked);
-    let taken = taken.or_bug(format_args!("rows that {name} has not"))?;
+    let taken = taken.or_bug(format_args!("rows that {name} does not have"))?;
     let values = arrow::values(name, &taken)?;
     if taken.null_count() > 0 && values.number_type().is_some() {
         let expected = "a value for every vertex";

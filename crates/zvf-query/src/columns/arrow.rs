@@ -242,7 +242,7 @@ fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<Array
         for code in Utf32::new(item, dtype.order).codes() {
             let Some(c) = char::from_u32(code) else {
                 return Err(ArrowError::InvalidArgumentError(format!(
-                    "row {row}: {code:#x} is no code point"
+                    "row {row}: {code:#x} is not a Unicode code point"
                 )));
             };
             text.push(c);

@@ -223,7 +223,7 @@ impl Binder<'_> {
             };
             let attribute = attribute.as_deref().unwrap_or(name);
             self.remarks.push(format!(
-                "attribute {attribute:?} holds floats: NaN, which missing floats of a file become, is not null; {test} finds it"
+                "attribute {attribute:?} holds floats: missing floats of a file become NaN, which is not null; {test} finds them"
             ));
         }
         Ok(())
@@ -234,7 +234,7 @@ impl Binder<'_> {
         let (operand, kind) = (self.find)(name)?;
         if !is_float(&kind) {
             return Err(QueryError::misuse(format!(
-                "attribute {name:?} has no NaN, since its values are no floats: `is null` finds missing ones"
+                "attribute {name:?} has no NaN, since its values are not floats: `is null` finds missing ones"
             )));
         }
         Ok(leaf(at, operand, &kind, Test::IsNan))

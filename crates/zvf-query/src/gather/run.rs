@@ -113,7 +113,7 @@ pub(crate) async fn deliver(
     if answer.is_none() {
         // Rows are not in the chunks of their keys (trap T12), so that the box cannot exclude chunks.
         warnings.push(format!(
-            "level {}: rows lie in other chunks than chunk_shape says: all chunks are read",
+            "level {}: rows are stored in other chunks than chunk_shape determines: all chunks are read",
             p.query.level
         ));
         let (ids, picks) = (Arc::clone(&run.ids), std::mem::take(&mut run.picks));
@@ -126,7 +126,7 @@ pub(crate) async fn deliver(
         let place = Place::array(p.query.level, "vertices");
         return Err(QueryError::malformed(
             place,
-            "rows lie outside their chunks",
+            "rows are outside of their chunks",
         ));
     };
     summary.vertices = answer.rows;
@@ -218,7 +218,7 @@ impl Run {
                     let place = Place::array(p.query.level, "vertices");
                     return Err(QueryError::malformed(
                         place,
-                        "rows lie outside their chunks, so that a box cannot be found",
+                        "rows are outside of their chunks, so that the rows of a box cannot be found",
                     ));
                 }
                 Ended::Sort(from) => self.sort(p, emit, &mut sent, &mut out, from).await?,

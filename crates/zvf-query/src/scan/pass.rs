@@ -66,10 +66,11 @@ impl Scan {
         if p.query.chunks.is_some() {
             // Other pieces may not detect this, and would exclude the chunks.
             let place = Place::array(p.query.level, "vertices");
-            let what = "rows lie in other chunks than chunk_shape says: a box cannot be split";
+            let what = "rows are stored in other chunks than chunk_shape determines: a box cannot be split";
             return Err(QueryError::malformed(place, what));
         }
-        let what = "rows lie in other chunks than chunk_shape says: all chunks are read";
+        let what =
+            "rows are stored in other chunks than chunk_shape determines: all chunks are read";
         (scan, _) = Self::attempt(p, ask, false).await?;
         scan.warnings
             .push(format!("level {}: {what}", p.query.level));
@@ -236,7 +237,7 @@ impl Scan {
                 .place(self.reader.level.vertices().path(), chunk);
             return Err(QueryError::malformed(
                 place,
-                "rows lie outside their chunk, so that a box cannot be found",
+                "rows are outside of their chunk, so that the rows of a box cannot be found",
             ));
         }
         let mut taken = 0;

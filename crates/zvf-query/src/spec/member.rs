@@ -647,7 +647,7 @@ mod tests {
             ),
             (
                 json!({ "inside": true, "touching": true, "sphere": "1,2,3" }),
-                "touching: found it beside inside, expected one of",
+                "touching: found inside as well, expected one of",
             ),
             (
                 json!({ "inside": true }),

@@ -319,7 +319,7 @@ impl QuerySpec {
         }
         if self.split.is_some() && self.limit.is_some() {
             return wrong(
-                "split: found one with a limit, expected none: which rows come first is known when they are read",
+                "split: found one with a limit, expected none: which rows are first is known only when they are read",
             );
         }
         self.check_place()

@@ -91,7 +91,7 @@ impl QuerySpec {
     fn relate(&mut self, relation: ObjectRelation, wanted: bool) -> Result<(), QueryError> {
         match self.relation {
             Some(before) if before != relation && wanted => {
-                let found = format!("it beside {}", before.name());
+                let found = format!("{} as well", before.name());
                 let expected = "one of touching, inside, starting and ending";
                 return Err(wrong(relation.name(), &found, expected));
             }
@@ -142,7 +142,7 @@ impl QuerySpec {
         };
         if self.region.is_none() && self.bbox.is_none() {
             let found = "neither a box nor a region";
-            let expected = "bbox, sphere, near, polygon or region beside it";
+            let expected = "bbox, sphere, near, polygon or region as well";
             return Err(wrong(relation.name(), found, expected));
         }
         if self.select == Select::Chunks {

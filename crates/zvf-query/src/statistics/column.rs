@@ -479,7 +479,7 @@ impl TextCounter {
                 let texts = all.values();
                 let texts = texts
                     .as_string_opt::<i32>()
-                    .or_bug("categories that are no texts")?;
+                    .or_bug("categories that are not texts")?;
                 if texts.is_empty() {
                     return Ok(0);
                 }

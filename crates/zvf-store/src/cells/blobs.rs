@@ -134,7 +134,9 @@ impl PackWant {
             Container::Blobs(blobs) => blobs.pack(self.pack),
             _ => None,
         }
-        .ok_or_else(|| StoreError::misuse("a cell was sought in a pack that is not there"))
+        .ok_or_else(|| {
+            StoreError::misuse("a cell was requested from a pack that this array does not have")
+        })
     }
 }
 

@@ -59,15 +59,24 @@ impl CellFault {
     pub fn texts(&self) -> (String, String) {
         let (found, expected) = match self {
             Self::Unreadable(error) => (error.to_string(), "a cell that decodes"),
-            Self::Empty => ("nothing".to_owned(), "what the presence list names"),
+            Self::Empty => (
+                "no content".to_owned(),
+                "a cell, since the presence list names it",
+            ),
             Self::Missing(rows) => (format!("no cell for {rows} vertices"), "one"),
-            Self::NoFragments(rows) => (format!("none for {rows} vertices"), "a fragment index"),
+            Self::NoFragments(rows) => (format!("no fragment index for {rows} vertices"), "one"),
             Self::Rows { found, expected } => (found.clone(), expected.as_str()),
             Self::Fragments(FragmentFault::Rows { rows, error, .. }) => {
-                return (error.to_string(), format!("rows of a chunk of {rows}"));
+                return (
+                    error.to_string(),
+                    format!("rows below {rows}, the number of rows of the chunk"),
+                );
             }
             Self::Fragments(FragmentFault::Index(error)) => (error.to_string(), "a fragment index"),
-            Self::Padding(error) => (error.to_string(), "zeros, and nothing more"),
+            Self::Padding(error) => (
+                error.to_string(),
+                "padding of zeros, and no bytes after the last table",
+            ),
         };
         (found, expected.to_owned())
     }

@@ -115,7 +115,7 @@ impl Blobs {
                 Some((last, BlobSlot::Packed(..))) if *last == coord => {
                     return Err(StoreError::malformed(
                         path,
-                        format!("chunk {coord} lies in more than one pack"),
+                        format!("chunk {coord} is in more than one pack"),
                     ));
                 }
                 _ => kept.push((coord, slot)),

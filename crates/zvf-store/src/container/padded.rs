@@ -114,7 +114,7 @@ impl Padded {
             return Err(StoreError::malformed(
                 key(),
                 format!(
-                    "shape is {:?}, rows of at least one element are expected",
+                    "shape is {:?}, expected rows of at least one element",
                     doc.shape
                 ),
             ));
@@ -137,7 +137,10 @@ impl Padded {
         let mut fill = fill::bytes(&doc.fill_value, dtype).ok_or_else(|| {
             StoreError::malformed(
                 key(),
-                format!("fill_value {} is no {dtype}", doc.fill_value),
+                format!(
+                    "fill_value is {}, expected a value of type {dtype}",
+                    doc.fill_value
+                ),
             )
         })?;
         if order == ByteOrder::Big {

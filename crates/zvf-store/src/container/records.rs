@@ -37,7 +37,7 @@ impl CellRecords {
             if before == Some(coord) {
                 return Err(StoreError::malformed(
                     path,
-                    format!("cell {coord} comes twice"),
+                    format!("cell {coord} is there twice"),
                 ));
             }
             flat.extend_from_slice(coord);
@@ -93,6 +93,11 @@ mod tests {
         let cell = |at: &[i64]| (ChunkCoord::new(at), Bytes::from("x"));
         assert!(array(vec![cell(&[1, 2]), cell(&[1])]).is_err());
         let twice = array(vec![cell(&[1, 2]), cell(&[3, 4]), cell(&[1, 2])]);
-        assert!(twice.unwrap_err().to_string().contains("1.2 comes twice"));
+        assert!(
+            twice
+                .unwrap_err()
+                .to_string()
+                .contains("1.2 is there twice")
+        );
     }
 }

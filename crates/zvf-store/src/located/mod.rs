@@ -193,7 +193,7 @@ fn index_of(path: &str, doc: &ArrayDoc, element: &str) -> Result<Vec<u64>, Store
         let last = doc.shape.iter().map(|extent| extent - 1);
         let last: Vec<i64> = chunk_of_cell(&grid.origin, last).collect();
         let (first, last) = (ChunkCoord::new(&grid.origin), ChunkCoord::new(&last));
-        wrong(&format!("something from {first} to {last}"))
+        wrong(&format!("an element from {first} to {last}"))
     })
 }
 

@@ -47,7 +47,7 @@ pub(super) fn parse(doc: &ObjectIndexDoc, rows: u64, key: &str) -> Result<Arc<[i
     let list = match doc.extra.get(ObjectIndex::DELETED) {
         None => return Ok(Arc::default()),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(malformed("is no list of ids".to_owned())),
+        Some(_) => return Err(malformed("is not a list of ids".to_owned())),
     };
     if u64::try_from(list.len()).map_or(true, |count| count > rows) {
         let found = list.len();
@@ -56,7 +56,9 @@ pub(super) fn parse(doc: &ObjectIndexDoc, rows: u64, key: &str) -> Result<Arc<[i
         )));
     }
     let ids: Option<BTreeSet<i64>> = list.iter().map(Value::as_i64).collect();
-    let ids = ids.ok_or_else(|| malformed("holds something that is no id".to_owned()))?;
+    let ids = ids.ok_or_else(|| {
+        malformed("holds a value that is not an id, a whole number of 64 bits".to_owned())
+    })?;
     Ok(ids.into_iter().collect())
 }
 

@@ -104,7 +104,7 @@ impl IdSource {
         .await??;
         if table.repeated > 0 {
             self.warnings.add(format!(
-                "{path}: {} ids come more than once: the first row of each counts",
+                "{path}: {} ids are there more than once: the first row of each counts",
                 table.repeated
             ));
         }

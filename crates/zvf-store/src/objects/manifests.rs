@@ -78,7 +78,7 @@ impl Manifests {
         let first = i.saturating_mul(self.per_part());
         if first >= rows {
             return Err(StoreError::misuse(format!(
-                "{}: chunk {i} asked for, there are {}",
+                "{}: chunk {i} requested, there are {}",
                 self.path(),
                 rows.div_ceil(self.per_part())
             )));

@@ -146,7 +146,7 @@ impl SnapshotTree {
         };
         let (Some(root), Some(facts)) = (root, facts) else {
             return Err(StoreError::misuse(format!(
-                "{path}: no level that chunks could be taken from"
+                "{path}: its chunks are not known: the documents of its level were not read"
             )));
         };
         if is_packed(&root) {
@@ -158,12 +158,12 @@ impl SnapshotTree {
         }
         if facts.key_rank != rank {
             self.warnings.add(format!(
-                "{path}: its cells have no list and the backend cannot list: none of them is read"
+                "{path}: there is no list of its cells, and the backend cannot list: no cell is read"
             ));
             return Ok(Presence::from_listing(rank, Vec::new()));
         }
         self.warnings.add(format!(
-            "{path}: the backend cannot list: every chunk that bounds spans is tried"
+            "{path}: the backend cannot list: every chunk inside the bounds is requested"
         ));
         let (lo, counts) = spanned(&root, &facts)
             .ok_or_else(|| StoreError::malformed("zarr.json", "bounds span no grid of chunks"))?;

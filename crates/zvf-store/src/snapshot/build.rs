@@ -239,8 +239,8 @@ impl SnapshotTree {
     #[cold]
     fn rebinned(&self) {
         self.warnings.add(
-            "level 0 has a bin_shape of its own: it was re-binned, and the program that does so sorts vertices anew and \
-             leaves their attributes in the old order; attribute values may belong to other vertices"
+            "level 0 has a bin_shape of its own, so it was re-binned, which \
+             reorders vertices but not their attributes: attribute values may belong to other vertices"
                 .to_owned(),
         );
     }

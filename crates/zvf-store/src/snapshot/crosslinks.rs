@@ -93,7 +93,7 @@ pub(super) fn identify(
     } else {
         let strange = children.iter().find(|name| !is_cell(name));
         refuse(format!(
-            "child {:?} is no cell of {} endpoints with {key_rank} numbers each",
+            "child {:?} is not a cell of {} endpoints with {key_rank} numbers each",
             strange.unwrap_or(&""),
             policy.link_width.unwrap_or_default()
         ))

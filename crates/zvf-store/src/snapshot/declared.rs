@@ -61,7 +61,9 @@ impl SnapshotTree {
             Err(error) if declared.is_some() && error.is_unsupported() => {
                 return Err(StoreError::malformed(
                     format!("{path}/zarr.json"),
-                    format!("{error}, but attribute_specs of the root has a type that is"),
+                    format!(
+                        "{error}, but attribute_specs of the root declares a type that is supported"
+                    ),
                 ));
             }
             Err(error) => return Err(error),
@@ -75,12 +77,12 @@ impl SnapshotTree {
             }
             (Some(Declared::Text), Some(_)) if attributes.categories.is_none() => {
                 return wrong(
-                    "no categories, but attribute_specs of the root says texts".to_owned(),
+                    "no categories, but attribute_specs of the root declares texts".to_owned(),
                 );
             }
             (Some(Declared::Number(declared)), None) if is_typed_by_text(&array) => {
                 self.warnings.add(format!(
-                    "{path}/zarr.json: no dtype, read as {declared}, as attribute_specs of the root says"
+                    "{path}/zarr.json: no dtype, read as {declared}, which attribute_specs of the root declares"
                 ));
             }
             (_, None) if array.container() == ContainerKind::Blobs => self.warnings.add(format!(
@@ -88,7 +90,7 @@ impl SnapshotTree {
             )),
             (_, None) if is_typed_by_text(&array) => {
                 return wrong(
-                    "no dtype, and attribute_specs of the root has none: what the bytes are is not known"
+                    "no dtype, and attribute_specs of the root has none: the type of the values is not known"
                         .to_owned(),
                 );
             }
@@ -103,7 +105,8 @@ impl SnapshotTree {
             return Ok(());
         }
         let key = format!("{path}/zarr.json");
-        let differ = format!("dtype is {found}, but attribute_specs of the root says {declared}");
+        let differ =
+            format!("dtype is {found}, but attribute_specs of the root declares {declared}");
         if found.is_float() && !declared.is_float() && level_of(path) != Some(0) {
             self.warnings.add(format!("{key}: {differ}"));
             return Ok(());
@@ -187,7 +190,7 @@ impl SnapshotTree {
         let own = &doc.key_encoding;
         if own.scheme != scheme || own.separator != separator {
             self.warnings.add(format!(
-                "{path}/zarr.json: chunk_key_encoding is {:?} with {:?}, expected {scheme:?} with {separator:?} beside {level}/vertices: \
+                "{path}/zarr.json: chunk_key_encoding is {:?} with {:?}, expected {scheme:?} with {separator:?} as in {level}/vertices: \
                  chunks that are not found read as the fill value",
                 own.scheme, own.separator
             ));
@@ -217,7 +220,7 @@ impl SnapshotTree {
             && vertices != fragments
         {
             self.warnings.add(format!(
-                "level {}: {vertices} chunks of vertices are listed, but {fragments} of vertex_fragments",
+                "level {}: {vertices} chunks of vertices are listed, but {fragments} chunks of vertex_fragments",
                 level.number
             ));
         }

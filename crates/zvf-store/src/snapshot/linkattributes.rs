@@ -110,7 +110,7 @@ impl SnapshotTree {
         };
         if differ {
             self.warnings.add(format!(
-                "{}: {valued} cells beside {cells} of links: links or their values are missing",
+                "{}: {valued} cells of values for {cells} cells of links: links or their values are missing",
                 values.path()
             ));
         }

@@ -97,7 +97,7 @@ impl SnapshotTree {
             return Vec::new();
         };
         self.warnings.add(
-            "the backend cannot list: link arrays are read where they join neighbouring chunks, or their names are given"
+            "the backend cannot list: only link arrays that join neighbouring chunks, or whose names are given, are read"
                 .to_owned(),
         );
         let rank = usize::try_from(rank).unwrap_or(usize::MAX);

@@ -203,20 +203,20 @@ impl SnapshotTree {
             Some(_) => "sid_ndim",
         };
         let wrong = |what: String| {
-            let what = format!("{missing} is missing, but {what}: the links cannot be read");
+            let what = format!("{missing} is missing, {what}: the links cannot be read");
             Err(StoreError::malformed(format!("{folder}/zarr.json"), what))
         };
         if let Some(links) = doc.num_links.or(doc.num_physical_records)
             && links > 0
         {
-            return wrong(format!("num_links is {links}"));
+            return wrong(format!("but num_links is {links}"));
         }
         let arrays = self.segments_of(&self.state(), place.level, delta);
         if let Some(arrays) = arrays.as_ref().filter(|arrays| !arrays.is_empty()) {
-            return wrong(format!("there are {} arrays of links", arrays.len()));
+            return wrong(format!("but there are {} arrays of links", arrays.len()));
         }
         if !self.kv.can_list() && (doc.link_width.is_some() || doc.sid_ndim.is_some()) {
-            return wrong("the backend cannot list".to_owned());
+            return wrong("and the backend cannot list".to_owned());
         }
         Ok(())
     }
@@ -245,7 +245,7 @@ impl SnapshotTree {
         let padded = array.container() == ContainerKind::Padded;
         if !padded && array.dtype() != MISSING_LINK {
             self.warnings.add(format!(
-                "{path}: dtype is {}, where writers of these versions have {MISSING_LINK} only: the links may be others",
+                "{path}: dtype is {}, but writers of these versions write only {MISSING_LINK}: the links may be wrong",
                 array.dtype()
             ));
         }
@@ -289,7 +289,7 @@ impl SnapshotTree {
         let groups = groups.map_or(0, |groups| groups.presence().len());
         if groups > cells {
             self.warnings.add(format!(
-                "{}: {cells} cells beside {groups} of {path}: links are lost",
+                "{}: {cells} cells of links, but {groups} cells of {path}: links are lost",
                 links.path()
             ));
         }

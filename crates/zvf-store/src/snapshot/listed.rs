@@ -58,7 +58,7 @@ impl SnapshotTree {
                 }
                 if let Some(key) = outside.first() {
                     self.warnings.add(format!(
-                        "{path}: {} objects are no chunks of an array of shape {:?}, such as {key:?}: they are not read",
+                        "{path}: {} objects are not chunks of an array of shape {:?}, such as {key:?}: they are not read",
                         outside.len(),
                         doc.shape
                     ));
@@ -66,7 +66,7 @@ impl SnapshotTree {
             }
             None => {
                 self.warnings.add(format!(
-                    "{path}: no list nonempty_chunks, and the backend cannot list: every chunk of the grid is tried"
+                    "{path}: no list nonempty_chunks, and the backend cannot list: every chunk of the grid is requested"
                 ));
                 let counts: Vec<u64> = doc
                     .shape

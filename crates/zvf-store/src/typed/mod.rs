@@ -182,7 +182,10 @@ impl TypedArray {
         let fill = fill::bytes(&doc.fill_value, dtype).ok_or_else(|| {
             StoreError::malformed(
                 key(),
-                format!("fill_value {} is no {dtype}", doc.fill_value),
+                format!(
+                    "fill_value is {}, expected a value of type {dtype}",
+                    doc.fill_value
+                ),
             )
         })?;
         let reader = reader(&path, &doc, kv.limits());
@@ -308,7 +311,7 @@ impl TypedArray {
             // Readers would fail, or replace the character. Copies and edits must not change text silently, either.
             if let Some((at, code)) = values.dtype.first_odd_text(&values.bytes) {
                 let row = wide(at.checked_div(values.width).unwrap_or(at)).saturating_add(first);
-                let what = format!("row {row}: {code:#x} is no code point");
+                let what = format!("row {row}: {code:#x} is not a Unicode code point");
                 return Err(StoreError::malformed(self.path.clone(), what));
             }
             Ok(values)
@@ -369,7 +372,7 @@ fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> ChunkDecoding<TableChu
         ([_, _], [rows, width]) => (*rows, Some(*width)),
         ([_, shape @ ..], [rows, chunk @ ..]) if shape == chunk => (*rows, product(chunk)),
         _ => {
-            let what = "chunks that cut a row in more than one way";
+            let what = "chunks that divide rows along several axes";
             return ChunkDecoding::foreign(what.to_owned());
         }
     };

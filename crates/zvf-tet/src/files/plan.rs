@@ -116,7 +116,7 @@ impl<'f> PlannedTiles<'f> {
         let extent = self.dataset.geometry().extent(&coord);
         let Some(((row, entry), extent)) = found.zip(extent) else {
             return Err(Error::Changed {
-                what: "an entry of the index is gone",
+                what: "an entry of the index is missing now",
             });
         };
         Ok(Tile {

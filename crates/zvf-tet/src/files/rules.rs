@@ -17,7 +17,7 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
         if text.is_empty() || text.len() > TEXT {
             Err(Error::misuse(
                 "footer",
-                "every text has 1 to 1024 bytes, as the reference asks",
+                "every text has 1 to 1024 bytes, as the reference implementation requires",
             ))
         } else {
             Ok(())
@@ -29,8 +29,7 @@ pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
         }
         Err(Error::misuse(
             "footer",
-            "at most 4096 rows of 16 parents and 32 params, 256 datasets with 64 attributes, 8 axes, 64 labels each, as \
-             the reference asks",
+            "at most 4096 rows of 16 parents and 32 params, 256 datasets with 64 attributes, 8 axes, 64 labels each, as the reference implementation requires",
         ))
     };
     few(footer.history.len() <= 4096)?;

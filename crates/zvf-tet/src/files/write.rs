@@ -263,10 +263,10 @@ impl<W: Write + Seek> TetWriter<W> {
     pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
         let Some((_, tile)) = self.next_tile()? else {
-            return Err(Error::misuse("tile", "all tiles are written"));
+            return Err(Error::misuse("tile", "all tiles are already written"));
         };
         let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
-            return Err(Error::misuse("tile", "all tiles are written"));
+            return Err(Error::misuse("tile", "all tiles are already written"));
         };
         let expected = tile
             .count()
@@ -373,7 +373,10 @@ impl<W: Write + Seek> TetWriter<W> {
     /// Refuses to continue after the sink failed: later payloads would not be where their entries point.
     fn check_sound(&self) -> Result<(), Error> {
         if self.broken {
-            return Err(Error::misuse("file", "an earlier write of it failed"));
+            return Err(Error::misuse(
+                "file",
+                "an earlier write to this file failed",
+            ));
         }
         Ok(())
     }
@@ -384,7 +387,7 @@ impl<W: Write + Seek> TetWriter<W> {
     /// [`Error::Grid`] for another length than the dataset; otherwise as [`Self::write_tile`].
     pub fn write_array(&mut self, elements: &[u8]) -> Result<(), Error> {
         let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
-            return Err(Error::misuse("array", "all datasets are written"));
+            return Err(Error::misuse("array", "all datasets are already written"));
         };
         let (item, shape) = (spec.dtype.size(), geometry.shape);
         let (found, expected) = (wide(elements.len()), geometry.bytes);
@@ -413,7 +416,7 @@ impl<W: Write + Seek> TetWriter<W> {
     ) -> Result<(), Error> {
         let number = self.dataset;
         let Some((spec, _)) = self.datasets.get(number) else {
-            return Err(Error::misuse("array", "all datasets are written"));
+            return Err(Error::misuse("array", "all datasets are already written"));
         };
         let item = wide(spec.dtype.size());
         while let Some((dataset, tile)) = self.next_tile()? {
@@ -498,7 +501,7 @@ impl<W: Write + Seek> TetWriter<W> {
             if spilled.len() > METADATA {
                 return Err(Error::misuse(
                     "footer",
-                    "metadata have at most 16 MiB, as the reference asks",
+                    "metadata have at most 16 MiB, as the reference implementation requires",
                 ));
             }
             json = footer

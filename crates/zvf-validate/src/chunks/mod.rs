@@ -346,13 +346,18 @@ impl ChunkCheckInput {
         let tiles = fragments.tile(rows);
         if self.tiles && !tiles {
             let found = "fragments that do not tile the chunk's rows";
-            findings.add(Check::FragmentsTile, place(), found, "as the level claims");
+            findings.add(
+                Check::FragmentsTile,
+                place(),
+                found,
+                "fragments that tile them, as the level claims",
+            );
         } else if !tiles && let Some(row) = uncovered(fragments, rows) {
             let place = place().row(row);
             findings.add(
                 Check::RowsCovered,
                 place,
-                "a row of no fragment",
+                "a row that is in no fragment",
                 "a fragment for every row",
             );
         }

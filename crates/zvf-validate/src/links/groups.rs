@@ -36,8 +36,8 @@ pub(crate) fn capability(run: &mut Session<'_>, states: &[LevelState]) {
     let claims = |state: &&LevelState| state.level.doc().fragment_link_groups;
     let (found, expected) = match (states.iter().find(claims), listed) {
         (Some(state), false) => (
-            "without it".to_owned(),
-            format!("{token}: level {} claims such groups", state.number()),
+            format!("no {token}"),
+            format!("it, since level {} claims such groups", state.number()),
         ),
         (None, true) => (
             token.to_owned(),

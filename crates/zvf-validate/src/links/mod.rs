@@ -608,8 +608,8 @@ impl LinkCheckInput<'_> {
             Ok(Some(bytes)) => &bytes[..],
             Ok(None) => {
                 if !self.array.array.presence().is_listed() {
-                    let expected = "what the presence list names";
-                    findings.add(Check::CellEmpty, self.place(key), "nothing", expected);
+                    let expected = "a cell, since the presence list names it";
+                    findings.add(Check::CellEmpty, self.place(key), "no content", expected);
                     sums.damaged = true;
                 }
                 return Some(0);

@@ -88,7 +88,7 @@ impl LinkCheckInput<'_> {
             if canonical && !in_order(out, &cell.chunks) {
                 let place = self.place(cell.key).row(wide(number));
                 let expected =
-                    "endpoints in the order of chunk and row, and the permutation that says so";
+                    "endpoints in the order of chunk and row, and the permutation of this order";
                 findings.add(Check::LinkPlacement, place, "another order", expected);
             }
             if duplicates {

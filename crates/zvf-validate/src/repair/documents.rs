@@ -149,7 +149,7 @@ fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<Fix> {
         return None;
     }
     memory.bounds = true;
-    let why = "until the vertices are read";
+    let why = "a placeholder until the vertices are read";
     Some(Fix::set(ROOT, AT, zeros, Check::StoreOpens, why).tier(Tier::Opening))
 }
 
@@ -177,7 +177,11 @@ fn members_of_level(look: &Look<'_>, key: &str, level: u32, memory: &mut RepairS
     }
     let mut counts = false;
     if number("vertex_count").is_none() {
-        set("vertex_count", 0.into(), "until the vertices are counted");
+        set(
+            "vertex_count",
+            0.into(),
+            "a placeholder until the vertices are counted",
+        );
         counts = true;
     }
     if !block.get("arrays_present").is_some_and(texts) {
@@ -236,6 +240,6 @@ pub(crate) fn begin_list(
 ) -> Option<Fix> {
     look.measured.folders.as_ref()?;
     memory.lists.insert(key.to_owned());
-    let why = "until the cells are found";
+    let why = "a placeholder until the cells are found";
     Some(Fix::set(key, LIST, json!([]), check, why).tier(Tier::Opening))
 }

@@ -41,7 +41,9 @@ pub enum RepairError {
         version: String,
     },
     /// The storage cannot list objects.
-    #[error("{store}: found storage that does not list its objects, a repair needs their names")]
+    #[error(
+        "{store}: found storage that does not list its objects, expected storage that does: a repair needs their names"
+    )]
     Unlisted {
         /// The address.
         store: String,

@@ -62,7 +62,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
             continue;
         };
         keys.extend(cells.iter().map(|one| text(one.as_slice())));
-        let why = format!("{} more cells that are there", cells.len());
+        let why = format!("{} stored cells were not listed", cells.len());
         let list: Vec<String> = keys.into_iter().collect();
         let tier = if memory.lists.contains(&key) {
             Tier::Opening
@@ -94,7 +94,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
             continue;
         };
         keys.retain(|one| !gone.contains(one));
-        let why = format!("{} cells that hold nothing go", gone.len());
+        let why = format!("{} listed cells have no content", gone.len());
         let list: Vec<String> = keys.into_iter().collect();
         edits.push(Fix::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
     }

@@ -76,7 +76,7 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<Fix> {
         }
         if rule(Rule::LevelParentAbsent) {
             let check = Check::Document(Rule::LevelParentAbsent);
-            let why = "level 0 is made of nothing";
+            let why = "level 0 has no parent";
             edits.push(Fix::set(&key, &at("parent_level"), Value::Null, check, why));
         }
         if level == 0 && rule(Rule::LevelPreservesIds) {
@@ -107,7 +107,7 @@ fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Fix> {
         .filter_map(|(name, bins)| Some((name, bins?)));
     let same = known.filter(|(_, bins)| bins == base);
     same.map(|(name, _)| {
-        let why = "the root says the same";
+        let why = "the root has the same bins";
         Fix::remove(key, &format!("{LEVEL}/{name}"), check, why)
     })
     .collect()
@@ -179,7 +179,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
                 one("sid_ndim", rank.map(Value::from), "the axes of the level")
             }
             Rule::FamilyDirected => {
-                let why = "links between levels lead somewhere";
+                let why = "links between levels are directed";
                 one("directed", Some(Value::from(true)), why)
             }
             Rule::Encoding => {
@@ -212,7 +212,7 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
                 )]
             }
             Rule::VlenFill => {
-                let why = "a cell that is not there is empty";
+                let why = "a missing cell is empty";
                 vec![Fix::set(&key, "/fill_value", "", check, why)]
             }
             Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check),

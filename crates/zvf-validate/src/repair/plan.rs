@@ -375,9 +375,9 @@ impl RepairAttempt {
 
 fn why_left(finding: &Finding, options: &RepairOptions) -> String {
     match finding.check.repairable() {
-        _ if !options.wants(finding.check) => "it was not asked for".to_owned(),
+        _ if !options.wants(finding.check) => "it was not requested".to_owned(),
         Repairable::Never(why) => why.to_owned(),
-        Repairable::Where(what) => format!("settled only where {what}"),
+        Repairable::Where(what) => format!("repaired only where {what}"),
         Repairable::Always => {
             "the data that determine it cannot be read completely, or the change would cause another finding"
                 .to_owned()

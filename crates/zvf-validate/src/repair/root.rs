@@ -86,7 +86,7 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let name = zvf_encode::store_name(&look.report.store);
     zvf_encode::renew_ome(&mut renewed, look.levels(), &name);
     let node = renewed.ome?.to_value();
-    let why = "the levels that are there, and the axes";
+    let why = "the existing levels, and the axes";
     let edit = Fix::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
     Some(Fix { checks, ..edit })
 }
@@ -144,7 +144,7 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     if tokens == root.zarr_vectors.format_capabilities {
         return None;
     }
-    let why = "the levels that are there";
+    let why = "the existing levels";
     let edit = Fix::set(ROOT, AT, tokens, Check::StoreOpens, why);
     Some(Fix { checks, ..edit })
 }

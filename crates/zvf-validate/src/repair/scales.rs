@@ -90,7 +90,7 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fi
         }
     }
     let checks = broken.into_iter().map(Check::Document).collect();
-    let why = "the levels that are there, and their bins";
+    let why = "the existing levels, and their bins";
     Some(Fix {
         checks,
         ..Fix::set(ROOT, AT, list, Check::StoreOpens, why)

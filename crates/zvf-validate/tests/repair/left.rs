@@ -127,7 +127,7 @@ async fn only_what_was_asked_for_changes() -> Outcome {
         .map(|one| one.pointer.as_str())
         .collect();
     assert_eq!(changed, [count]);
-    assert_eq!(why(&plan, "ome-present"), ["it was not asked for"]);
+    assert_eq!(why(&plan, "ome-present"), ["it was not requested"]);
     // The number of vertices of the graph, counted in its cells, which have three numbers of 4 bytes per vertex.
     let truth = zvf_testkit::truth("0.9/graph")?;
     assert_eq!(plan.changes[0].new, Some(json!(truth.positions.shape[0])));

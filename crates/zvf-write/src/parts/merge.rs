@@ -111,7 +111,7 @@ impl PartedStore {
                 absent: Vec::new(),
             },
             _ => {
-                let what = "another store appeared while the parts were written";
+                let what = "another program created a store there while the parts were written";
                 return Err(WriteError::exists(&self.address, what));
             }
         };
@@ -200,7 +200,7 @@ impl PartedStore {
                 missing.push(format!("not begun: {}", listed(waiting)));
             }
             let found = format!("{} finished; {}", rounds.len(), missing.join("; "));
-            let expected = "all of them finished; --allow-missing commits without them";
+            let expected = "all of them finished; --allow-missing commits without the others";
             return Err(WriteError::input("parts", found, expected));
         }
         if rounds.is_empty() {
@@ -314,7 +314,7 @@ impl PartedStore {
         target.may_write()?;
         let put = target.put_new(ROOT, note.root.clone().into_bytes())?;
         if !put && target.read(ROOT)?.as_deref() != Some(note.root.as_bytes()) {
-            let what = "another store appeared while this one was written";
+            let what = "another program created a store there while this one was written";
             return Err(WriteError::exists(&self.address, what));
         }
         Ok(note.committed)
@@ -494,8 +494,8 @@ impl PartedStore {
                 let what = format!("part {}", note.name);
                 return Err(WriteError::input(
                     what,
-                    "a fragment of no chunk",
-                    "its own chunks",
+                    "a fragment in a chunk that the part does not have",
+                    "fragments in chunks of the part",
                 ));
             };
             placed.chunk = slot;
@@ -589,7 +589,7 @@ pub(super) fn committing(
         }
         by = holder.map_or_else(String::new, |holder| format!(", of {holder}"));
     }
-    let what = format!("another commit of its parts is at work{by}");
+    let what = format!("another commit of its parts is running{by}");
     Err(WriteError::busy(address, what))
 }
 

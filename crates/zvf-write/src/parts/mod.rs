@@ -199,7 +199,7 @@ impl PartedStore {
     ) -> Result<Self, WriteError> {
         spec.check()?;
         if spec.target.rules().links != LinksBy::Offsets {
-            let expected = "0.9.2: parts note their links by offsets";
+            let expected = "0.9.2: parts record their links by offsets";
             return Err(WriteError::spec("target", spec.target.version(), expected));
         }
         if spec.bounds.is_none() || spec.outside != Outside::Refuse {
@@ -376,7 +376,7 @@ fn discard(
         ));
     };
     if target.exists(ROOT)? {
-        let what = "the store is there already, and its parts are not removed; --commit removes what is left of them";
+        let what = "the store is there already, so its parts cannot be discarded; --commit removes files that are left of them";
         return Err(WriteError::exists(address, what));
     }
     let finished = begun.finished(target)?.into_iter().collect();

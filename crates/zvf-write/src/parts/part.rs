@@ -249,7 +249,7 @@ impl PartIdentity {
             PartitionState::Open | PartitionState::Looking(_) => Ok(()),
             PartitionState::Chosen(_) => {
                 let what = format!(
-                    "the store is being committed, without what part {} would write now; `--commit` finishes it",
+                    "the store is being committed, so part {} can no longer be written; `--commit` finishes it",
                     self.name
                 );
                 Err(WriteError::exists(address, what))

@@ -38,7 +38,7 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     if !begins {
         return bad(
             0,
-            "another beginning",
+            "other first bytes",
             "\"PAR1\": a Parquet file, not encrypted",
         );
     }
@@ -47,11 +47,15 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     file.seek(SeekFrom::Start(end)).map_err(io)?;
     file.read_exact(&mut tail).map_err(io)?;
     let [size @ .., b'P', b'A', b'R', b'1'] = tail else {
-        return bad(end.saturating_add(4), "another end", "\"PAR1\"");
+        return bad(end.saturating_add(4), "other last bytes", "\"PAR1\"");
     };
     let size = u64::from(u32::from_le_bytes(size));
     let Some(start) = end.checked_sub(size).filter(|start| *start >= 4) else {
-        return bad(end, "another length", "that of a footer inside the file");
+        return bad(
+            end,
+            "a footer that does not fit into the file",
+            "a shorter footer",
+        );
     };
     if size > LONGEST {
         let what = "bytes of a footer";
@@ -69,10 +73,10 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
         Some(true) => Ok(()),
         Some(false) => bad(
             start,
-            "a schema that is no tree",
+            "a schema that is not a tree",
             "columns, and groups of them",
         ),
-        None => bad(start, "other bytes", "a footer of Parquet"),
+        None => bad(start, "bytes that cannot be decoded", "a footer of Parquet"),
     }
 }
 

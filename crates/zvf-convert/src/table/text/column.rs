@@ -267,7 +267,7 @@ impl TextCensus {
         if let Some(asked) = &self.asked {
             out(
                 &self.unfit,
-                format!("a value of {asked}, the type that is asked for"),
+                format!("a value of {asked}, the requested type"),
             )?;
             return Ok(asked.clone());
         }
@@ -375,7 +375,7 @@ impl TextCensus {
                 DataType::Boolean => "truth values".to_owned(),
                 DataType::Null => "one without any value".to_owned(),
                 other if other.is_numeric() => "numbers".to_owned(),
-                _ => "moments".to_owned(),
+                _ => "dates or times".to_owned(),
             }
         ))
     }

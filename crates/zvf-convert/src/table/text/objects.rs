@@ -57,8 +57,8 @@ impl ObjectLines {
         let at = self.numbers.get(&name);
         if let Some(slot) = at.and_then(|at| self.values.get_mut(*at)) {
             if slot.is_some() {
-                let found = format!("column {} again", shown(&name));
-                return Err(self.lines.bad(found, "a name of its own"));
+                let found = format!("a second column {}", shown(&name));
+                return Err(self.lines.bad(found, "different names"));
             }
             *slot = value;
             return Ok(());

@@ -353,7 +353,7 @@ impl Separated {
             rows.ready = true;
             if let Some(more) = rows.names.get(3..).filter(|more| !more.is_empty()) {
                 rows.notes.push(format!(
-                    "columns behind x, y and z have no names, and become {} (--columns-in gives names to all)",
+                    "columns after x, y and z have no names, and become {} (--columns-in gives names to all)",
                     more.join(", ")
                 ));
             }
@@ -404,7 +404,7 @@ impl Separated {
             return Ok(());
         }
         let expected = match self.ready {
-            true => format!("{wanted}, as there are names of columns"),
+            true => format!("{wanted}, one for each column name"),
             false => format!("{wanted}, as in the header"),
         };
         Err(ConvertError::malformed(
@@ -426,7 +426,7 @@ impl Separated {
             }
             ErrorKind::Io(error) => ConvertError::io(&self.path, error),
             ErrorKind::Utf8 { .. } => {
-                ConvertError::malformed(&self.path, place, "bytes that are no UTF-8", "text")
+                ConvertError::malformed(&self.path, place, "bytes that are not UTF-8", "text")
             }
             other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
         }

@@ -74,8 +74,8 @@ pub(super) fn ends(
             .is_none_or(|last| start.is_some_and(|start| start >= *last));
         let Some(start) = start.filter(|start| rises && (!starts.is_empty() || *start == 0)) else {
             return bad(
-                format!("offset {} of another order", starts.len()),
-                "offsets that begin at 0 and never fall, up to the points",
+                format!("offset {}, which is out of order", starts.len()),
+                "offsets that begin at 0, never fall, and do not exceed the number of points",
             );
         };
         starts.push(start);
@@ -94,8 +94,8 @@ pub(super) fn ends(
     };
     if closed && starts.last() != Some(&points) {
         return bad(
-            "a last offset of another number".to_owned(),
-            &format!("{points}, the points"),
+            "another last offset".to_owned(),
+            &format!("{points}, the number of points"),
         );
     }
     if !closed {

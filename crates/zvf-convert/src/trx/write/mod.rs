@@ -53,7 +53,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         let name = file_name(
             POSITIONS,
             3,
-            word(&element).or_bug("positions that are no numbers")?,
+            word(&element).or_bug("positions that are not numbers")?,
         );
         spooled(&mut archive, &name, file).map_err(failed)?;
     }

@@ -288,10 +288,10 @@ impl BegunStore {
         if self.spec != *spec {
             let what = match (self.spec.get(0), spec.get(0)) {
                 (found, wanted) if found != wanted => {
-                    "parts of another version of this library are written there".to_owned()
+                    "another version of this library is writing parts there".to_owned()
                 }
                 _ => format!(
-                    "parts of another specification are written there: {}; all parts have the same options and types of columns: \
+                    "parts with other options are being written there: {}; all parts need the same options and types of columns: \
                      --attribute-type NAME=TYPE gives a column of text one type in all, and --nulls NUMBER keeps whole numbers that are missing in some",
                     difference(&self.spec, spec, &mut Vec::new())
                 ),
@@ -339,7 +339,7 @@ fn difference(there: &Value, here: &Value, path: &mut Vec<String>) -> String {
     }
     let mut place = path.join("/");
     if place.is_empty() {
-        place.push_str("all of it");
+        place.push_str("the specification");
     }
     format!("{place} is {there} there and {here} here")
 }

@@ -127,7 +127,11 @@ impl PartitionLog<'_> {
         // The member before it only makes the bytes of each decision unique.
         match serde_json::from_slice::<(String, Outcome)>(&bytes) {
             Ok((_, outcome)) => Ok(Some(outcome)),
-            Err(_) => Err(WriteError::data(key, "a text", "a decision about parts")),
+            Err(_) => Err(WriteError::data(
+                key,
+                "a document that cannot be parsed",
+                "a decision about parts",
+            )),
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn check(
     let what = match (finished.is_empty(), stale_files) {
         (true, StaleFiles::Remove) => return Ok(()),
         (true, StaleFiles::Refuse) => {
-            "an unfinished store in parts was begun there; `zvf import STORE --status` lists its parts, --clear-leftovers removes what was begun"
+            "an unfinished store in parts was begun there; `zvf import STORE --status` lists its parts, --clear-leftovers removes it"
                 .to_owned()
         }
         (false, _) => {
@@ -27,7 +27,7 @@ pub(crate) fn check(
             let parts = if count == 1 { "part" } else { "parts" };
             format!(
                 "an unfinished store with {count} finished {parts} ({names}) is there, and finished parts are not removed; `zvf import STORE --status` \
-                 lists them, --commit makes the store of them, --discard-parts removes them"
+                 lists them, --commit makes the store from them, --discard-parts removes them"
             )
         }
     };

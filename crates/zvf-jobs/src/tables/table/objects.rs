@@ -51,10 +51,12 @@ impl EditTable {
         }
         let table = |(lacks, rows): (Vec<usize>, Vec<u32>)| {
             let rows = take_record_batch(&all, &UInt32Array::from(rows));
-            let rows = rows.or_bug("a row behind its table")?;
+            let rows = rows.or_bug("a row after the end of its table")?;
             let held = (0..rows.num_columns()).filter(|at| !lacks.contains(at));
             let held: Vec<usize> = held.collect();
-            Ok(rows.project(&held).or_bug("a column behind its table")?)
+            Ok(rows
+                .project(&held)
+                .or_bug("a column that its table does not have")?)
         };
         rows.into_iter().map(table).collect()
     }

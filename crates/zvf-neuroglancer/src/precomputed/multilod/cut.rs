@@ -26,7 +26,9 @@ impl Cutter {
     pub(super) fn point(&self, number: u32) -> Result<[f64; 3], MultiLodError> {
         let index = usize::try_from(number).ok();
         let found = index.and_then(|index| self.points.get(index)).copied();
-        found.ok_or(MultiLodError::Bug("a corner of a piece that is no point"))
+        found.ok_or(MultiLodError::Bug(
+            "a corner of a piece that is not a point",
+        ))
     }
 
     fn along(&self, number: u32, axis: usize) -> f64 {

@@ -156,7 +156,7 @@ impl SnapshotTree {
             return if named {
                 Err(StoreError::malformed(
                     path,
-                    "a child \"data\" beside cells: which of the two holds the values is not known",
+                    "found a child \"data\" beside cells, expected one of them: it is not known which holds the values",
                 ))
             } else {
                 Ok(None)
@@ -165,7 +165,7 @@ impl SnapshotTree {
         if family.doc.store == LinkStore::Duplicate {
             return Err(StoreError::malformed(
                 data,
-                "values in one array beside links that are stored once for each chunk: which value is whose is not known",
+                "values in one array beside links that are stored once for each chunk: it is not known which value belongs to which link",
             ));
         }
         let attributes = self.group_attributes(path)?;
@@ -176,7 +176,7 @@ impl SnapshotTree {
             return Err(StoreError::malformed(
                 format!("{path}/zarr.json"),
                 format!(
-                    "shape is {:?} beside cells of {} links: values in one array are read only where it says one row for each link",
+                    "shape is {:?}, and the cells have {} links: values in one array are read only if its shape has one row for each link",
                     attributes.shape,
                     stated.map_or("an unknown number of".to_owned(), |n| n.to_string())
                 ),
