@@ -10,6 +10,10 @@ use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
 use crate::node::GroupDoc;
 
+/// Fill values with which object attributes of texts declare that a text is absent (0.9 §11.4): the empty text, which the reference writes, and those
+/// that this workspace writes where objects have empty texts, the symbol for null and the replacement character.
+pub const ABSENT_TEXTS: [&str; 3] = ["", "\u{2400}", "\u{fffd}"];
+
 document! {
     /// The attributes of arrays of this format; each array has some of them.
     ///

@@ -98,7 +98,7 @@ pub mod version;
 
 pub use affine::{Affine, AffineError, VOXEL_SLACK, element_at};
 pub use array::{ArrayDoc, DataType};
-pub use attributes::{ArrayAttributes, GroupRange, odd_value};
+pub use attributes::{ABSENT_TEXTS, ArrayAttributes, GroupRange, odd_value};
 pub use axes::{AxesDiffer, map_of_axes};
 pub use codec::{Codec, Sharding};
 pub use error::MetaError;

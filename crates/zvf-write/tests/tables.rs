@@ -121,7 +121,7 @@ async fn empty_texts_are_no_missing_ones() {
         ),
     ] {
         let memory = Memory::default();
-        let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2])
+        let spec = StoreSpec::new(Kind::Polyline, [10.0; 2])
             .with_object_attribute(AttributeSpec::text("label"));
         let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
             .await

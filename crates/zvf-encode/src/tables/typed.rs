@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_meta::{ArrayAttributes, ArrayDoc, Codec, DataType};
+use zvf_meta::{ABSENT_TEXTS, ArrayAttributes, ArrayDoc, Codec, DataType};
 
 use crate::WriteError;
 use crate::documents::array::array_doc;
@@ -65,18 +65,17 @@ impl ElementType {
         }
     }
 
-    /// Elements that could mean absence, the usual one first. A text beside empty ones is absent as `\u{2400}`, the symbol for null.
+    /// Elements that could mean absence, the usual one first.
     pub fn fills(&self) -> Vec<Fill> {
         match self {
             Self::Number(number) => number.fills(),
             Self::Text(_) => {
-                let mut fills = vec![self.zero()];
-                fills.extend(['\u{2400}', '\u{fffd}'].map(|text| {
-                    let mut bytes = u32::from(text).to_le_bytes().to_vec();
-                    bytes.resize(self.size(), 0);
+                let fill = |text: &str| {
+                    let mut bytes = Vec::new();
+                    self.text(text, &mut bytes);
                     (bytes, json!(text))
-                }));
-                fills
+                };
+                ABSENT_TEXTS.map(fill).into()
             }
             Self::Other { .. } => vec![self.zero()],
         }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::problem::{ArrayAt, ProblemList, list};
+use crate::attributes::ABSENT_TEXTS;
 use crate::error::{describe, quote};
 use crate::family::ObjectIndexDoc;
 use crate::names::ObjectLayout;
@@ -120,6 +121,10 @@ pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut ProblemList) {
 pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
+        return;
+    }
+    let text = array.doc.fill_value.as_str();
+    if text.is_some_and(|text| ABSENT_TEXTS.contains(&text)) {
         return;
     }
     let wanted = match array.doc.data_type.name.as_str() {
