@@ -44,3 +44,18 @@ fn a_copy_has_the_same_files() -> Result<()> {
     );
     Ok(())
 }
+
+/// A listing without objects that the documents name, of a damaged store or a bucket that answers with fewer, is no store to copy.
+#[test]
+fn a_store_without_a_level_is_no_copy() -> Result<()> {
+    for gone in ["0", "0/vertices"] {
+        let home = Home::to_damage("points_bins")?;
+        std::fs::remove_dir_all(home.file(STORE).join(gone))?;
+        let ran = home.zvf(&["copy", STORE, "new.zv", "--verify"])?;
+        assert_eq!(ran.code, 4, "{}", ran.stderr);
+        let says = format!("{STORE}: {gone}/zarr.json: found no such object");
+        assert!(ran.stderr.contains(&says), "{}", ran.stderr);
+        assert!(!home.file("new.zv").exists());
+    }
+    Ok(())
+}

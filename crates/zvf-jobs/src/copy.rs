@@ -126,20 +126,23 @@ async fn copied(
         context.total(total);
     }
     let done = zvf_migrate::migrate(&store, target, options).await;
-    let report = done.map_err(|error| {
-        // Only the comparison reads the copy, so all other malformed data is in the source.
-        let compared = matches!(
-            error,
-            WriteError::Differs { .. } | WriteError::Unremoved { .. }
-        );
-        let read = !compared && error.class() == Class::Malformed;
-        JobError::write(if read { source } else { target })(error)
-    })?;
+    let report = done.map_err(|error| copy_error(source, target, error))?;
     Ok(CopyReport {
         source: source.to_owned(),
         store: target.to_owned(),
         report,
     })
+}
+
+/// The error of a copy, with the store that it is about.
+pub(crate) fn copy_error(source: &str, target: &str, error: WriteError) -> JobError {
+    // Only the comparison reads the copy, so all other malformed data is in the source.
+    let compared = matches!(
+        error,
+        WriteError::Differs { .. } | WriteError::Unremoved { .. }
+    );
+    let read = !compared && error.class() == Class::Malformed;
+    JobError::write(if read { source } else { target })(error)
 }
 
 /// What `migrate` and `rechunk` copied.

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 use zvf_migrate::CopyOptions;
 
+use crate::Context;
+use crate::copy::copy_error;
 use crate::error::Result;
-use crate::{Context, JobError};
 
 options! {
     /// Copies a store byte for byte, from any place to any other one
@@ -43,10 +44,11 @@ impl CopyJob {
                 reported.progress()(done.saturating_sub(before));
             }));
         let done = zvf_migrate::copy(&self.source, &self.target, options).await;
+        let report = done.map_err(|error| copy_error(&self.source, &self.target, error))?;
         Ok(VerbatimReport {
             source: self.source.clone(),
             target: self.target.clone(),
-            report: done.map_err(JobError::write(&self.target))?,
+            report,
         })
     }
 }

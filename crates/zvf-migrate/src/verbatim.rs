@@ -27,6 +27,7 @@ use zvf_encode::target::{TEMPORARY, Target, unique};
 use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
+use zvf_meta::RootDoc;
 use zvf_store::writing::is_part_of_store;
 use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore, StoreError};
 
@@ -242,6 +243,7 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
         let found = from.read(MARKER).await?;
         return Err(WriteError::held(source, MARKER, found.as_deref()));
     }
+    check_listing(&root, &listed)?;
     listed.retain(|(key, _)| {
         let name = key.rsplit('/').next().unwrap_or(key);
         let record = key.strip_prefix(COPIED);
@@ -251,6 +253,36 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
     let root =
         root.map_err(|_| WriteError::data(ROOT, "bytes that are not UTF-8", "a JSON document"))?;
     Ok((root, listed))
+}
+
+/// Fails if a level that the root names was not listed: the copy would lack it, too, and differ in nothing from what was listed. Roots of unknown
+/// versions are not checked.
+fn check_listing(root: &[u8], listed: &ObjectStates) -> Result<(), WriteError> {
+    let Ok(root) = RootDoc::parse(root) else {
+        return Ok(());
+    };
+    let keys: HashSet<&str> = listed.iter().map(|(key, _)| key.as_str()).collect();
+    let levels = root
+        .multiscales
+        .entries
+        .iter()
+        .flat_map(|one| &one.datasets);
+    for level in levels {
+        for key in [
+            format!("{}/zarr.json", level.path),
+            format!("{}/vertices/zarr.json", level.path),
+        ] {
+            if !keys.contains(key.as_str()) {
+                let expected = "every level that zarr.json names; `zvf validate` checks the store";
+                return Err(WriteError::data(
+                    key,
+                    "no such object in the listing",
+                    expected,
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Continues an interrupted copy of the same root, or marks an empty place; returns the marker, and whether the root exists.
