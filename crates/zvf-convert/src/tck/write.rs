@@ -125,10 +125,53 @@ impl ObjectVisitor for TckWriter<'_> {
         for (slot, &value) in point.iter_mut().zip(position) {
             *slot = value;
         }
+        let stored = |value: f64| {
+            if self.double {
+                value
+            } else {
+                f64::from(rounded(value).0)
+            }
+        };
+        if !point.iter().all(|value| stored(*value).is_finite()) {
+            let expected =
+                "finite positions: in this format NaN ends a line, and infinity the file";
+            return Err(ConvertError::usage(
+                "position",
+                format!("{position:?}"),
+                expected,
+            ));
+        }
         self.put(point)
     }
 
     fn end(&mut self, _: usize) -> Result<(), ConvertError> {
         self.put([f64::NAN; 3])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufWriter;
+
+    use super::TckWriter;
+    use crate::export::chains::ObjectVisitor;
+
+    #[test]
+    fn positions_that_are_marks_of_the_format_are_refused() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        for (double, far) in [(false, 1e300), (true, f64::INFINITY)] {
+            let mut out = TckWriter {
+                file: BufWriter::new(path.reopen().unwrap()),
+                path: path.path(),
+                heads: [Vec::new(), Vec::new()],
+                double,
+                row: Vec::new(),
+            };
+            out.point(&[1.0, 2.0, 3.0], &[], 0).unwrap();
+            for position in [[f64::NAN; 3], [1.0, f64::NAN, 1.0], [far; 3]] {
+                let error = out.point(&position, &[], 0).unwrap_err().to_string();
+                assert!(error.contains("finite positions"), "{error}");
+            }
+        }
     }
 }
