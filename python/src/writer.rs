@@ -152,7 +152,7 @@ impl Wanted {
         spec.links.explicit |= self.explicit_links;
         spec.links.directed |= self.directed_links;
         if let Some(names) = &self.axes {
-            spec.axes = names.iter().map(|name| Axis::new(name, "space")).collect();
+            spec.axes = names.iter().map(Axis::named).collect();
         }
         if let Some(unit) = &self.unit {
             spec = spec.with_unit(unit);

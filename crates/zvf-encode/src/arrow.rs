@@ -494,8 +494,11 @@ pub fn stated_axes(schema: &Schema) -> Result<Option<Vec<Axis>>, WriteError> {
     let axis = |one: &Value| match one {
         Value::String(name) => Some(Axis::named(name)),
         other => {
-            let kind = word(other, "type").unwrap_or_else(|| "space".to_owned());
-            let mut axis = Axis::new(word(other, "name")?, kind);
+            let name = word(other, "name")?;
+            let mut axis = match word(other, "type") {
+                Some(kind) => Axis::new(name, kind),
+                None => Axis::named(name),
+            };
             axis.unit = word(other, "unit");
             Some(axis)
         }
