@@ -100,6 +100,8 @@ def test_what_cannot_be_taken_over_is_refused(bundled: Bundled) -> None:
         zvf.open("s3://bucket/x", storage_options=S3Store("bucket", region="us-east-1", credential_provider=provider))
     with pytest.raises(zvf.MisuseError, match="expected a mapping"):
         zvf.open("s3://bucket/x", storage_options=7)
+    with pytest.raises(zvf.MisuseError, match="None for endpoint"):
+        zvf.open("s3://bucket/x", storage_options={"allow_http": True, "endpoint": None})
     # Those without configuration say nothing.
     for one in (LocalStore(), MemoryStore()):
         assert zvf.open(bundled("points_bins"), storage_options=one).kind == "point_cloud"

@@ -29,7 +29,7 @@ class Options(TypedDict, total=False):
     """Look at the end whether the store changed meanwhile. Default true."""
     memory_budget: int
     """Bytes of decoded data in memory at once."""
-    storage_options: Mapping[str, str] | object
+    storage_options: Mapping[str, str | float | bool] | object
     """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
     they are taken from."""
     trace_io: str | os.PathLike[str]
@@ -87,7 +87,7 @@ def _storage(given: Any) -> list[tuple[str, str]]:
     request is retried as `retries` and `timeout` say.
     """
     if hasattr(given, "items"):
-        return list(given.items())
+        return [(str(name), _option(name, value)) for name, value in given.items()]
     if not type(given).__module__.startswith("obstore."):
         raise _zvf.MisuseError(f"storage_options: found {type(given).__name__}, expected a mapping or a store of obstore")
     if getattr(given, "credential_provider", None) is not None:
@@ -100,6 +100,15 @@ def _storage(given: Any) -> list[tuple[str, str]]:
     if wrong:
         raise _zvf.MisuseError(f"storage_options: found a store with {', '.join(wrong)}, expected options that are texts")
     return list(found.items())
+
+
+def _option(name: str, value: Any) -> str:
+    """An option of a backend as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str | int | float):
+        raise _zvf.MisuseError(f"storage_options: found {value!r} for {name}, expected a text or a number")
+    return str(value)
 
 
 def writing(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,11 @@ impl Location {
                 return Ok(Self::Local(PathBuf::from(address)));
             }
             None => None,
+            // The parser of URLs removes these characters.
+            Some(_) if address.trim() != address || address.contains(char::is_control) => {
+                let what = "found a blank at its end, or a control character, expected an escape such as %20";
+                return Err(bad(what.to_owned()));
+            }
             Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
         };
         if let Some(url) = &url {
@@ -294,6 +299,8 @@ mod tests {
             ("file:///data/run#2.zv", "%23"),
             ("file:///data/run?2.zv", "%3F"),
             ("http://host/run#2.zv", "%23"),
+            ("s3://bucket/a\tb", "%20"),
+            ("s3://bucket/a ", "%20"),
         ] {
             let error = Location::resolve(address, &IoOptions::new()).unwrap_err();
             assert_eq!(error.class(), crate::Class::Misuse, "{address}");
