@@ -528,18 +528,14 @@ impl RegionOptions {
             }
         };
         let mut ids = QuerySpec::new();
-        // A number alone is a list of one.
-        let labels = self.labels.as_ref().map(|Term(value)| match value {
-            Value::Number(_) => Value::Array(vec![value.clone()]),
-            other => other.clone(),
-        });
-        if let Some(labels) = &labels {
-            let wrong = |_| {
-                let expected = "whole numbers below 2^63 and ranges such as 1-5";
-                JobError::option("labels", shown(labels), expected)
-            };
-            ids.set_json("objects", labels).map_err(wrong)?;
-        }
+        set(&mut ids, "objects", self.labels.as_ref()).map_err(|_| {
+            let found = self
+                .labels
+                .as_ref()
+                .map_or_else(String::new, |Term(value)| shown(value));
+            let expected = "whole numbers below 2^63 and ranges such as 1-5";
+            JobError::option("labels", found, expected)
+        })?;
         let labels = ids.objects.as_ref().map(IdRanges::listed).transpose();
         let labels = labels.map_err(JobError::query(""))?;
         if labels.as_ref().is_some_and(Vec::is_empty) {

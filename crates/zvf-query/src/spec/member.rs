@@ -184,6 +184,9 @@ impl QuerySpec {
             (_, Value::String(text)) => return self.set(member, text),
             ("bbox", Value::Array(corners)) => self.bbox = Some(corners_of(corners)?),
             ("bbox", Value::Object(ranges)) => self.intersect(ranges_of(ranges)?),
+            ("objects" | "groups", Value::Number(_)) => {
+                return self.set_json(member, &Value::Array(vec![value.clone()]));
+            }
             ("objects", Value::Array(items)) => {
                 let mut ids = IdRanges::default();
                 for (at, item) in items.iter().enumerate() {
@@ -356,7 +359,7 @@ fn unknown(member: &str) -> QueryError {
 }
 
 /// The texts of a list.
-fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, QueryError> {
+pub(super) fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, QueryError> {
     let items = value.as_array().into_iter().flatten().enumerate();
     let text = |(at, item): (usize, &'v Value)| {
         let text = item.as_str().filter(|text| !text.is_empty());
@@ -485,6 +488,21 @@ mod tests {
             QuerySpec::from_json(&json!({ "limit": null })).unwrap(),
             QuerySpec::default()
         );
+    }
+
+    #[test]
+    fn one_number_is_a_list_and_a_list_of_places_holds_together() {
+        for (given, wanted) in [
+            (json!({ "objects": 7 }), json!({ "objects": [7] })),
+            (json!({ "groups": 0 }), json!({ "groups": [0] })),
+            (
+                json!({ "passing": ["sphere(1,2,3)", "not box(x=0:1)"] }),
+                json!({ "passing": "touching(sphere(1,2,3)) and not touching(box(x=0:1))" }),
+            ),
+        ] {
+            let spec = QuerySpec::from_json(&given).unwrap();
+            assert_eq!(spec.to_json(), wanted);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::QuerySpec;
-use super::member::{shown, truth, wrong};
+use super::member::{shown, texts, truth, wrong};
 use crate::region::Plane;
 use crate::{ObjectPlaces, ObjectRelation, QueryError, Region, Select};
 
@@ -49,6 +49,11 @@ impl QuerySpec {
                 self.intersect(Region::sphere(center, *radius)?);
             }
             ("polygon", Value::Object(_)) => self.intersect(Region::geojson(value)?),
+            ("passing", Value::Array(_)) => {
+                for text in texts(member, value)? {
+                    self.set(member, text)?;
+                }
+            }
             ("region" | "near" | "plane" | "passing", other) => {
                 return Err(wrong(member, &shown(other), "a text"));
             }
