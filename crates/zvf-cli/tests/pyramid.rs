@@ -134,6 +134,7 @@ fn what_makes_no_sense_is_usage() -> Result<()> {
     for flags in [
         &["--factors", "0.5"][..],
         &["--factors", "x"],
+        &["--factors", "1e308,1e308"],
         &["--factors", "2,2", "--sparsity", "1,2,3"],
         &["--factors", "2", "--chunk-scale", "0"],
         &["--factors", "2", "--chunk-scale", "2x2x2"],

@@ -265,8 +265,8 @@ impl PyramidPlan {
         plan.ok_or_else(none)
     }
 
-    /// Fails if a new level has chunks of its own size that are not whole multiples of smaller bins (`zvf-0.9`, section 6). `before` is the number of
-    /// levels before it.
+    /// Fails if a new level has chunks of its own size that are not whole multiples of smaller bins (`zvf-0.9`, section 6), or infinite bins. `before` is
+    /// the number of levels before it.
     ///
     /// # Errors
     /// Misuse.
@@ -277,6 +277,14 @@ impl PyramidPlan {
         root_shape: &[f64],
     ) -> Result<(), WriteError> {
         let (chunks, bins) = (&level.chunk_shape, &level.bin_shape);
+        if !bins.iter().all(|bin| bin.is_finite()) {
+            let what = format!("level {}, factors", before + 1);
+            return Err(WriteError::spec(
+                what,
+                format!("bins of {bins:?}"),
+                "finite bins",
+            ));
+        }
         let is_new = self.new.is_some_and(|first| before >= first);
         let mut axes = chunks.iter().zip(bins);
         if !is_new || chunks == root_shape || axes.all(|(chunk, bin)| holds_bins(*chunk, *bin)) {
