@@ -441,7 +441,11 @@ fn links_get_values() -> Result<()> {
             &[],
             "expected columns vertices_0 to vertices_1",
         ),
-        ("w\n1\n2\n3\n", &[], "do not say which links"),
+        (
+            "w\n1\n2\n3\n",
+            &[],
+            "without a column that assigns them to links",
+        ),
         ("w\n1\n", &["--by-order"], "expected 3: one for each link"),
     ] {
         std::fs::write(home.file("w.csv"), table)?;

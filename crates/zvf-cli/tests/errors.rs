@@ -136,7 +136,7 @@ fn io_is_3() -> Result<()> {
     fs::create_dir(home.file("old"))?;
     fs::write(home.file("old/.zgroup"), "{}")?;
     let cases: [(&str, &[&str]); 3] = [
-        ("old", &["old", "zarr version 2"]),
+        ("old", &["old", "Zarr version 2"]),
         (
             "store.zarrvectors/zarr.json",
             &["is a file", "folder of a store"],

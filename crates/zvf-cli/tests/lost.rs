@@ -577,7 +577,7 @@ fn what_older_stores_lack_is_warned_of() -> Result<()> {
             "0.8/points_bins",
             (links, Some((&dtype, json!("int32")))),
             coarse,
-            "int64 only",
+            "write only int64",
         ),
     ] {
         let sound = Home::new(case)?.zvf(command)?;

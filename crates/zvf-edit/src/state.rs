@@ -206,7 +206,7 @@ impl EditState {
             .chunks
             .get_mut(index(slot))
             .and_then(|(_, chunk)| chunk.as_mut());
-        chunk.ok_or_else(|| WriteError::input("chunk", "one that was not read", "one that was"))
+        chunk.or_bug(format_args!("chunk {slot} was not read"))
     }
 
     /// The rows of a fragment of a chunk that was read.

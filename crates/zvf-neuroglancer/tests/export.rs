@@ -249,7 +249,8 @@ fn lines_of_one_axis_are_exported_without_skeletons() -> Result<()> {
         anyhow::Ok(export_precomputed(store, &out, 16 << 20, Shards::Auto).await?)
     })?;
     assert_eq!(done.views, ["lines"], "{:?}", done.notes);
-    let told = "skeletons are left out: skeletons and meshes have 2 or 3 axes of space, the store has 1";
+    let told =
+        "skeletons are left out: skeletons and meshes have 2 or 3 axes of space, the store has 1";
     assert!(
         done.notes.iter().any(|note| note.starts_with(told)),
         "{:?}",

@@ -230,7 +230,7 @@ mod tests {
         let (rows, remarks) = rows_and_remarks("w is null and w is null", &columns);
         assert_eq!(rows, [1]);
         assert_eq!(remarks.len(), 1, "{remarks:?}");
-        assert!(remarks[0].contains("`w is nan` finds it"), "{remarks:?}");
+        assert!(remarks[0].contains("`w is nan` finds them"), "{remarks:?}");
         assert!(rows_and_remarks("i is null", &columns).1.is_empty());
         assert!(rows_and_remarks("w is nan", &columns).1.is_empty());
     }

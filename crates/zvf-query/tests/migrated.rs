@@ -285,7 +285,10 @@ async fn known_defects_are_repaired_and_counted() {
     let manifests = crate::make::vlen(&[blob, Vec::new()]);
     files.insert("0/object_index/manifests/c/0".into(), manifests);
     for (new, report) in copied(files).await {
-        assert_eq!(repaired(&report, "0/object_index/manifests", "no bytes"), 1);
+        assert_eq!(
+            repaired(&report, "0/object_index/manifests", "zero bytes"),
+            1
+        );
         let got = ask(
             &new,
             Query {

@@ -253,7 +253,10 @@ mod tests {
         assert!(spec.check().is_ok());
         let offset = spec.clone().with_coordinate_offset([1.0, 2.0]);
         let told = offset.check().unwrap_err().to_string();
-        assert!(told.starts_with("coordinate_offset: found one"), "{told}");
+        assert!(
+            told.starts_with("coordinate_offset: found an offset"),
+            "{told}"
+        );
         let mut shards = spec
             .with_bounds([0.0, -1.0], [9.0, 9.0], Outside::Grow)
             .with_shard_shape([2, 2]);

@@ -201,10 +201,7 @@ impl Dense {
             bytes.extend_from_slice(&count.to_le_bytes());
             for row in span.rows() {
                 let Some((fragment, chunk)) = blocks.row(row).and_then(<[i64]>::split_last) else {
-                    return Err(StoreError::malformed(
-                        format!("{} row {row}", self.blocks.table.path()),
-                        "the block was not read",
-                    ));
+                    return Err(StoreError::bug("a block of a manifest was not read"));
                 };
                 chunk
                     .iter()
