@@ -153,6 +153,7 @@ impl Wanted {
         spec.links.directed |= self.directed_links;
         if let Some(names) = &self.axes {
             spec.axes = names.iter().map(Axis::named).collect();
+            zvf_convert::check_axes(&spec.axes).map_err(Failure::from)?;
         }
         if let Some(unit) = &self.unit {
             spec = spec.with_unit(unit);

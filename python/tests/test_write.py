@@ -583,10 +583,14 @@ def test_what_cannot_be_is_said(tmp_path: Path, given: dict[str, Any], message: 
 
 def test_an_axis_called_t_is_one_of_time(tmp_path: Path) -> None:
     places = np.random.default_rng(3).uniform(0, 5, (20, 4))
-    zvf.write(tmp_path / "s", kind="point_cloud", positions=places, chunk_shape=[7.0] * 4, axes=["x", "y", "z", "t"], unit="um")
+    given: dict[str, Any] = {"kind": "point_cloud", "positions": places, "chunk_shape": [7.0] * 4}
+    zvf.write(tmp_path / "s", **given, axes=["t", "x", "y", "z"], unit="um")
     axes = zvf.open(tmp_path / "s").info["axes"]
-    assert [(axis["type"], axis["unit"]) for axis in axes] == [("space", "um")] * 3 + [("time", None)]
+    assert [(axis["type"], axis["unit"]) for axis in axes] == [("time", None)] + [("space", "um")] * 3
     # A volume of three axes is in space.
     labels = np.arange(216).reshape(6, 6, 6) % 5
     found = zvf.open(tmp_path / "s").query(mask=(labels, np.eye(4))).read().summary["vertices"]
-    assert found == np.count_nonzero(labels[tuple(np.floor(places[:, :3] + 0.5).astype(int).T)])
+    assert found == np.count_nonzero(labels[tuple(np.floor(places[:, 1:] + 0.5).astype(int).T)])
+    # The format has axes of time first.
+    with pytest.raises(zvf.MisuseError, match="t of type time after x, y, z, expected .* as in t,x,y,z"):
+        zvf.write(tmp_path / "other", **given, axes=["x", "y", "z", "t"])

@@ -191,9 +191,11 @@ def _labels(labels: Any) -> list[int]:
                 raise ValueError(f"labels: found {part!r}, expected at most {MOST_LABELS} of them")
             found += range(first, last + 1)
     else:
-        one = hasattr(labels, "__index__")
-        with suppress(TypeError):
-            found = [index(label) for label in ([labels] if one else labels)]
+        try:
+            found = [index(labels)]
+        except TypeError:
+            with suppress(TypeError):
+                found = [index(label) for label in labels]
     if not found or isinstance(labels, bytes | bytearray | Mapping):
         raise ValueError(f"labels: found {labels!r}, expected a whole number, a list of them, or a text such as '12,1001-1035'")
     return found

@@ -91,7 +91,7 @@ pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
                 before.join(", ")
             ),
             format!(
-                "time, then channels, then space, as in {}; or --axis {}:space",
+                "time, then channels, then space, as in {}; or type space (--axis {}:space)",
                 order.join(","),
                 axis.name
             ),
