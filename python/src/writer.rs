@@ -152,7 +152,7 @@ impl Wanted {
         spec.links.explicit |= self.explicit_links;
         spec.links.directed |= self.directed_links;
         if let Some(names) = &self.axes {
-            spec.axes = names.iter().map(Axis::named).collect();
+            spec.axes = names.iter().map(|name| axis(name)).collect();
             zvf_convert::check_axes(&spec.axes).map_err(Failure::from)?;
         }
         if let Some(unit) = &self.unit {
@@ -169,6 +169,14 @@ impl Wanted {
                 .map_err(|error| misuse(format!("codec: {error}")))?;
         }
         Ok(spec)
+    }
+}
+
+/// An axis by its name, whose type may follow it: `t:space`.
+fn axis(name: &str) -> Axis {
+    match name.rsplit_once(':') {
+        Some((name, kind @ ("space" | "time" | "channel"))) => Axis::new(name, kind),
+        _ => Axis::named(name),
     }
 }
 

@@ -169,7 +169,15 @@ def test_labels_are_numbers_or_a_text_and_masked_elements_belong_to_none(tmp_pat
 
     for mask in ((labels, np.eye(4)), tmp_path / "labels.nii"):
         assert found(mask, "12") == found(mask, np.int64(12)) == found(mask, [12]) == [12]
-        assert found(mask, "3, 9-11") == found(mask, np.array([3, 9, 10, 11])) == [3, 9, 10, 11]
+        assert found(mask, "3, 9-11") == found(mask, "3 9-11") == found(mask, "3,,9-11") == found(mask, np.array([3, 9, 10, 11])) == [3, 9, 10, 11]
+        query = store.query(mask=mask, labels=5)
+        if isinstance(mask, tuple):
+            with pytest.raises(zvf.MisuseError, match="array of another query"):
+                query.replace(labels=6)
+        else:
+            assert query.replace(labels=6).to_numpy()["n"].tolist() == [6]
+    far = labels.astype(np.uint64) + np.uint64(2**60)
+    assert found((far, np.eye(4)), 2**60 + 7) == [7]
     masked = (np.ma.MaskedArray(labels, mask=labels > 5), np.eye(4))
     assert found(masked, None) == [1, 2, 3, 4, 5]
     with pytest.raises(zvf.MisuseError, match="no element is 6"):
@@ -187,6 +195,7 @@ def test_what_is_no_mask_is_refused(bundled: Bundled, tmp_path: Path) -> None:
         ({"mask": (ones, np.eye(4)), "labels": {1: 2}}, "labels: found"),
         ({"mask": (ones, np.eye(4)), "labels": b"1"}, "labels: found"),
         ({"mask": (ones, np.eye(4)), "labels": "1,x"}, "labels: found"),
+        ({"mask": (ones, np.eye(4)), "labels": "1,5-3"}, "labels: found"),
         ({"mask": (ones.astype(str), np.eye(4))}, "expected numbers"),
         ({"mask": tmp_path / "none.nii", "labels": [2**63]}, "labels: found 9223372036854775808"),
         ({"mask": (ones, np.eye(3))}, "affine"),

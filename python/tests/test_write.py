@@ -594,3 +594,5 @@ def test_an_axis_called_t_is_one_of_time(tmp_path: Path) -> None:
     # The format has axes of time first.
     with pytest.raises(zvf.MisuseError, match="t of type time after x, y, z, expected .* as in t,x,y,z"):
         zvf.write(tmp_path / "other", **given, axes=["x", "y", "z", "t"])
+    zvf.write(tmp_path / "space", **given, axes=["x", "y", "z", "t:space"])
+    assert [axis["type"] for axis in zvf.open(tmp_path / "space").info["axes"]] == ["space"] * 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from numbers import Number
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _zvf
@@ -59,7 +60,7 @@ def address(url: str | os.PathLike[str]) -> str:
 
 def absolute(url: str) -> str:
     """The same address for a process in another working directory."""
-    return url if "://" in url else os.path.abspath(url)
+    return url if "://" in url else os.path.join(os.getcwd(), url)
 
 
 def access(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def _option(name: str, value: Any) -> str:
     """An option of a backend as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | Number):
         raise _zvf.MisuseError(f"storage_options: found {value!r} for {name}, expected a text or a number")
     return str(value)
 

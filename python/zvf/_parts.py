@@ -50,6 +50,7 @@ class Parts:
         the columns of the objects: rows do not matter. `bounds` are the corners that all parts keep to.
         """
         self._url = address(url)
+        self._place = absolute(self._url)
         self._writing = writing(options)
         self._wanted = {
             "kind": kind,
@@ -70,7 +71,7 @@ class Parts:
         self._object_columns = None if objects is None else empty(objects)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_url": absolute(self._url)}
+        return {**self.__dict__, "_url": self._place}
 
     @property
     def url(self) -> str:

@@ -59,7 +59,7 @@ class Place(TypedDict, total=False):
 MOST_LABELS = 1_000_000
 """Most labels of one range."""
 
-_LABELS = re.compile(r"\s*(-?\d+)(?:\s*-\s*(-?\d+))?\s*")
+_LABELS = re.compile(r"(-?\d+)(?:-(-?\d+))?")
 
 NAMES = tuple(Place.__annotations__)
 
@@ -160,10 +160,14 @@ def _rows(points: Any) -> str:
 
 def _mask(value: Any, labels: Any) -> str:
     """A mask as JSON: the file of a volume, or the runs of an array."""
-    if isinstance(value, str) and value.startswith("{"):
-        return value
     try:
         wanted = _labels(labels)
+        if isinstance(value, str) and value.startswith("{"):
+            # The mask of another query.
+            known = json.loads(value)
+            if wanted and "volume" not in known:
+                raise ValueError("labels: found other ones for the array of another query, expected the array beside them")
+            return json.dumps({**known, "labels": wanted}) if wanted else value
         volume, affine = value if isinstance(value, tuple) else (value, None)
         numbers = None if affine is None else _affine(affine)
         if isinstance(volume, str | os.PathLike):
@@ -181,12 +185,12 @@ def _labels(labels: Any) -> list[int]:
         return []
     found: list[int] = []
     if isinstance(labels, str):
-        for part in labels.split(","):
+        for part in re.split(r"[,\s]+", labels.strip(", \t\n")):
             ends = _LABELS.fullmatch(part)
-            if ends is None:
+            first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (0, -1)
+            if last < first:
                 found.clear()
                 break
-            first, last = int(ends[1]), int(ends[2] or ends[1])
             if last - first >= MOST_LABELS:
                 raise ValueError(f"labels: found {part!r}, expected at most {MOST_LABELS} of them")
             found += range(first, last + 1)
@@ -211,7 +215,11 @@ def _runs(array: Any, labels: list[int]) -> dict[str, list[int]]:
     missing = [label for label in labels if not (present & (voxels == label)).any()]
     if missing:
         raise ValueError(f"labels: no element is {missing[0]}")
-    belongs = np.isin(voxels, labels) if labels else (voxels != 0) & (voxels == voxels)
+    if labels:
+        # In the type of the voxels, which have them all: as float64, neighbours of large labels would be equal.
+        belongs = np.isin(voxels, np.array(labels, dtype=voxels.dtype))
+    else:
+        belongs = (voxels != 0) & (voxels == voxels)
     belongs &= present
     padded = np.zeros(belongs.size + 2, dtype=np.int8)
     padded[1:-1] = belongs.ravel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from json import dumps
 from threading import Lock
@@ -157,15 +156,10 @@ def cut(query: Query, count: int | None, rows: int | None, nbytes: int | None) -
         raise _zvf.MisuseError(f"splits: found {by}={size}, expected at least 1")
     store = query.store
     texts = store._store.splits(query._asked, by, size)
-    where = _elsewhere(store.url)
+    where = store._place
     if where != store.url:
         texts = [dumps({**document(text), "url": where}) for text in texts]
     return [_restored(text, store._options) for text in texts]
-
-
-def _elsewhere(url: str) -> str:
-    """The address from any folder: other processes may run in another one."""
-    return url if "://" in url or os.path.isabs(url) else os.path.abspath(url)
 
 
 def asks(text: str) -> dict[str, Any]:

@@ -213,6 +213,8 @@ class Store:
         return Table(self._store.objects(level, own_level_only, where, keys, limit))
 
     def __repr__(self) -> str:
+        if self._opened is None:
+            return f"<zvf.Store {self._url}, not open>"
         return f"<zvf.Store {self._url}: {self.kind}, levels {', '.join(map(str, self._store.levels))}>"
 
     def _repr_html_(self) -> str:
@@ -357,8 +359,8 @@ class Query:
         if isinstance(names, str):
             names = [names]
         columns = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
-        with edit(self.store.url, **{**self.store._options, **options}) as change:
-            store = Store(self.store.url, self.store._options)
+        with edit(self.store._place, **{**self.store._options, **options}) as change:
+            store = Store(self.store._place, self.store._options)
             objects = change._edit.set_measures(store._store, self._asked, columns, list(_names(means)))
         return {**(change.result or {}), "objects": objects, "attributes": [name for _, name in columns]}
 

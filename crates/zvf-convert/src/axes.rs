@@ -91,8 +91,9 @@ pub fn check(axes: &[Axis]) -> Result<(), ConvertError> {
                 before.join(", ")
             ),
             format!(
-                "time, then channels, then space, as in {}; or type space (--axis {}:space)",
+                "time, then channels, then space, as in {}; or --axis {}:space (in Python {}:space among the axes)",
                 order.join(","),
+                axis.name,
                 axis.name
             ),
         ));

@@ -31,7 +31,7 @@ pub(crate) enum Stated {
 
 /// A specification for one kind; the chunk size is chosen later.
 pub(crate) fn draft(kind: Kind, axes: &[&str], positions: NumberType) -> StoreSpec {
-    let axes: Vec<Axis> = axes.iter().map(|name| Axis::named(*name)).collect();
+    let axes: Vec<Axis> = axes.iter().map(|name| Axis::new(*name, "space")).collect();
     StoreSpec::new(kind, vec![1.0; axes.len()])
         .with_axes(axes)
         .with_positions(positions)

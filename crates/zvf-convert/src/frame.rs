@@ -242,7 +242,7 @@ impl SourceHeader {
             (Value::Null, Ok(_)) => {
                 Some("no voxelmm_to_rasmm, although one follows from voxel_to_rasmm".to_owned())
             }
-            (_, Err(why)) => Some(format!("voxelmm_to_rasmm, although the header has {why}")),
+            (_, Err(why)) => Some(format!("voxelmm_to_rasmm, which does not follow from the header: {why}")),
             (_, Ok(follows)) => match self.voxelmm_to_rasmm() {
                 Err(why) => Some(why),
                 Ok(stated) if same(&stated, &follows) => None,

@@ -69,7 +69,10 @@ impl NpyRows {
             }
             let before = column.and_then(|size| size.checked_mul(at as u64));
             let before = before.ok_or_else(|| {
-                bytes.bad("columns of more than 2^64 bytes", "columns inside the file")
+                bytes.bad(
+                    "columns whose size exceeds 64 bits",
+                    "columns inside the file",
+                )
             })?;
             bytes.skip(before, "columns of the array")?;
             parts.push(bytes);
@@ -202,7 +205,7 @@ impl NpyHeader {
     pub(crate) fn take(&self, bytes: &mut Bytes, rows: usize) -> Result<ArrayRef, ConvertError> {
         let size = self.row_bytes().and_then(|row| row.checked_mul(rows));
         let Some(size) = size else {
-            return Err(bytes.bad("rows that do not fit into memory", "smaller rows"));
+            return Err(bytes.bad("rows whose size exceeds the address space", "smaller rows"));
         };
         let raw = bytes.take_some(size, "rows of the array")?;
         let column = self.column_of(&raw);

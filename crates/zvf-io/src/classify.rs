@@ -79,7 +79,7 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     if text.contains("169.254.169.254") {
         return denied(
             key,
-            "no credentials were found; a public bucket can be read with anonymous access (--anonymous)".into(),
+            "no credentials were found; a public bucket can be read with anonymous access".into(),
         );
     }
     match status(&text) {

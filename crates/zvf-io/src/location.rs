@@ -86,9 +86,14 @@ impl Location {
                 return Ok(Self::Local(PathBuf::from(address)));
             }
             None => None,
-            // The parser of URLs removes these characters.
-            Some(_) if address.trim() != address || address.contains(char::is_control) => {
-                let what = "found a blank at its end, or a control character, expected an escape such as %20";
+            // The parser of URLs removes some of these without an error.
+            Some(_) if address.trim() != address => {
+                let what =
+                    "found a blank at its end, expected none, or %20 if the name ends with one";
+                return Err(bad(what.to_owned()));
+            }
+            Some(_) if address.contains(char::is_control) => {
+                let what = "found a control character, expected a URL without any";
                 return Err(bad(what.to_owned()));
             }
             Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
@@ -299,7 +304,7 @@ mod tests {
             ("file:///data/run#2.zv", "%23"),
             ("file:///data/run?2.zv", "%3F"),
             ("http://host/run#2.zv", "%23"),
-            ("s3://bucket/a\tb", "%20"),
+            ("s3://bucket/a\tb", "a control character"),
             ("s3://bucket/a ", "%20"),
         ] {
             let error = Location::resolve(address, &IoOptions::new()).unwrap_err();

@@ -298,7 +298,7 @@ impl Doctor<'_> {
         }
         if !unknown.is_empty() {
             self.report.notes.push(format!(
-                "codecs of these arrays are not examined, since this program does not write them: {}",
+                "arrays with codecs that this program does not write, which are not examined: {}",
                 unknown.join(", ")
             ));
         }

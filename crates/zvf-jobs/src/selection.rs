@@ -68,6 +68,7 @@ pub(crate) fn listed<'de, D: Deserializer<'de>>(
     match Value::deserialize(from)? {
         Value::Null => Ok(None),
         Value::Array(items) => Ok(Some(items.into_iter().map(Term).collect())),
+        one @ Value::Number(_) => Ok(Some(vec![Term(one)])),
         Value::String(words) => {
             let words = words
                 .split(',')
@@ -75,7 +76,7 @@ pub(crate) fn listed<'de, D: Deserializer<'de>>(
                 .collect::<std::result::Result<_, _>>();
             words.map(Some).map_err(D::Error::custom)
         }
-        _ => Err(D::Error::custom("expected a list, or a text")),
+        _ => Err(D::Error::custom("expected a number, a list, or a text")),
     }
 }
 

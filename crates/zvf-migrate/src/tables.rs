@@ -56,7 +56,7 @@ fn write_table(
     let stored = wide(values.rows);
     if stored > count {
         let what = format!(
-            "{} rows after the last of {count} were left out",
+            "{} rows beyond the {count} that exist were left out",
             stored - count
         );
         notes.lost(path, what);

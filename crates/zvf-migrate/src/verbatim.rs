@@ -8,7 +8,7 @@
 //! zarr.json             the copy exists
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,7 @@ use zvf_encode::target::{TEMPORARY, Target, unique};
 use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
+use zvf_format::keys::parse_level;
 use zvf_meta::RootDoc;
 use zvf_store::writing::is_part_of_store;
 use zvf_store::{Class, IoError, ObjectState, ObjectStates, OpenOptions, RawStore, StoreError};
@@ -243,7 +244,7 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
         let found = from.read(MARKER).await?;
         return Err(WriteError::held(source, MARKER, found.as_deref()));
     }
-    check_listing(&root, &listed)?;
+    check_listing(from, &root, &listed).await?;
     listed.retain(|(key, _)| {
         let name = key.rsplit('/').next().unwrap_or(key);
         let record = key.strip_prefix(COPIED);
@@ -255,32 +256,40 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
     Ok((root, listed))
 }
 
-/// Fails if a level that the root names was not listed: the copy would lack it, too, and differ in nothing from what was listed. Roots of unknown
-/// versions are not checked.
-fn check_listing(root: &[u8], listed: &ObjectStates) -> Result<(), WriteError> {
-    let Ok(root) = RootDoc::parse(root) else {
+/// Fails if the vertices of a level are not listed: the copy would lack them, too, and differ in nothing from what was listed. Levels that the root
+/// names, but that do not exist, are a note of `zvf validate`. Roots of unknown versions are not checked.
+async fn check_listing(
+    from: &RawStore,
+    root: &[u8],
+    listed: &ObjectStates,
+) -> Result<(), WriteError> {
+    let Ok(doc) = RootDoc::parse(root) else {
         return Ok(());
     };
-    let keys: HashSet<&str> = listed.iter().map(|(key, _)| key.as_str()).collect();
-    let levels = root
-        .multiscales
-        .entries
-        .iter()
-        .flat_map(|one| &one.datasets);
+    let datasets = doc.multiscales.entries.iter().flat_map(|one| &one.datasets);
+    let mut levels: BTreeSet<u32> = datasets.filter_map(|one| parse_level(&one.path)).collect();
+    levels.insert(0);
     for level in levels {
-        for key in [
-            format!("{}/zarr.json", level.path),
-            format!("{}/vertices/zarr.json", level.path),
-        ] {
-            if !keys.contains(key.as_str()) {
-                let expected = "every level that zarr.json names; `zvf validate` checks the store";
-                return Err(WriteError::data(
-                    key,
-                    "no such object in the listing",
-                    expected,
-                ));
-            }
+        let vertices = format!("{level}/vertices");
+        if listed.iter().any(|(key, _)| key.starts_with(&vertices)) {
+            continue;
         }
+        let document = format!("{level}/zarr.json");
+        if level > 0 && from.read(&document).await?.is_none() {
+            continue;
+        }
+        let now = from.read(ROOT).await?;
+        if now.as_deref() != Some(root) {
+            let told = |bytes: usize| format!("{bytes} bytes");
+            let size = now.map_or_else(|| "none".to_owned(), |now| told(now.len()));
+            return Err(changed(ROOT, told(root.len()), size));
+        }
+        let expected = "the vertices of every level of zarr.json; `zvf validate` checks the store";
+        return Err(WriteError::data(
+            vertices,
+            "no such objects in the listing",
+            expected,
+        ));
     }
     Ok(())
 }

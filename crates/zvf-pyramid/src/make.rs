@@ -82,7 +82,7 @@ impl LevelReport {
         let advice = match times {
             times if self.finer == 0 || (2.0..=32.0).contains(&times) => return None,
             times if times < 2.0 => {
-                "hardly smaller; larger factors merge more vertices, a sparsity leaves out objects"
+                "hardly smaller; larger bins may merge more vertices, a sparsity leaves out objects"
             }
             _ => "too small to represent it",
         };

@@ -277,12 +277,13 @@ impl PyramidPlan {
         root_shape: &[f64],
     ) -> Result<(), WriteError> {
         let (chunks, bins) = (&level.chunk_shape, &level.bin_shape);
-        if !bins.iter().all(|bin| bin.is_finite()) {
-            let what = format!("level {}, factors", before + 1);
+        if !bins.iter().chain(chunks).all(|size| size.is_finite()) {
+            let found = format!("bins of {bins:?} and chunks of {chunks:?}");
+            let expected = "finite sizes: smaller factors or scales";
             return Err(WriteError::spec(
-                what,
-                format!("bins of {bins:?}"),
-                "finite bins",
+                format!("level {}", before + 1),
+                found,
+                expected,
             ));
         }
         let is_new = self.new.is_some_and(|first| before >= first);

@@ -184,7 +184,8 @@ async fn groups_have_members_names_and_attributes() {
     writer.push_objects(&table).unwrap();
     let groups = Groups::new(vec![vec![9, -2], vec![], vec![7]])
         .with_names(["left", "none", "right"])
-        .with_attribute("weight", vec![1.0_f32, 2.0, 3.0]);
+        .with_attribute("weight", vec![1.0_f32, 2.0, 3.0])
+        .with_attribute("note", Values::optional_texts([Some(""), None, Some("b")]));
     writer.set_groups(&groups).unwrap();
     writer.finish().await.unwrap();
     let files = memory.files().await;
@@ -195,6 +196,19 @@ async fn groups_have_members_names_and_attributes() {
         serde_json::json!(["left", "none", "right"])
     );
     let store = memory.open().await;
+    let need = zvf_store::Need {
+        groups: true,
+        group_attributes: zvf_store::Names::All,
+        ..zvf_store::Need::nothing()
+    };
+    let level = store.level(0, &need).await.unwrap();
+    let notes = level.group_attributes();
+    let notes = notes.iter().find(|one| one.name() == "note").unwrap();
+    let notes = notes.read().await.unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|row| notes.is_absent(row)),
+        [false, true, false]
+    );
     for (groups, numbers) in [
         (vec![0], vec![2, 3]),
         (vec![2], vec![0, 1]),

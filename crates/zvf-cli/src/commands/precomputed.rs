@@ -49,7 +49,7 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
         });
     let rounded = done.rounded.iter().map(|name| {
         format!(
-            "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded, and those beyond 3.4e38 are infinite"
+            "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded, and those beyond 3.4e38 become infinite (0 in segment properties)"
         )
     });
     let notes = done.notes.iter().cloned();

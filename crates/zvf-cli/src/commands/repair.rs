@@ -103,7 +103,7 @@ pub(super) fn text(done: &RepairReport) -> String {
         }
         let (old, new) = (shown(change.old.as_ref()), shown(change.new.as_ref()));
         let _ = writeln!(text, "  {}: {old} -> {new}", change.pointer);
-        let _ = writeln!(text, "    {}; reason: {}", settles(change), change.why);
+        let _ = writeln!(text, "    {}; basis: {}", settles(change), change.why);
     }
     given_up(&mut text, plan);
     left(&mut text, plan);

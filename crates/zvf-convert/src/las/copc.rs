@@ -78,7 +78,7 @@ pub(super) fn chunks(
             }
             left = left.checked_sub(size).ok_or_else(|| {
                 let found = "pages of the hierarchy that are longer than the file";
-                let expected = "pages that do not refer to themselves";
+                let expected = "pages that are each referred to once";
                 bad(path, at, found, expected)
             })?;
             ranges.push(at..end);

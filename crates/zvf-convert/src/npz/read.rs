@@ -83,7 +83,7 @@ impl Npz {
                 }
                 Err(_) => {
                     notes.push(format!(
-                        "array {} is not kept: its elements are not numbers, or it has more than two axes",
+                        "array {} is not kept: it does not hold numbers of one or two axes",
                         shown(name)
                     ));
                     continue;
@@ -167,7 +167,7 @@ impl AxisTexts {
             ));
         } else if names && (distinct.len() < axes || texts.iter().any(String::is_empty)) {
             notes.push(format!(
-                "array {name} is not kept: axes need different names"
+                "array {name} is not kept: axes need different names that are not empty"
             ));
         } else if let Some(place) = self.0.get_mut(at) {
             *place = Some(texts);

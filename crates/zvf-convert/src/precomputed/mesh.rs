@@ -271,7 +271,7 @@ fn draco(
     // Exact: stored numbers have at most 16 bits.
     let positions = attribute.read_f32s(mesh.num_points(), 3);
     if positions.iter().any(|value| !value.is_finite()) {
-        return Err(damaged(path, at, "a position that is not a number"));
+        return Err(damaged(path, at, "a position that is not finite"));
     }
     let positions = positions.into_iter().map(f64::from).collect();
     let corners = mesh.faces().iter().flatten();

@@ -591,10 +591,14 @@ impl UnitedGroups {
             let with_value = places.iter().enumerate();
             for (row, place) in with_value.filter(|(row, _)| !groups.lacks(name, *row)) {
                 let one = values.of_rows(&[row], channels)?;
-                // NaN means that there is no value.
-                if one.number_type().is_some_and(NumberType::is_float)
-                    && one.to_f64().iter().all(|value| value.is_nan())
-                {
+                let missing = match &one {
+                    Values::Text(texts) => texts.iter().all(|text| text.is_none()),
+                    one if one.number_type().is_some_and(NumberType::is_float) => {
+                        one.to_f64().iter().all(|value| value.is_nan())
+                    }
+                    _ => false,
+                };
+                if missing {
                     continue;
                 }
                 match column.values.get(place) {

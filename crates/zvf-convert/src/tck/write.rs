@@ -133,8 +133,10 @@ impl ObjectVisitor for TckWriter<'_> {
             }
         };
         if !point.iter().all(|value| stored(*value).is_finite()) {
-            let expected =
-                "finite positions: in this format NaN ends a line, and infinity the file";
+            let kind = if self.double { "float64" } else { "float32" };
+            let expected = format!(
+                "positions that are finite as {kind}: in TCK NaN ends a streamline, and infinity the file"
+            );
             return Err(ConvertError::usage(
                 "position",
                 format!("{position:?}"),
@@ -170,7 +172,7 @@ mod tests {
             out.point(&[1.0, 2.0, 3.0], &[], 0).unwrap();
             for position in [[f64::NAN; 3], [1.0, f64::NAN, 1.0], [far; 3]] {
                 let error = out.point(&position, &[], 0).unwrap_err().to_string();
-                assert!(error.contains("finite positions"), "{error}");
+                assert!(error.contains("finite as float"), "{error}");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Objects: manifests, ids, and object tables from callers (0.9 §11).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use zvf_format::manifest::ManifestBuilder;
 use zvf_meta::{ArrayAttributes, Kind, ObjectIndexDoc};
@@ -394,9 +394,12 @@ pub(crate) fn write_groups(
     let mut docs = vec![("groups".to_owned(), doc)];
     for (name, values) in &groups.attributes {
         let what = format!("group attribute {name}");
-        let rows = groups.members.len();
+        let (rows, ids) = (groups.members.len(), spec.target.rules().ids);
         let typed = match groups.absent.get(name) {
-            Some(absent) => gapped_column(&what, values, (rows, absent), spec.target.rules().ids)?,
+            Some(absent) => gapped_column(&what, values, (rows, absent), ids)?,
+            None if matches!(values, Values::Text(texts) if texts.iter().any(|text| text.is_none())) => {
+                gapped_column(&what, values, (rows, &BTreeSet::new()), ids)?
+            }
             None => plain_column(&what, values, rows)?,
         };
         let given = ArrayAttributes::default();

@@ -334,8 +334,8 @@ pub fn column(
     let (fill, absent) = match table.absence(&candidates, any) {
         Absence::Distinct(fill) => (fill, true),
         Absence::Ambiguous { fill, row } => {
-            let integers = matches!(&element, ElementType::Number(number) if !number.is_float());
-            if let Some(id) = ids.get(row).filter(|_| integers) {
+            let floats = matches!(&element, ElementType::Number(number) if number.is_float());
+            if let Some(id) = ids.get(row).filter(|_| !floats) {
                 let found = format!("{} for object {id}", fill.1);
                 let expected = "another value: this one means that the value is missing";
                 return Err(WriteError::input(what, found, expected));
@@ -406,16 +406,19 @@ fn table_rows(
     Ok(table)
 }
 
-/// A column of whole numbers in one chunk, as in [`plain_column`]; the rows in `absent` have no value.
+/// A column in one chunk, as in [`plain_column`]; the rows in `absent`, and rows of missing texts, have no value.
 pub(crate) fn gapped_column(
     what: &str,
     values: &Values,
     (rows, absent): (usize, &BTreeSet<usize>),
     form: IdsIn,
 ) -> Result<Typed, WriteError> {
-    let number = values.number_type().or_bug("texts with gaps")?;
     let channels = channels_of(values, rows);
-    let one = AttributeSpec::number(what, number).with_channels(channels);
+    let one = match values.number_type() {
+        Some(number) => AttributeSpec::number(what, number),
+        None => AttributeSpec::text(what),
+    };
+    let one = one.with_channels(channels);
     let kept = (0..rows).map(|row| (!absent.contains(&row)).then_some(row));
     let (kept, numbers): (Vec<_>, Vec<i64>) = kept.zip(0..).unzip();
     let typed = column(

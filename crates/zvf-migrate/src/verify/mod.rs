@@ -229,7 +229,7 @@ impl LevelPair {
                     let at = to_index("rows of a table", row)?;
                     let there = to_index("rows of a table", there)?;
                     let absent = at >= values.rows || values.is_absent(at);
-                    // For types without a value for absence, the loss was reported; an empty text counts as absent.
+                    // For types without a value for absence, the loss was reported.
                     let same = if absent {
                         copy.is_absent(there)
                     } else {

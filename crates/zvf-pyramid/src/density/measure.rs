@@ -132,9 +132,9 @@ impl LevelBuilder<'_> {
             return Err(WriteError::input(
                 "coarse levels",
                 format!(
-                    "links between different bins, of whatever size: {least:.0} of {all} vertices would remain"
+                    "vertices that bins of no size merge: {least:.0} of {all} vertices would remain"
                 ),
-                "links inside bins, of which none joins two frames, or more objects, so that some can be left out",
+                "links inside one frame and one bin, or more objects, so that some can be left out",
             ));
         }
         Ok(levels)

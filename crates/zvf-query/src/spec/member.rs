@@ -240,6 +240,7 @@ impl QuerySpec {
                     "owners" | "own_level_only" | "ignore_missing" => "true or false",
                     "bbox" => "two corners, ranges of axes, or the text LO:HI",
                     "where" | "select" | "split" => "a text",
+                    "objects" | "groups" => "a number, a list, or a text",
                     _ => "a list, or a text",
                 };
                 return Err(wrong(member, &shown(other), expected));
@@ -363,7 +364,13 @@ pub(super) fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, 
     let items = value.as_array().into_iter().flatten().enumerate();
     let text = |(at, item): (usize, &'v Value)| {
         let text = item.as_str().filter(|text| !text.is_empty());
-        text.ok_or_else(|| wrong(&format!("{member}[{at}]"), &shown(item), "a name"))
+        text.ok_or_else(|| {
+            wrong(
+                &format!("{member}[{at}]"),
+                &shown(item),
+                "a text that is not empty",
+            )
+        })
     };
     items.map(text).collect()
 }

@@ -54,7 +54,10 @@ impl QuerySpec {
                     self.set(member, text)?;
                 }
             }
-            ("region" | "near" | "plane" | "passing", other) => {
+            ("passing", other) => {
+                return Err(wrong(member, &shown(other), "a text or a list of texts"));
+            }
+            ("region" | "near" | "plane", other) => {
                 return Err(wrong(member, &shown(other), "a text"));
             }
             ("sphere", other) => {

@@ -372,7 +372,7 @@ fn reader(path: &str, doc: &ArrayDoc, limits: &Limits) -> ChunkDecoding<TableChu
         ([_, _], [rows, width]) => (*rows, Some(*width)),
         ([_, shape @ ..], [rows, chunk @ ..]) if shape == chunk => (*rows, product(chunk)),
         _ => {
-            let what = "chunks that divide rows along several axes";
+            let what = "chunks that divide rows of several axes";
             return ChunkDecoding::foreign(what.to_owned());
         }
     };
