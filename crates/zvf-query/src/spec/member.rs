@@ -364,13 +364,7 @@ pub(super) fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, 
     let items = value.as_array().into_iter().flatten().enumerate();
     let text = |(at, item): (usize, &'v Value)| {
         let text = item.as_str().filter(|text| !text.is_empty());
-        text.ok_or_else(|| {
-            wrong(
-                &format!("{member}[{at}]"),
-                &shown(item),
-                "a text that is not empty",
-            )
-        })
+        text.ok_or_else(|| wrong(&format!("{member}[{at}]"), &shown(item), "a name"))
     };
     items.map(text).collect()
 }
