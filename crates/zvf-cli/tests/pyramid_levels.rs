@@ -356,6 +356,39 @@ fn skeletons_with_long_steps_become_smaller() -> Result<()> {
     home.validates("made.zv")
 }
 
+/// Bins that merge neighbours along a tangled line soon merge all of it: levels end early, and the report states it.
+#[test]
+fn levels_that_end_early_are_warned_of() -> Result<()> {
+    let mut swc = String::new();
+    let mut at = [30.0; 3];
+    for n in 0..12_000_u32 {
+        for (axis, at) in (0..3).zip(&mut at) {
+            let step = if random(n * 3 + axis) < 0.5 {
+                -4.0
+            } else {
+                4.0
+            };
+            let inside = (0.0..60.0).contains(&(*at + step));
+            *at += if inside { step } else { -step };
+        }
+        let [x, y, z] = at;
+        let parent = if n == 0 { -1 } else { i64::from(n) };
+        writeln!(swc, "{} 2 {x} {y} {z} 1 {parent}", n + 1)?;
+    }
+    let home = Home::made(&[("../walk.swc", swc.into())])?;
+    home.text(&["import", "walk.swc", "made.zv"])?;
+    let made = home.json(&["pyramid", "made.zv", "--levels-until", "1000", "--json"])?;
+    let last = made["levels"].as_array().and_then(|levels| levels.last());
+    let last = last.context("a level")?["vertices"]
+        .as_u64()
+        .context("a count")?;
+    assert!((2_000..6_000).contains(&last), "{made}");
+    let says = format!("has {last} vertices, expected about 1000");
+    let warnings = made["warnings"].to_string();
+    assert!(warnings.contains(&says), "{made}");
+    home.validates("made.zv")
+}
+
 /// A cell that moves and divides: its vertices are in different frames, so that no bin merges them, and whole objects are left out.
 #[test]
 fn lineages_become_fewer() -> Result<()> {
@@ -389,7 +422,7 @@ fn lineages_become_fewer() -> Result<()> {
     };
     import("n.csv", "made.zv")?;
     levels(&home, "1000", 4_800, 3)?;
-    // The same vertices as one object, of which nothing can be left out.
+    // One object with the same vertices: no object can be left out.
     std::fs::write(home.file("one.csv"), nodes_without_ids)?;
     import("one.csv", "one.zv")?;
     let before = files(&home.file("one.zv"))?;

@@ -47,6 +47,8 @@ pub struct PyramidReport {
     pub method: Option<Method>,
     /// Bins of level 0 that were chosen from the data.
     pub chosen: Option<ChosenBins>,
+    /// Vertices at which levels that are chosen by the data should end.
+    pub until: Option<u64>,
     /// Whether edits had left the levels out of date.
     pub was_stale: bool,
     /// Chunks of level 0 for which the levels were out of date; 0 if only objects changed.
@@ -95,8 +97,16 @@ impl PyramidReport {
     /// Warnings about the sizes of the levels, and about missing parts of meshes.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        let levels = self.levels.iter();
-        levels.flat_map(LevelReport::remarks).collect()
+        let levels = self.levels.iter().flat_map(LevelReport::remarks);
+        let last = self.until.zip(self.levels.last());
+        let last = last.filter(|(until, last)| last.vertices / 2 > *until);
+        let ends = last.map(|(until, last)| {
+            format!(
+                "level {}: the last one has {} vertices, expected about {until}: no bins merge more, and no more objects can be left out",
+                last.level, last.vertices
+            )
+        });
+        levels.chain(ends).collect()
     }
 
     /// Attributes of level 0 that coarse levels do not have because of their type.
@@ -223,7 +233,12 @@ impl PyramidRun<'_> {
             let all = self.handle.block_on(store.level(0, &Need::all()))?;
             all.check_complete()?;
         }
+        let until = match work {
+            PyramidChange::Build(spec) if spec.automatic => spec.until,
+            _ => None,
+        };
         let report = PyramidReport {
+            until,
             was_stale: store.root().extra.contains_key(STALE),
             stale: stale(store.root()),
             before: wide(store.levels().len().saturating_sub(1)),
