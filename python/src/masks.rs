@@ -76,8 +76,8 @@ impl Masks<'_> {
             let labels = json.get("labels").and_then(Value::as_array);
             let labels = labels.ok_or_else(wrong)?.iter().map(|label| {
                 let expected = "a whole number from -2^63 to 2^63 - 1";
-                let label_of = || misuse(format!("labels: found {label}, expected {expected}"));
-                label.as_i64().ok_or_else(label_of)
+                let too_large = || misuse(format!("labels: found {label}, expected {expected}"));
+                label.as_i64().ok_or_else(too_large)
             });
             return self.of_volume(&MaskSource {
                 volume: volume.to_owned(),

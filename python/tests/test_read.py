@@ -217,8 +217,10 @@ def test_a_store_that_is_gone_is_an_error_of_its_use_and_no_hanging_pool(
     monkeypatch.chdir(tmp_path)
     store = zvf.open("gone")
     query = store.query(limit=3)
+    parts = zvf.Parts("parts", like={"position": np.zeros((1, 3))}, kind="point_cloud", chunk_shape=[1] * 3, bounds=([0] * 3, [1] * 3))
     texts = [pickle.dumps(one) for one in (store, query, query.dataset(), store.query().splits(rows=10)[0])]
     monkeypatch.chdir("/")
+    assert pickle.loads(pickle.dumps(parts)).url == str(tmp_path / "parts")
     again = pickle.loads(texts[1])
     assert again == query
     assert again.read().summary == query.read().summary

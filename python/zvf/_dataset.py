@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -34,7 +34,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
             _ = self._schema
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_unpickled, (self._query, self._filter))
+        return (partial(Dataset, _open=False), (self._query, self._filter))
 
     @cached_property
     def _flat(self) -> _zvf.Flat:
@@ -185,10 +185,6 @@ class _Fragment:
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
         return self._dataset.count_rows(filter, **options)
-
-
-def _unpickled(query: Query, filter: pc.Expression | None) -> Dataset:
-    return Dataset(query, filter, _open=False)
 
 
 class _Filter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -59,7 +60,8 @@ class Store:
         self._info: dict[str, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_unpickled, (self._place, self._options))
+        # What is unpickled is not opened: an exception then would end workers of multiprocessing.Pool, which starts others, forever.
+        return (partial(Store, _open=False), (self._place, self._options))
 
     @property
     def _store(self) -> _zvf.Store:
@@ -222,11 +224,6 @@ class Store:
         from ._html import page
 
         return page(self)
-
-
-def _unpickled(url: str, options: Mapping[str, Any]) -> Store:
-    """A store that was pickled. An exception here would end workers of `multiprocessing.Pool`, which starts others, forever."""
-    return Store(url, options, _open=False)
 
 
 def opened(url: str | os.PathLike[str] | Store, terms: dict[str, Any]) -> Store:

@@ -155,6 +155,9 @@ def write(
     `links` are row numbers of shape `(links, ends)` with `link_attributes`, or an Arrow table with a column `vertices`; `objects` a mapping of
     arrays or an Arrow table with a column `object_id`; `groups` the ids of each group by its name.
 
+    `axes` are names, which a type may follow: `"t:space"`. Without one, `t`, `time` and `frame` are of type time, which `unit` does not apply to, and
+    others of type space. Axes of time come first.
+
     Without `chunk_shape`, cubes are chosen that hold about 10,000 vertices each; for a stream it has to be given.
     """
     if (positions is None) == (vertices is None):
