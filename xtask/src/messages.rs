@@ -1,4 +1,4 @@
-//! `cargo xtask messages`: the messages of the product crates, one a line, to read them as users meet them.
+//! `cargo xtask messages`: the messages of the product crates, one a line, for review.
 //!
 //! A message is a call that makes an error, or any other call with a text of two words or more: a warning, a note, an invariant, a
 //! line of output. A call makes an error if it names a type `…Error`, or a function or closure that returns one; so there is no
@@ -197,7 +197,7 @@ fn is_prose(text: &str) -> bool {
     words.windows(2).any(|two| two == [true, true])
 }
 
-/// What a literal stands for, if it is a string; escapes other than line ends are left as they are.
+/// The text of a string literal; `None` for other literals. Continued lines are joined, other escapes are kept.
 fn text(literal: &str) -> Option<String> {
     let start = literal.starts_with(['"', 'r']).then_some(literal)?;
     let inner = start.split_once('"')?.1.rsplit_once('"')?.0;

@@ -256,8 +256,8 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
     Ok((root, listed))
 }
 
-/// Fails if the vertices of a level are not listed: the copy would lack them, too, and differ in nothing from what was listed. Levels that the root
-/// names, but that do not exist, are a note of `zvf validate`. Roots of unknown versions are not checked.
+/// Fails if the listing has no vertices of a level. The copy would lack them, and a comparison with the listing would find no difference. A level that
+/// the root names, but that does not exist, is copied as it is: `zvf validate` notes it. Roots of unknown versions are not checked.
 async fn check_listing(
     from: &RawStore,
     root: &[u8],
@@ -280,9 +280,9 @@ async fn check_listing(
         }
         let now = from.read(ROOT).await?;
         if now.as_deref() != Some(root) {
-            let told = |bytes: usize| format!("{bytes} bytes");
-            let size = now.map_or_else(|| "none".to_owned(), |now| told(now.len()));
-            return Err(changed(ROOT, told(root.len()), size));
+            let size = |bytes: &[u8]| format!("{} bytes", bytes.len());
+            let now = now.as_deref().map_or_else(|| "none".to_owned(), size);
+            return Err(changed(ROOT, size(root), now));
         }
         let expected = "the vertices of every level of zarr.json; `zvf validate` checks the store";
         return Err(WriteError::data(

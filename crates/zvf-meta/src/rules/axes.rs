@@ -136,10 +136,10 @@ pub(super) fn dataset_unique(root: &RootDoc, problems: &mut ProblemList) {
 }
 
 pub(super) fn dataset_order(root: &RootDoc, problems: &mut ProblemList) {
-    let mut before = None;
+    let mut before: Option<u32> = None;
     for (at, level, _) in leading(root) {
-        if before.is_some_and(|before| level < before) {
-            let expected = format!("a level after {}", before.unwrap_or_default());
+        if let Some(before) = before.filter(|before| level < *before) {
+            let expected = format!("a level after {before}");
             problems.add(
                 format_args!("{at}/path"),
                 format_args!("level {level}"),

@@ -188,7 +188,7 @@ rules! {
     PresenceOrder "presence-order" Error "0.9 §7.4" "Listed keys are in ASCII order.";
     PresenceUnique "presence-unique" Error "0.9 §7.4" "No key is listed twice.";
     PresenceInGrid "presence-in-grid" Error "0.9 §7.4" "Listed keys lie inside the grid.";
-    DiscriminatorThere "discriminator-there" Warning "0.9 §7.3" "The document states in zv_array what it is.";
+    DiscriminatorThere "discriminator-there" Warning "0.9 §7.3" "The document has zv_array, the kind of the array.";
     Discriminator "discriminator" Error "0.9 §7.3" "The kind in zv_array fits the path.";
     DtypeThere "dtype-there" Warning "0.9 §7.3" "Arrays of typed payloads state their dtype.";
     DtypeObject "dtype-object" Error "0.9 §8.2" "The dtype is not object, whose payload is memory addresses.";
