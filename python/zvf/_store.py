@@ -411,7 +411,8 @@ class Query:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Query):
             return NotImplemented
-        return self.store.__reduce__() == other.store.__reduce__() and self._asked == other._asked
+        own, its = self.store, other.store
+        return (own._place, own._options, self._asked) == (its._place, its._options, other._asked)
 
     __hash__ = None  # type: ignore[assignment]
 
