@@ -58,6 +58,29 @@ def test_masks_are_those_of_nibabel(bundled: Bundled, tmp_path: Path) -> None:
             assert set(store.query(passing=passing).read().objects["object_id"].tolist()) == expected
 
 
+def test_a_question_finds_its_files_from_another_directory(bundled: Bundled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = zvf.open(bundled("streamlines"))
+    places = store.query(columns=["position"]).to_numpy()["position"].astype(np.float64)
+    affine = np.diag([10.0, 10.0, 10.0, 1.0])
+    affine[:3, 3] = places.mean(axis=0) - 20
+    nib.save(nib.Nifti1Image(np.ones((4, 4, 4), dtype=np.uint8), affine), tmp_path / "roi.nii")
+    low, high = places.min(axis=0), places.mean(axis=0)
+    corners = [(x, y, z) for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])]
+    (tmp_path / "roi.obj").write_text("".join(f"v {x} {y} {z}\n" for x, y, z in corners))
+    outline = {"type": "Polygon", "coordinates": [[[x, y] for x, y, _ in (corners[0], corners[2], corners[6], corners[4], corners[0])]]}
+    (tmp_path / "roi.json").write_text(json.dumps(outline))
+    monkeypatch.chdir(tmp_path)
+    for terms in ({"mask": "roi.nii"}, {"hull": "roi.obj"}, {"polygon": "roi.json"}):
+        query = store.query(columns=["position"], **terms)
+        text, rows = pickle.dumps(query), query.read().summary["vertices"]
+        splits = query.splits(rows=1 << 20)
+        assert rows > 0
+        with monkeypatch.context() as elsewhere:
+            elsewhere.chdir("/")
+            assert pickle.loads(text).read().summary["vertices"] == rows
+            assert sum(split.read().summary["vertices"] for split in splits) == rows
+
+
 def turned(places: np.ndarray, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
     """A rotated affine around the middle of places, of numbers that float32 has."""
     affine = np.eye(4)

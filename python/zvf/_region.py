@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from . import _zvf
-from ._options import address
+from ._options import absolute, address
 from ._sample import _numbers as _affine
 
 if TYPE_CHECKING:
@@ -79,6 +79,24 @@ def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
             found.append((name, _mask(value, labels)))
             continue
         found.append((name, _text(name, value)))
+    return tuple(found)
+
+
+def absolute_members(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The same members for a process in another working directory. Files that the texts `region` and `passing` name stay as they are."""
+    found = []
+    for name, text in place:
+        moved = text
+        match name:
+            case "mask":
+                mask = json.loads(text)
+                if "volume" in mask:
+                    moved = json.dumps({**mask, "volume": absolute(mask["volume"])})
+            case "mesh" | "hull" if not text.startswith(f"{name}("):
+                moved = absolute(text)
+            case "polygon" if os.path.isfile(text):
+                moved = absolute(text)
+        found.append((name, moved))
     return tuple(found)
 
 

@@ -155,7 +155,7 @@ def cut(query: Query, count: int | None, rows: int | None, nbytes: int | None) -
     if size < 1:
         raise _zvf.MisuseError(f"splits: found {by}={size}, expected at least 1")
     store = query.store
-    texts = store._store.splits(query._asked, by, size)
+    texts = store._store.splits(query._elsewhere(), by, size)
     where = store._place
     if where != store.url:
         texts = [dumps({**document(text), "url": where}) for text in texts]

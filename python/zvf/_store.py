@@ -256,6 +256,13 @@ class Query:
         """The same question with other terms, which are those of `Store.query`."""
         return self.store.query(**{**self.terms, **terms})
 
+    def _elsewhere(self) -> dict[str, Any]:
+        """The same question for a process in another working directory."""
+        return {**self._asked, "place": _region.absolute_members(self._asked["place"])}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Query, (self.store, self._elsewhere()))
+
     def _start(self, wanted: tuple[bool, bool, bool]) -> _zvf.Answer:
         return self.store._store.query(self._asked, wanted)
 
@@ -412,7 +419,7 @@ class Query:
         if not isinstance(other, Query):
             return NotImplemented
         own, its = self.store, other.store
-        return (own._place, own._options, self._asked) == (its._place, its._options, other._asked)
+        return (own._place, own._options, self._elsewhere()) == (its._place, its._options, other._elsewhere())
 
     __hash__ = None  # type: ignore[assignment]
 
