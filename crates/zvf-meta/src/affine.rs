@@ -293,11 +293,13 @@ impl Affine {
             };
             let pivot = pivot_left.get(column).copied().unwrap_or(1.0);
             for (row, (left, right)) in left.iter_mut().zip(&mut right).enumerate() {
-                let factor = match row == column {
-                    // The pivot's own row becomes a unit row: subtract all but its share.
-                    true => 1.0 - 1.0 / pivot,
-                    false => left.get(column).copied().unwrap_or(0.0) / pivot,
-                };
+                if row == column {
+                    // Divided, not multiplied by 1 / pivot: so half of a voxel stays half of one.
+                    let both = left.iter_mut().chain(right.iter_mut());
+                    both.for_each(|one| *one /= pivot);
+                    continue;
+                }
+                let factor = left.get(column).copied().unwrap_or(0.0) / pivot;
                 left.iter_mut()
                     .zip(&pivot_left)
                     .for_each(|(one, p)| *one -= factor * p);
@@ -324,5 +326,48 @@ impl Affine {
             return Err(singular());
         }
         Ok(inverse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Affine;
+
+    /// Numbers that float64 holds stay exact, so that a vertex on the border of two voxels is on the border.
+    #[test]
+    fn the_inverse_of_a_scale_divides() {
+        for side in [1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 0.25, 1e6] {
+            let scale = Affine::of_scale(&[side; 3]);
+            let inverse = scale.inverse().unwrap();
+            for (row, found) in inverse.rows().iter().take(3).enumerate() {
+                let wanted: Vec<f64> = (0..4)
+                    .map(|at| if at == row { 1.0 / side } else { 0.0 })
+                    .collect();
+                assert_eq!(*found, wanted, "{side}");
+            }
+            let half = Affine::from_rows(
+                &[
+                    side,
+                    0.0,
+                    0.0,
+                    side / 2.0,
+                    0.0,
+                    side,
+                    0.0,
+                    side / 2.0,
+                    0.0,
+                    0.0,
+                    side,
+                    side / 2.0,
+                ],
+                3,
+            );
+            let mut voxel = [0.0; 3];
+            half.unwrap()
+                .inverse()
+                .unwrap()
+                .apply(&[2.0 * side, 3.0 * side, 4.0 * side], &mut voxel);
+            assert_eq!(voxel, [1.5, 2.5, 3.5], "{side}");
+        }
     }
 }
