@@ -233,16 +233,20 @@ fn array(
         .as_array()
         .cloned()
         .unwrap_or_default();
-    let axes = axes
-        .filter(|axes| axes.len() == shape.len())
-        .unwrap_or_else(|| {
-            (0..shape.len())
-                .map(|axis| AxisInfo {
-                    name: names.get(axis).and_then(Value::as_str).map(str::to_owned),
-                    ..AxisInfo::default()
-                })
-                .collect()
-        });
+    let axes = axes.filter(|axes| !axes.is_empty());
+    if let Some(axes) = axes.as_ref().filter(|axes| axes.len() != shape.len()) {
+        let found = format!("{} axes", axes.len());
+        let expected = format!("one for each of the {} dimensions", shape.len());
+        return Err(VolumeError::malformed(place(), found, expected));
+    }
+    let axes = axes.unwrap_or_else(|| {
+        (0..shape.len())
+            .map(|axis| AxisInfo {
+                name: names.get(axis).and_then(Value::as_str).map(str::to_owned),
+                ..AxisInfo::default()
+            })
+            .collect()
+    });
     let info = VolumeInfo {
         name: path.to_owned(),
         form: VolumeFormat::Zarr,

@@ -1,8 +1,10 @@
 //! Maps the axes of a volume to the axes of positions.
 
+use std::collections::HashSet;
+
 use zvf_meta::{Affine, Axis, StatedAffine, map_of_axes};
 
-use crate::{AxisInfo, AxisUse, Volume, VolumeError, affine_of_axes};
+use crate::{AxisInfo, AxisUse, Volume, VolumeError, VolumeInfo, affine_of_axes};
 
 /// The axes of positions to which the affine of an image file maps.
 const WORLD: [&str; 3] = ["x", "y", "z"];
@@ -37,7 +39,8 @@ impl Volume {
             .axes
             .iter()
             .zip(info.shape.iter())
-            .map(|(axis, extent)| match axis.kind.as_deref() {
+            .enumerate()
+            .map(|(at, (axis, extent))| match axis.kind.as_deref() {
                 None | Some("space") => Ok(AxisUse::Space),
                 Some(_) if *extent == 1 => Ok(AxisUse::Index(0)),
                 Some(kind) => {
@@ -47,7 +50,7 @@ impl Volume {
                             "axis {name} ({kind}) has {extent} indices, expected one: a volume in space alone"
                         )));
                     };
-                    if index.iter().any(|(one, _)| one == name) {
+                    if index.iter().any(|(one, _)| info.axis_at(one) == Some(at)) {
                         return Ok(AxisUse::Index(0));
                     }
                     Err(VolumeError::misuse(format!(
@@ -56,14 +59,16 @@ impl Volume {
                 }
             })
             .collect::<Result<_, _>>()?;
+        let mut taken = HashSet::new();
         for (axis, index) in index.unwrap_or(&[]) {
-            let named = info
-                .axes
-                .iter()
-                .position(|one| one.name.as_deref() == Some(axis));
-            let at = named.or_else(|| axis.parse().ok());
-            match at.and_then(|at| uses.get_mut(at)) {
-                Some(slot) => *slot = AxisUse::Index(*index),
+            let at = info.axis_at(axis);
+            match at.and_then(|at| Some((at, uses.get_mut(at)?))) {
+                Some((at, _)) if !taken.insert(at) => {
+                    let what =
+                        format!("--index {axis}={index}: the axis has another index already");
+                    return Err(VolumeError::misuse(what));
+                }
+                Some((_, slot)) => *slot = AxisUse::Index(*index),
                 None => {
                     let what = format!("--index {axis}={index}: no such axis");
                     return Err(VolumeError::misuse(what));
@@ -81,6 +86,18 @@ impl Volume {
             }
         }
         Ok(uses)
+    }
+}
+
+impl VolumeInfo {
+    /// The number of the axis with this name, or with this number.
+    fn axis_at(&self, axis: &str) -> Option<usize> {
+        let named = self
+            .axes
+            .iter()
+            .position(|one| one.name.as_deref() == Some(axis));
+        let numbered = || axis.parse().ok().filter(|at| *at < self.axes.len());
+        named.or_else(numbered)
     }
 }
 

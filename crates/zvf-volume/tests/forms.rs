@@ -204,6 +204,32 @@ fn image(folder: &Path) {
 }
 
 #[test]
+fn an_image_with_other_axes_than_its_array_is_malformed() {
+    let folder = tempfile::tempdir().unwrap();
+    image(folder.path());
+    let place = folder.path().join(".zattrs");
+    let text = std::fs::read_to_string(&place).unwrap();
+    let fewer = text.replace(
+        r#"{"name": "y", "type": "space", "unit": "micrometer"}, "#,
+        "",
+    );
+    let fewer = fewer
+        .replace("[10.0, 1.0]", "[1.0]")
+        .replace("[2.0, 0.5]", "[0.5]");
+    let fewer = fewer
+        .replace("[4.0, 1.0]", "[1.0]")
+        .replace("[1.0, 0.25]", "[0.25]");
+    std::fs::write(&place, fewer).unwrap();
+    let error = open(folder.path().to_str().unwrap())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("1 axes") && error.contains("the 2 dimensions"),
+        "{error}"
+    );
+}
+
+#[test]
 fn an_image_of_version_2_is_read_with_its_transforms() {
     let folder = tempfile::tempdir().unwrap();
     image(folder.path());
