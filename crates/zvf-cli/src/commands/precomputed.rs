@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use zvf_jobs::Staged;
-use zvf_neuroglancer::export_precomputed;
+use zvf_neuroglancer::{View, export_precomputed};
 use zvf_store::Need;
 
 use crate::args::ExportArgs;
@@ -13,9 +13,6 @@ use crate::output::{print_json, print_text};
 
 /// Decoded bytes of one query of a view.
 const BUDGET: u64 = 64 << 20;
-
-/// Folders that an earlier export may have left.
-const OURS: [&str; 5] = ["lines", "meshes", "multilod", "points", "skeletons"];
 
 /// Runs `zvf export STORE DIR --format precomputed`.
 ///
@@ -30,7 +27,9 @@ pub(super) fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<()> {
     }
     let budget = context.common.memory_budget.unwrap_or(BUDGET);
     let store = context.open(&args.options().store, 0, Need::all())?;
-    let staged = Staged::directory(args.file(), &OURS)?;
+    // An earlier export of the same views is replaced; views of other stores are not.
+    let views = View::of(store.kind()).iter().map(|view| view.name());
+    let staged = Staged::directory(args.file(), &views.collect::<Vec<_>>())?;
     let stop = crate::output::interrupt::stop();
     let shards = args.shards;
     let folder = staged.path().to_owned();
