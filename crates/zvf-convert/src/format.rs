@@ -48,6 +48,19 @@ pub enum Format {
     Precomputed,
 }
 
+/// The ending of a name, without that of its compression.
+fn ending(path: &Path) -> Option<&str> {
+    unpacked(path).unwrap_or(path).extension()?.to_str()
+}
+
+/// The error for an ending that is none of `known`.
+fn unknown(path: &Path, known: impl Iterator<Item = &'static str>) -> ConvertError {
+    let known: Vec<String> = known.map(|name| format!(".{name}")).collect();
+    let expected = format!("a file that ends in {}", known.join(", "));
+    let found = ending(path).map_or_else(|| "no ending".to_owned(), |name| format!(".{name}"));
+    ConvertError::usage(path.display().to_string(), found, expected)
+}
+
 impl Format {
     /// All formats with a header of their own; LAZ shares the header of LAS.
     pub(crate) const ALL: [Self; 15] = [
@@ -99,6 +112,24 @@ impl Format {
         Self::ENDINGS.iter().map(|(ending, _)| *ending)
     }
 
+    /// The endings of the formats that exports write, without the dot.
+    pub fn written_endings() -> impl Iterator<Item = &'static str> {
+        let written = |(_, format): &&(_, Self)| !matches!(format, Self::Ndjson | Self::Xyz);
+        let found = Self::ENDINGS.iter().filter(written);
+        found.map(|(ending, _)| *ending)
+    }
+
+    /// The format of a file that is written, by its ending.
+    ///
+    /// # Errors
+    /// Misuse: an unknown ending; the error lists those that exports write.
+    pub fn of_output(path: &Path) -> Result<Self, ConvertError> {
+        Self::of(path).map_err(|error| match ending(path).and_then(Self::from_name) {
+            Some(_) => error,
+            None => unknown(path, Self::written_endings()),
+        })
+    }
+
     /// The format of a file, by its ending; of a folder, by the document `info` in it.
     ///
     /// # Errors
@@ -108,9 +139,7 @@ impl Format {
             return Ok(Self::Precomputed);
         }
         let stem = unpacked(path);
-        let ending = stem.unwrap_or(path).extension();
-        let ending = ending.and_then(|ending| ending.to_str());
-        match ending.and_then(Self::from_name) {
+        match ending(path).and_then(Self::from_name) {
             Some(format @ (Self::Csv | Self::Xyz)) => Ok(format),
             Some(format) if stem.is_none() => Ok(format),
             Some(format) => Err(ConvertError::usage(
@@ -118,16 +147,7 @@ impl Format {
                 format!("{} compressed by gzip", format.name()),
                 "an uncompressed file: only tables of separated values are read compressed",
             )),
-            None => {
-                let known: Vec<String> = Self::endings().map(|name| format!(".{name}")).collect();
-                let expected = format!("a file that ends in {}", known.join(", "));
-                let found = ending.map_or_else(|| "no ending".to_owned(), |e| format!(".{e}"));
-                Err(ConvertError::usage(
-                    path.display().to_string(),
-                    found,
-                    expected,
-                ))
-            }
+            None => Err(unknown(path, Self::endings())),
         }
     }
 

@@ -83,7 +83,7 @@ impl ExportJob {
         one_of(&[split, limit])?;
         let is_url = self.file.to_string_lossy().contains("://");
         if !is_url {
-            Format::of(&self.file)?;
+            Format::of_output(&self.file)?;
         }
         if self.template().is_none() {
             return Ok(());
@@ -147,7 +147,7 @@ impl ExportJob {
         let query = query.map_err(JobError::query(&self.store))?;
         let parts = object_parts(&store, &query, template).await;
         let parts = parts.map_err(|error| JobError::from(error).at(&self.store))?;
-        let format = Format::of(&self.file)?;
+        let format = Format::of_output(&self.file)?;
         let mut report = SplitReport::new(&self.store);
         for part in &parts {
             let path = PathBuf::from(&part.name);
@@ -227,7 +227,7 @@ impl ExportTarget {
         context: &Context,
     ) -> Result<FileExported> {
         let file = self.output.path().to_owned();
-        let format = Format::of(&file)?;
+        let format = Format::of_output(&file)?;
         let (store, mut query) = opened(spec, url, context).await?;
         if let Some(split) = split {
             query = self.piece(&store, query, format, split).await?;

@@ -77,7 +77,7 @@ impl TableFormat {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "arrow" => Some(Self::Arrow),
             "csv" => Some(Self::Csv),
-            "ndjson" => Some(Self::Ndjson),
+            "ndjson" | "jsonl" => Some(Self::Ndjson),
             "npy" => Some(Self::Npy),
             _ => None,
         }

@@ -157,9 +157,10 @@ fn is_directory_name(path: &Path) -> bool {
 
 /// The format of `export` for an ending.
 fn export_format(path: &Path) -> Result<Format> {
-    Format::of(path).map_err(|_| {
+    Format::of_output(path).map_err(|_| {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
-        let known: Vec<String> = Format::endings().map(|one| format!(".{one}")).collect();
+        let known = Format::written_endings().chain(["ndjson", "jsonl"]);
+        let known: Vec<String> = known.map(|one| format!(".{one}")).collect();
         JobError::usage(format!(
             "{}: found .{ending}, expected {}, or for a directory a name without an ending or with a slash at its end",
             path.display(),
