@@ -111,8 +111,8 @@ options! {
         /// Gives all objects new ids, counted from 0, or from the largest id of the store plus 1
         #[arg(long, group = "rule")]
         new_ids: bool,
-        /// Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part
-        /// count from 1
+        /// Adds N to the ids of one file, 2 N to those of the next, and so on. `import` and `merge` begin with the second file, `append` and
+        /// --part with the first
         #[arg(long, value_name = "N", group = "rule", allow_negative_numbers = true)]
         id_offset: Option<i64>,
         /// Each file is one object, by the only number in its name, such as 17 of sub-017.csv

@@ -22,7 +22,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         at: LevelOptions,
-        /// A condition on objects, e.g. 'count() > 100 and kind == \'axon\''; `zvf query --help` has all forms
+        /// A condition on objects, e.g. `count() > 100 and kind == 'axon'`; `zvf query --help` has all forms
         #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
         r#where: Option<String>,
         /// Sorts by these columns, the least value first, after a minus sign the greatest: --sort=-vertices,name. Missing values come last, equal ones
