@@ -365,6 +365,12 @@ impl SourceHeader {
         }
     }
 
+    /// The dimensions of the volume in the order of the axes of the affine; TRK states them in the order of its header.
+    pub(crate) fn dimensions(&self) -> Option<[f64; 3]> {
+        let grid = grid(&self.source, &self.members).ok()?;
+        grid.dimensions_of_affine().ok()
+    }
+
     /// A member that must exist.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.members.get(key).filter(|value| !value.is_null())

@@ -16,6 +16,7 @@ pub use zvf_query::numbers::{Floats, floats, shape};
 use zvf_write::{WriteError, narrow};
 
 use crate::records::values::wide;
+use crate::{ConvertError, Format};
 
 /// The numbers of a column of an answer, where missing values are NaN, missing dates and times among them.
 ///
@@ -27,6 +28,30 @@ pub(crate) fn numbers_of(batch: &RecordBatch, name: &str) -> Result<Floats, Writ
     let found = found.and_then(|(at, field)| Some((field, batch.columns().get(at)?)));
     let (field, column) = found.or_bug("a column that is gone")?;
     Ok(measured(field, column, 0.0))
+}
+
+/// The rows of a column of whole numbers without a value, dates and times among them; none for other columns.
+///
+/// # Errors
+///
+/// Bug: no such column.
+pub(crate) fn rows_without_value(
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Vec<usize>, WriteError> {
+    let column = batch.column_by_name(name).or_bug("a column that is gone")?;
+    let whole = shape(column.data_type()).filter(|(_, element)| element.is_integer());
+    let Some((width, element)) = whole else {
+        return Ok(Vec::new());
+    };
+    // Missing dates and times are marked by a number.
+    if *element != DataType::Int64 && column.logical_null_count() == 0 {
+        return Ok(Vec::new());
+    }
+    let values = numbers_of(batch, name)?.values;
+    let rows = values.chunks(width.max(1)).enumerate();
+    let gone = rows.filter(|(_, row)| row.iter().any(|value| value.is_nan()));
+    Ok(gone.map(|(row, _)| row).collect())
 }
 
 /// A column of integers as int64; `None` if a value is missing or beyond int64, or for another type.
@@ -103,6 +128,34 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
 pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     let column = batch.column_by_name("position");
     Ok(floats(column.or_bug("vertices without positions")?))
+}
+
+/// Refuses positions with NaN or an infinity, which many readers of `format` reject or take for marks of the format.
+///
+/// # Errors
+///
+/// Misuse: a coordinate that is not finite in the number type of the file.
+pub(crate) fn check_finite(
+    format: Format,
+    positions: &[f64],
+    element: &DataType,
+) -> Result<(), ConvertError> {
+    let (kind, finite): (_, fn(f64) -> bool) = match element {
+        DataType::Float16 => ("float16", |value| half::f16::from_f64(value).is_finite()),
+        DataType::Float32 => ("float32", |value| narrow(value).is_finite()),
+        _ => ("float64", f64::is_finite),
+    };
+    let Some(bad) = positions.iter().find(|value| !finite(**value)) else {
+        return Ok(());
+    };
+    let name = format.name();
+    Err(ConvertError::usage(
+        "position",
+        format!("{bad:?}"),
+        format!(
+            "coordinates of {name} that are finite as {kind}; CSV, Arrow, Parquet and NPZ hold others"
+        ),
+    ))
 }
 
 /// Whether float32 is enough for the text of a column of numbers.

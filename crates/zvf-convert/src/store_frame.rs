@@ -14,6 +14,9 @@ pub(crate) const APPLIED: &str = "applied_affine";
 /// Member of a header, for formats with a map of their own: the part of the applied map that the user gave.
 pub(crate) const GIVEN: &str = "given_affine";
 
+/// Member of the header of a store from LAS files: the meaning of the attribute of the same name.
+pub(crate) const GPS_TIME: &str = "gps_time";
+
 /// The map with which a store was made.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedMap {
@@ -33,6 +36,8 @@ pub struct StoreFrame {
     /// The header of a tractogram.
     pub(crate) frame: Option<SourceHeader>,
     pub(crate) crs: Option<Value>,
+    /// The meaning of `gps_time`, if the store was made from LAS files.
+    pub(crate) gps_time: Option<String>,
 }
 
 /// The conversion of positions of files for a store.
@@ -69,7 +74,10 @@ impl StoreFrame {
                 map,
             })
         });
+        let las = headers.get(&Format::Las.header());
+        let gps_time = las.and_then(|header| header.get(GPS_TIME)?.as_str());
         Ok(Self {
+            gps_time: gps_time.map(str::to_owned),
             kind: store.kind(),
             axes: store.root().axes().to_vec(),
             recorded: recorded.collect(),

@@ -50,17 +50,21 @@ impl VoxelGrid {
             *number = -0.5;
         }
         let to_voxel = Affine::from_rows(&numbers, 3).map_err(|error| error.to_string())?;
-        let stated = axes_of_order(if self.order.is_empty() {
-            ORDER
-        } else {
-            &self.order
-        })?;
+        let stated = self.stated_axes()?;
         let meant = axes(&voxel_to_rasmm, &stated)?;
         let turned = turn(&stated, &meant, &self.dimensions);
         let all = voxel_to_rasmm.after(&turned.after(&to_voxel));
         // Also fails if numbers overflow.
         all.inverse().map_err(|error| error.to_string())?;
         Ok(all)
+    }
+
+    /// The axes that the header names, in its order.
+    fn stated_axes(&self) -> Result<[VoxelAxis; 3], String> {
+        axes_of_order(match self.order.as_str() {
+            "" => ORDER,
+            order => order,
+        })
     }
 
     /// The letters of the axes of the affine.
@@ -71,6 +75,20 @@ impl VoxelGrid {
             pair.chars().nth(usize::from(sign > 0.0)).unwrap_or('?')
         });
         Ok(letters.iter().collect())
+    }
+
+    /// The dimensions in the order of the axes of the affine, which may differ from that of the header.
+    ///
+    /// # Errors
+    /// As [`to_rasmm`](Self::to_rasmm).
+    pub(crate) fn dimensions_of_affine(&self) -> Result<[f64; 3], String> {
+        let stated = self.stated_axes()?;
+        let map = Affine::from_rows(&self.affine.concat(), 3).map_err(|error| error.to_string())?;
+        Ok(axes(&map, &stated)?.map(|(axis, _)| {
+            let pairs = stated.iter().zip(self.dimensions);
+            let found = pairs.filter(|((other, _), _)| *other == axis);
+            found.map(|(_, dimension)| dimension).sum()
+        }))
     }
 
     /// The lengths of the columns of an affine.
@@ -368,6 +386,30 @@ mod tests {
             map.apply(&[0.5; 3], &mut middle);
             let first = middle.iter().all(|one| one.abs() < 1e-9);
             assert_eq!(first, order == "ARS", "{order} {middle:?}");
+        }
+    }
+
+    /// As nibabel's maps need them: a header in the order ASL counts its first dimension along A, the second axis of an affine LAS.
+    #[test]
+    fn dimensions_follow_the_axes_of_the_affine() {
+        let affine = [
+            [-2.0, 0.0, 0.0, 90.0],
+            [0.0, 2.0, 0.0, -126.0],
+            [0.0, 0.0, 2.0, -72.0],
+        ];
+        for (order, wanted) in [
+            ("LAS", [60.0, 91.0, 109.0]),
+            ("ASL", [109.0, 60.0, 91.0]),
+            ("SLA", [91.0, 109.0, 60.0]),
+            ("PIR", [109.0, 60.0, 91.0]),
+        ] {
+            let grid = VoxelGrid {
+                affine,
+                dimensions: [60.0, 91.0, 109.0],
+                sizes: [2.0; 3],
+                order: order.to_owned(),
+            };
+            assert_eq!(grid.dimensions_of_affine().unwrap(), wanted, "{order}");
         }
     }
 

@@ -528,3 +528,64 @@ fn separated_values_are_packed_by_gzip() {
         "{error}"
     );
 }
+
+/// Sets the coordinate `mark` of a store without compression, which occurs once, to NaN, as only other programs write it.
+fn plant_nan(store: &Path, mark: f32) {
+    let mut folders = vec![store.join("0/vertices/c")];
+    let mut planted = 0;
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|one| one.unwrap().path()),
+            );
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        if let Some(at) = bytes.windows(4).position(|four| four == mark.to_le_bytes()) {
+            bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+            std::fs::write(&path, bytes).unwrap();
+            planted += 1;
+        }
+    }
+    assert_eq!(planted, 1);
+}
+
+#[test]
+fn positions_that_a_format_cannot_hold_are_refused() {
+    let swc = "1 1 77.125 2 3 1 -1\n2 1 4 5 6 1 1\n3 1 7 8 9 1 2\n";
+    let obj = "v 77.125 2 3\nv 4 5 6\nv 7 8 10\nf 1 2 3\n";
+    let lines = "line,x,y,z\n0,77.125,2,3\n0,4,5,6\n";
+    for (name, content, outputs) in [
+        ("a.swc", swc, &["swc"][..]),
+        ("a.obj", obj, &["obj", "stl"]),
+        ("a.csv", lines, &["trk", "tck", "trx"]),
+    ] {
+        let folder = Folder::new();
+        let file = folder.file(name, content);
+        let mut options = Options::default();
+        if name == "a.csv" {
+            options.kind = Some(Kind::Polyline);
+            options.object_column = Some("line".to_owned());
+        }
+        let import = open(&[file], &options);
+        folder.store(&import, |spec| {
+            spec.chunk_shape = vec![1e6; 3];
+            spec.bin_shape = None;
+            spec.compression = "none".parse().unwrap();
+        });
+        plant_nan(&folder.place("made.zarrvectors"), 77.125);
+        for output in outputs {
+            let error = folder.export_error(&format!("out.{output}"), &ExportOptions::default());
+            let text = error.to_string();
+            assert!(
+                text.contains("found NaN, expected coordinates of"),
+                "{output}: {text}"
+            );
+        }
+        // Tables hold it.
+        let (out, _) = folder.export("out.csv", &ExportOptions::default());
+        assert!(text(&out).contains("NaN") || text(&out).contains("nan"));
+    }
+}

@@ -17,6 +17,7 @@ mod las_out;
 mod linked;
 mod mesh_regions;
 mod meshes;
+mod odd_files;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parse;

@@ -266,7 +266,7 @@ fn broken_ply_is_refused_where_it_breaks() {
 }
 
 /// An array as NumPy writes it.
-fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+pub(crate) fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     while !(text.len() + 11).is_multiple_of(64) {
         text.push(' ');
@@ -328,14 +328,14 @@ fn npy_positions_keep_their_type() {
     }
 }
 
-fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+pub(crate) fn table(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, true)),
     )
     .unwrap()
 }
 
-fn ipc(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
+pub(crate) fn ipc(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
     let mut bytes = Vec::new();
     let options = arrow_ipc::writer::IpcWriteOptions::default()
         .with_dictionary_handling(arrow_ipc::writer::DictionaryHandling::Delta);
@@ -543,7 +543,7 @@ proptest! {
 }
 
 /// An archive as `numpy.savez` makes one, or as `savez_compressed` does.
-fn npz(arrays: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
+pub(crate) fn npz(arrays: &[(&str, Vec<u8>)], deflated: bool) -> Vec<u8> {
     let named = arrays
         .iter()
         .map(|(name, content)| (format!("{name}.npy"), content.clone()));

@@ -10,7 +10,7 @@ use crate::records::zip;
 use crate::support::{Folder, column, open, refused, small};
 
 /// Three streamlines of 3, 0 and 2 points.
-fn arrays(closed: bool) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn arrays(closed: bool) -> Vec<(String, Vec<u8>)> {
     let head = json!({
         "DIMENSIONS": [10, 20, 30],
         "VOXEL_TO_RASMM": [[2.0, 0.0, 0.0, -9.0], [0.0, 2.0, 0.0, -8.0], [0.0, 0.0, 2.0, -7.0], [0.0, 0.0, 0.0, 1.0]],

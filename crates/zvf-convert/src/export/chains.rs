@@ -8,14 +8,14 @@ use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
 use zvf_meta::Affine;
 use zvf_query::{Query, Table};
 
 use super::job::{BatchReceiver, ExportState, OBJECTS, VERTICES};
-use super::schemas::{ExportSchemas, attribute, own_columns};
+use super::schemas::{ExportSchemas, attribute, is_attribute, is_place};
 use crate::numbers::{Floats, numbers_of, positions, shape};
 use crate::{ConvertError, InFile};
 
@@ -44,10 +44,10 @@ pub(crate) struct Numeric {
 
 impl Numeric {
     /// The attributes of a table that are numbers, and the names of the others.
-    fn of(schema: &SchemaRef, not: &[&str]) -> (Vec<Self>, Vec<String>) {
+    fn of(schema: &SchemaRef, is_wanted: impl Fn(&Field) -> bool) -> (Vec<Self>, Vec<String>) {
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
         for field in schema.fields() {
-            if not.contains(&field.name().as_str()) {
+            if !is_wanted(field) {
                 continue;
             }
             match shape(field.data_type()) {
@@ -244,7 +244,7 @@ impl BatchReceiver for ObjectTableCollector {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
             self.1 = true;
-            let (properties, others) = Numeric::of(schema, own_columns(schema));
+            let (properties, others) = Numeric::of(schema, is_attribute);
             (self.0.properties, self.0.others) = (properties, others);
         }
         Ok(())
@@ -260,10 +260,11 @@ impl BatchReceiver for ObjectTableCollector {
             self.0.ids.extend(ids.values());
         }
         // The column differs: a query counts the selected rows of an object, a list has the count of the manifest.
-        let lengths = batch
-            .column_by_name("length")
-            .filter(|_| batch.column_by_name("start").is_some());
-        let lengths = lengths.or_else(|| batch.column_by_name("vertices"));
+        let place = |name: &str| {
+            let (at, field) = batch.schema_ref().column_with_name(name)?;
+            batch.columns().get(at).filter(|_| is_place(field))
+        };
+        let lengths = place("length").or_else(|| place("vertices"));
         let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
         let lengths = lengths.or_bug("a table of objects without their lengths")?;
         self.0.lengths.extend(lengths.values());
@@ -312,7 +313,8 @@ impl PointFeeder<'_, '_> {
 
 impl BatchReceiver for PointFeeder<'_, '_> {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
-        (self.scalars, self.others) = Numeric::of(&schemas.vertices, &["position"]);
+        (self.scalars, self.others) =
+            Numeric::of(&schemas.vertices, |field| field.name() != "position");
         self.visit.scalars(&schemas.vertices, &self.scalars)
     }
 

@@ -20,6 +20,7 @@ use zvf_write::Kind;
 use super::options::{ExportOptions, Exported, chained};
 use super::schemas::{ExportSchemas, attribute};
 use crate::frame::{SourceHeader, Space};
+use crate::swc::write::unit_of_swc;
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
@@ -243,6 +244,12 @@ impl<'a> ExportState<'a> {
         }
     }
 
+    /// Adds a note on a column of whole numbers that float64 does not hold.
+    pub(crate) fn whole_rounded(&mut self, column: &str) {
+        let name = attribute(column);
+        self.note(format!("whole numbers of {name} were rounded to float64"));
+    }
+
     /// Adds a note that lists columns which the format cannot store.
     pub(crate) fn not_kept<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
         let names: Vec<&str> = names.collect();
@@ -265,10 +272,11 @@ impl<'a> ExportState<'a> {
 
     /// Adds notes on units and the CRS that the file does not state: of attributes, dates among them, if the format has them as numbers, and of axes.
     pub(crate) fn units_lost(&mut self) {
-        use Format::{Arrow, Csv, Las, Laz, Npz, Obj, Parquet, Stl};
+        use Format::{Arrow, Csv, Las, Laz, Npz, Obj, Parquet, Stl, Swc};
         let root = self.store.root();
         let is_lost = |unit: &&str| match self.format {
             Arrow | Parquet | Npz => false,
+            Swc => unit_of_swc(root.axes()).is_none(),
             format if format.is_tractogram() => self.options.keep_frame && *unit != MILLIMETER,
             // A CRS implies one of these units.
             Las | Laz => !self.referenced || !["meter", "foot", "degree", "radian"].contains(unit),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use zvf_query::{Answer, Table};
 
 /// The schemas of an answer.
@@ -33,11 +33,9 @@ impl ExportSchemas {
 
     /// Attributes of the objects.
     pub(crate) fn object_attributes(&self) -> impl Iterator<Item = &str> {
-        let not = self
-            .objects
-            .as_ref()
-            .map_or(&[][..], |schema| own_columns(schema));
-        own(self.objects.as_ref(), not)
+        let fields = self.objects.iter().flat_map(|schema| schema.fields());
+        let fields = fields.filter(|field| is_attribute(field));
+        fields.map(|field| attribute(field.name()))
     }
 
     /// The attributes of vertices, links and objects that have a unit: `name (unit)`.
@@ -63,13 +61,15 @@ impl ExportSchemas {
     }
 }
 
-/// The columns of an object table that are not attributes: of an answer by object, by vertices, or of a list.
-pub(crate) fn own_columns(schema: &Schema) -> &'static [&'static str] {
-    if schema.field_with_name("start").is_ok() {
-        &["object_id", "start", "length"]
-    } else {
-        &["object_id", "vertices", "chunks", "fragments"]
-    }
+/// Whether a column of a table of objects is an attribute. The others, such as `start` of an answer by object and `vertices` of a list, are marked:
+/// an attribute of this name keeps it in tables that lack the column.
+pub(crate) fn is_attribute(field: &Field) -> bool {
+    field.name() != "object_id" && !is_place(field)
+}
+
+/// Whether a column says where rows are.
+pub(crate) fn is_place(field: &Field) -> bool {
+    field.metadata().get("zvf.column").map(String::as_str) == Some("place")
 }
 
 /// The columns of a table that are attributes, by the attribute's name.

@@ -40,7 +40,17 @@ pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
         // 0: undefined, 32767: defined by other keys.
         Some(*code).filter(|code| !matches!(code, 0 | 32767))
     };
-    let horizontal = code(PROJECTED).or_else(|| code(GEOGRAPHIC))?;
+    let value = |id: u16| {
+        keys.iter()
+            .find(|(key, _)| *key == id)
+            .map(|(_, value)| *value)
+    };
+    // A projected system that other keys define also names the geographic one that it is based on.
+    let is_projected = match value(KIND) {
+        Some(kind @ (1 | 2)) => kind == 1,
+        _ => value(PROJECTED).is_some(),
+    };
+    let horizontal = code(if is_projected { PROJECTED } else { GEOGRAPHIC })?;
     Some(match code(VERTICAL) {
         Some(vertical) => json!(format!("EPSG:{horizontal}+{vertical}")),
         None => json!(format!("EPSG:{horizontal}")),
@@ -113,4 +123,27 @@ fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
         keys.push((VERTICAL, code(vertical)?));
     }
     Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::geotiff;
+
+    #[test]
+    fn a_projected_system_of_other_keys_is_not_the_geographic_one_below_it() {
+        let epsg = |code: u16| Some(json!(format!("EPSG:{code}")));
+        for (keys, expected) in [
+            (&[(1024, 1), (2048, 4269), (3072, 32767)][..], None),
+            (&[(1024, 1), (2048, 4269)], None),
+            (&[(2048, 4269), (3072, 32767)], None),
+            (&[(1024, 1), (2048, 4269), (3072, 26910)], epsg(26910)),
+            (&[(2048, 4269), (3072, 26910)], epsg(26910)),
+            (&[(1024, 2), (2048, 4326)], epsg(4326)),
+            (&[(2048, 4326)], epsg(4326)),
+        ] {
+            assert_eq!(geotiff(keys), expected, "{keys:?}");
+        }
+    }
 }

@@ -51,6 +51,8 @@ pub(super) struct LasHeader {
     pub(super) points: u64,
     /// First byte of the points.
     pub(super) first: u64,
+    /// The byte at which the points end at the latest; `None` if it is unknown.
+    pub(super) last: Option<u64>,
     pub(super) scale: [f64; 3],
     pub(super) offset: [f64; 3],
     /// The record about compression, of compressed files.
@@ -137,6 +139,15 @@ impl LasHeader {
             own,
             points,
             first: u64::from(head.first.get()),
+            last: match (version, &tail) {
+                ([1, 0..=2], _) => Some(size),
+                // Waveforms and extended records follow the points.
+                (_, Some(tail)) => {
+                    let behind = [tail.waveforms.get(), tail.first_extended.get()].into_iter();
+                    behind.filter(|at| *at > 0).chain([size]).min()
+                }
+                _ => None,
+            },
             scale,
             offset,
             laszip: None,
@@ -162,7 +173,7 @@ impl LasHeader {
             for _ in 0..tail.extended.get() {
                 let record: Extended = take(&mut file, path, "an extended record")?;
                 let length = record.length.get();
-                if is_projection(&record.user) && length <= LONGEST {
+                if is_used(&record.user, record.id.get()) && length <= LONGEST {
                     let data = some(&mut file, path, length, "an extended record")?;
                     header.record(&record.user, record.id.get(), data, &mut systems);
                     continue;
@@ -175,6 +186,7 @@ impl LasHeader {
                     return Err(ConvertError::malformed(path, place, found, expected));
                 };
                 file.seek(SeekFrom::Start(behind)).map_err(io)?;
+                header.leave_out(&text(&record.user), record.id.get());
             }
         }
         let first_is_wkt = head.encoding.get() & IS_WKT != 0;
@@ -215,6 +227,10 @@ impl LasHeader {
             let expected = format!("{described}, as the record of extra bytes describes");
             return Err(bad(offset_of!(PublicHeader, length), found, &expected));
         }
+        if header.extra.iter().any(|one| one.name().is_empty()) {
+            let note = "extra bytes without a name are not kept";
+            header.notes.push(note.to_owned());
+        }
         if matches!(format, 4 | 5 | 9 | 10) {
             header.notes.push("waveforms are not kept".to_owned());
         }
@@ -224,7 +240,13 @@ impl LasHeader {
     fn record(&mut self, user: &[u8; 16], id: u16, data: Vec<u8>, systems: &mut Systems) {
         match (text(user).as_str(), id) {
             LASZIP => self.laszip = Some(data),
-            (PROJECTION, crs::WKT) => systems.wkt = crs::wkt(&data),
+            (PROJECTION, crs::WKT) => {
+                systems.wkt = crs::wkt(&data);
+                if std::str::from_utf8(&data).is_err() {
+                    let note = "the WKT of the CRS is not UTF-8: it is not kept, --crs gives it";
+                    self.notes.push(note.to_owned());
+                }
+            }
             (PROJECTION, crs::GEOTIFF) => {
                 self.keys = crs::keys(&data);
                 systems.geotiff = self.keys.as_deref().and_then(crs::geotiff);
@@ -236,14 +258,19 @@ impl LasHeader {
             }
             CLASSES => self.origin.classes = origin::classes(&data),
             (COPC, 1) => self.copc = Some(data),
-            // Parts of GeoTIFF keys, the hierarchy of COPC.
-            (PROJECTION | COPC, _) => {}
-            (user, id) => {
-                let note = format!("the record {} {id} is not kept", shown(user));
-                if !self.notes.contains(&note) {
-                    self.notes.push(note);
-                }
-            }
+            (user, id) => self.leave_out(user, id),
+        }
+    }
+
+    /// Notes that a record is not kept.
+    fn leave_out(&mut self, user: &str, id: u16) {
+        // Parts of GeoTIFF keys, the hierarchy of COPC.
+        if matches!(user, PROJECTION | COPC) {
+            return;
+        }
+        let note = format!("the record {} {id} is not kept", shown(user));
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
     }
 }
@@ -256,8 +283,10 @@ struct Systems {
     is_stated: bool,
 }
 
-fn is_projection(user: &[u8; 16]) -> bool {
-    text(user) == PROJECTION
+/// Whether an extended record may hold what is read: the CRS, extra bytes, names of classes.
+fn is_used(user: &[u8; 16], id: u16) -> bool {
+    let user = text(user);
+    user == PROJECTION || [EXTRA, CLASSES].contains(&(user.as_str(), id))
 }
 
 impl ExtraBytes {

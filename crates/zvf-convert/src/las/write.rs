@@ -30,7 +30,7 @@ use super::plan::{
 use super::ranges::ExtraBytesRange;
 use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
 use crate::export::schemas::{ExportSchemas, attribute};
-use crate::numbers::{Floats, floats, positions, without_nulls};
+use crate::numbers::{Floats, floats, numbers_of, positions, rows_without_value, without_nulls};
 use crate::output::raw::write_raw;
 use crate::{ConvertError, Format};
 
@@ -83,6 +83,9 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let mut points = PointWriter::begin(job, plan, standard_time, crs, kept.origin)?;
     job.run(all, &mut points).await?;
     (job.done.vertices, job.done.objects) = (points.rows, points.objects);
+    for column in &points.rounded {
+        job.whole_rounded(column);
+    }
     let rounded = points.finish()?;
     if !rounded.is_empty() {
         job.note(format!(
@@ -91,6 +94,16 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         ));
     }
     Ok(())
+}
+
+/// The error for a row without a value.
+fn without_value(column: &str, place: impl std::fmt::Display) -> ConvertError {
+    let name = attribute(column);
+    let found = format!("no value in {place}");
+    let expected = format!(
+        "a number: LAS has no missing ones; --where '{name} is not null' selects rows, {WAY_OUT}"
+    );
+    ConvertError::usage(name, found, expected)
 }
 
 /// The record of the CRS; if there is none, a note says why.
@@ -172,6 +185,8 @@ struct PointWriter<'a> {
     returns: [u64; 15],
     /// For each axis, the lowest and highest coordinate as a reader computes them, and the largest difference from the store.
     extent: [AxisExtent; 3],
+    /// Columns with whole numbers that float64 does not hold.
+    rounded: Vec<String>,
     block: Vec<u8>,
 }
 
@@ -265,6 +280,7 @@ impl<'a> PointWriter<'a> {
                 high: f64::NEG_INFINITY,
                 off: 0.0,
             }; 3],
+            rounded: Vec::new(),
             block: Vec::new(),
         };
         let mut start = vec![0; points.plan.head()];
@@ -331,7 +347,13 @@ impl<'a> PointWriter<'a> {
         for put in &self.plan.puts {
             match put {
                 Put::Field { column, cell } => {
-                    let values = floats(column_of(batch, column)?).values;
+                    if let Some(row) = rows_without_value(batch, column)?.first() {
+                        return Err(without_value(column, place(*row)));
+                    }
+                    let Floats { values, exact } = numbers_of(batch, column)?;
+                    if !exact && !self.rounded.contains(column) {
+                        self.rounded.push(column.clone());
+                    }
                     internal!(
                         values.len() == rows,
                         "{} values of {rows} rows",
@@ -360,14 +382,10 @@ impl<'a> PointWriter<'a> {
                     size,
                 } => {
                     let array = column_of(batch, column)?;
-                    let values = raw(array).map_err(|row| {
-                        let found = format!("no value in {}", place(row));
-                        let expected = format!(
-                            "a number: LAS has no missing ones; --where '{} is not null' selects rows, {WAY_OUT}",
-                            attribute(column)
-                        );
-                        ConvertError::usage(attribute(column), found, expected)
-                    })?;
+                    if let Some(row) = rows_without_value(batch, column)?.first() {
+                        return Err(without_value(column, place(*row)));
+                    }
+                    let values = raw(array).map_err(|row| without_value(column, place(row)))?;
                     let values = values.map_err(|error| ConvertError::io(self.path, error))?;
                     let stride = values.len().checked_div(rows).unwrap_or(0);
                     let points = self.block.chunks_exact_mut(length);

@@ -26,7 +26,7 @@ use crate::error::{ConvertError, InFile, shown};
 use crate::npy::{NpyHeader, NpyRows, read_texts};
 use crate::numbers::{floats, whole_number};
 use crate::output;
-use crate::records::source::{AXES, OBJECT, TableSource, TakeBatch, TakeLink};
+use crate::records::source::{AXES, OBJECT, POSITION, TableSource, TakeBatch, TakeLink};
 
 /// The name of positions in the table.
 const POSITIONS: &str = "positions";
@@ -117,6 +117,9 @@ impl Npz {
             } else if header.rows == rows {
                 if name == "object_id" {
                     metadata.insert(OBJECT.to_owned(), name.to_owned());
+                }
+                if name == POSITIONS {
+                    metadata.insert(POSITION.to_owned(), name.to_owned());
                 }
                 fields.push(Field::new(name, header.column(), false));
                 columns.push((member.clone(), header));

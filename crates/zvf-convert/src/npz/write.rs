@@ -16,7 +16,7 @@ use crate::export::chained;
 use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::schemas::{ExportSchemas, attribute};
 use crate::npz::read::OF_AXES;
-use crate::numbers::shape;
+use crate::numbers::{rows_without_value, shape};
 use crate::output::npy::header;
 use crate::output::raw::{descr, write_raw};
 
@@ -53,6 +53,12 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         let done = array.finish(&mut archive);
         done.map_err(|error| job.failed(error))?;
         job.written_as_zero(&array.name, array.missing);
+        if array.marks > 0 {
+            let (marks, name) = (array.marks, &array.name);
+            job.note(format!(
+                "missing values of {name} are written as -9223372036854775808, which is NaT as a date or duration of NumPy: {marks}"
+            ));
+        }
     }
     let lost = write_axes(job.store.root().axes(), &taken, &mut archive);
     let lost = lost.map_err(|error| job.failed(error))?;
@@ -120,6 +126,8 @@ struct NpzArray {
     width: Option<usize>,
     rows: u64,
     missing: u64,
+    /// Missing dates and times.
+    marks: u64,
     file: BufWriter<File>,
 }
 
@@ -138,6 +146,7 @@ impl NpzArray {
             width: matches!(kind, DataType::FixedSizeList(..)).then_some(width),
             rows: 0,
             missing: 0,
+            marks: 0,
             file: BufWriter::with_capacity(1 << 16, tempfile::tempfile()?),
         }))
     }
@@ -146,6 +155,11 @@ impl NpzArray {
         let Some(column) = batch.column_by_name(&self.column) else {
             return Ok(());
         };
+        if *elements(column).0.data_type() == DataType::Int64 {
+            let gone = rows_without_value(batch, &self.column).map_err(io::Error::other)?;
+            let marked = gone.iter().filter(|row| !column.is_null(**row)).count();
+            self.marks = self.marks.saturating_add(marked as u64);
+        }
         self.rows = self.rows.saturating_add(column.len() as u64);
         let (items, _) = elements(column);
         let float = matches!(

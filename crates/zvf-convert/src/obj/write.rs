@@ -5,15 +5,16 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
 use zvf_query::Table;
 
-use crate::ConvertError;
 use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
-use crate::numbers::{floats, positions, put_all, shape, single};
+use crate::numbers::{Floats, check_finite, floats, positions, put_all, shape, single};
+use crate::{ConvertError, Format};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let mut query = job.rows(false).await?;
@@ -24,6 +25,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         text: String::new(),
         single: [true; 2],
         color: None,
+        exact: true,
         vertices: 0,
         links: 0,
         objects: 0,
@@ -37,8 +39,12 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         objects,
         schemas,
         color,
+        exact,
         ..
     } = sink;
+    if !exact {
+        job.whole_rounded("position");
+    }
     file.flush().map_err(|error| job.failed(error))?;
     (job.done.vertices, job.done.links, job.done.objects) = (vertices, links, objects);
     if let Some(schemas) = schemas {
@@ -56,6 +62,8 @@ struct ObjWriter<'a> {
     /// Positions, colours.
     single: [bool; 2],
     color: Option<String>,
+    /// Whether every coordinate is a float64.
+    exact: bool,
     vertices: u64,
     links: u64,
     objects: u64,
@@ -64,7 +72,12 @@ struct ObjWriter<'a> {
 
 impl ObjWriter<'_> {
     fn vertices(&mut self, batch: &RecordBatch) -> Result<(), ConvertError> {
-        let positions = positions(batch)?.values;
+        let Floats {
+            values: positions,
+            exact,
+        } = positions(batch)?;
+        self.exact &= exact;
+        check_finite(Format::Obj, &positions, &DataType::Float64)?;
         let colors = match &self.color {
             Some(name) => {
                 let column = batch.column_by_name(name);

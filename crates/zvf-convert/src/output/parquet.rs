@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Time32MillisecondType, Time32SecondType, TimestampMillisecondType,
-    TimestampSecondType,
+    ArrowPrimitiveType, Date32Type, Date64Type, Time32MillisecondType, Time32SecondType,
+    TimestampMillisecondType, TimestampSecondType,
 };
 use arrow_array::{ArrayRef, ArrowNativeTypeOp, PrimitiveArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
@@ -20,6 +20,9 @@ use zvf_write::arrow::UNIT;
 use super::geoparquet::{self, GeoColumns};
 use super::{OddMoment, TableWriter, batch_with_times, with_times};
 use crate::time;
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
 
 /// Rows of a row group, which is in memory until it is written.
 const ROWS: usize = 1 << 17;
@@ -58,7 +61,7 @@ impl<W: Write + Send> ParquetWriter<W> {
             .set_key_value_metadata(Some(pairs.collect()))
             .build();
         let geometries = GeoColumns::of(schema);
-        let schema = Arc::new(in_milliseconds(&with_times(schema)));
+        let schema = Arc::new(in_parquet_types(&with_times(schema)));
         let inner = ArrowWriter::try_new(out, schema, Some(properties)).map_err(io_error)?;
         Ok(Self { inner, geometries })
     }
@@ -68,7 +71,7 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.geometries.see(batch);
         let batch = batch_with_times(batch)?;
-        let batch = batch_in_milliseconds(&batch)?;
+        let batch = batch_in_parquet_types(&batch)?;
         self.inner.write(&batch).map_err(io_error)
     }
 
@@ -82,14 +85,16 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     }
 }
 
-/// A schema with milliseconds instead of seconds: Parquet has no timestamps and times of day in seconds, and other programs would read plain numbers.
-fn in_milliseconds(schema: &Schema) -> Schema {
+/// A schema with milliseconds instead of seconds, and days instead of dates in milliseconds: Parquet has no timestamps and times of day in seconds
+/// and no such dates, and other programs would read plain numbers.
+fn in_parquet_types(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let finer = match field.data_type() {
             DataType::Timestamp(TimeUnit::Second, zone) => {
                 DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
             }
             DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+            DataType::Date64 => DataType::Date32,
             _ => return Field::clone(field),
         };
         let mut metadata = field.metadata().clone();
@@ -104,12 +109,12 @@ fn in_milliseconds(schema: &Schema) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// A batch with the schema that [`in_milliseconds`] makes.
+/// A batch with the schema that [`in_parquet_types`] makes.
 ///
 /// # Errors
 ///
-/// [`OddMoment`]: a number of seconds that is too large for milliseconds.
-fn batch_in_milliseconds(batch: &RecordBatch) -> io::Result<RecordBatch> {
+/// [`OddMoment`]: a number of seconds that is too large for milliseconds, a date that is no whole number of days.
+fn batch_in_parquet_types(batch: &RecordBatch) -> io::Result<RecordBatch> {
     let columns = batch.columns().iter().zip(batch.schema_ref().fields());
     let columns = columns.map(|(column, field)| {
         let odd = |_: ArrowError| {
@@ -128,11 +133,26 @@ fn batch_in_milliseconds(batch: &RecordBatch) -> io::Result<RecordBatch> {
                 let finer = thousandfold::<Time32SecondType, Time32MillisecondType>(column);
                 Arc::new(finer.map_err(odd)?)
             }
+            DataType::Date64 => {
+                let days = column.as_primitive::<Date64Type>().try_unary(|value| {
+                    let whole = value % DAY == 0;
+                    let days = i32::try_from(value / DAY).ok().filter(|_| whole);
+                    days.ok_or_else(|| {
+                        let name = field.name();
+                        let odd = OddMoment(format!(
+                            "column {name}: found a date of {value} milliseconds, expected whole days of 32 bits, which Parquet has; Arrow holds others"
+                        ));
+                        io::Error::new(io::ErrorKind::InvalidData, odd)
+                    })
+                });
+                let days: PrimitiveArray<Date32Type> = days?;
+                Arc::new(days)
+            }
             _ => Arc::clone(column),
         })
     });
     let columns = columns.collect::<io::Result<Vec<_>>>()?;
-    let schema = in_milliseconds(batch.schema_ref());
+    let schema = in_parquet_types(batch.schema_ref());
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let batch = RecordBatch::try_new_with_options(Arc::new(schema), columns, &rows);
     batch.map_err(io::Error::other)

@@ -9,6 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_write::decimal::out_of_range;
 use zvf_write::{Kind, narrow};
 
 use crate::bytes::Bytes;
@@ -77,6 +78,14 @@ impl ScalarType {
             Self::F32 | Self::F64 => return true,
         };
         (low..=high).contains(&value) && value.fract() == 0.0
+    }
+
+    /// The number of this type that is nearest to a number of a file.
+    fn stored(self, value: f64) -> f64 {
+        match self {
+            Self::F32 => f64::from(narrow(value)),
+            _ => value,
+        }
     }
 
     fn size(self) -> usize {
@@ -169,6 +178,19 @@ impl PlyNumbers<'_> {
         }
     }
 
+    /// Fails if the file has more than its header states. Line breaks at the end do not count.
+    fn last(&mut self) -> Result<(), ConvertError> {
+        let mut left = Vec::new();
+        while let Some(line) = self.bytes.line(self.limits.line)? {
+            left.extend(line.into_iter().filter(|byte| !byte.is_ascii_whitespace()));
+            if !left.is_empty() {
+                let expected = "the end of the file, after as many rows as the header states";
+                return Err(self.bytes.bad("more bytes", expected));
+            }
+        }
+        Ok(())
+    }
+
     /// The next number.
     fn take(&mut self, scalar: ScalarType, what: &str) -> Result<f64, ConvertError> {
         let PlyEncoding::Binary { big } = self.form else {
@@ -179,7 +201,13 @@ impl PlyNumbers<'_> {
             };
             self.next = self.next.saturating_add(1);
             return match word.parse::<f64>() {
-                Ok(value) if scalar.holds(value) => Ok(value),
+                Ok(value)
+                    if scalar.holds(value)
+                        && !out_of_range(word, value)
+                        && scalar.stored(value).is_finite() == value.is_finite() =>
+                {
+                    Ok(value)
+                }
                 _ => Err(self
                     .bytes
                     .bad(shown(word), format!("{what}, a number of its type"))),
@@ -331,19 +359,23 @@ impl Ply {
                 }
                 numbers.end()?;
             }
-            if element.name == name {
-                break;
+            // The links are read later, with all that follows.
+            if element.name == name && self.link().is_some_and(|(link, _)| link.name != name) {
+                return Ok(());
             }
         }
-        Ok(())
+        numbers.last()
     }
 }
+
+/// The names of lists of corners.
+const CORNERS: [&str; 2] = ["vertex_indices", "vertex_index"];
 
 /// Whether a property holds the corners of a face.
 fn corners(property: &ElementProperty) -> bool {
     property.count.is_some()
         && !property.scalar.float()
-        && matches!(property.name.as_str(), "vertex_indices" | "vertex_index")
+        && CORNERS.contains(&property.name.as_str())
 }
 
 impl TableSource for Ply {
@@ -624,7 +656,10 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                         "`property TYPE NAME` or `property list TYPE TYPE NAME`, after an element",
                     );
                 };
-                let again = element.properties.iter().any(|other| other.name == name);
+                let again = element.properties.iter().any(|other| {
+                    let both = [other.name.as_str(), name].map(|one| CORNERS.contains(&one));
+                    other.name == name || both == [true; 2]
+                });
                 if again || element.properties.len() >= MOST {
                     return bad(
                         format!("a second property {}", shown(name)),

@@ -75,10 +75,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     }
     for column in &columns {
         if !column.exact {
-            job.note(format!(
-                "whole numbers of {} were rounded to float64",
-                attribute(&column.name)
-            ));
+            job.whole_rounded(&column.name);
         }
         job.written_as_zero(&column.name, column.missing);
     }

@@ -572,14 +572,23 @@ impl ColumnRoles {
     }
 }
 
-/// The column of this name, ignoring case.
+/// The column of this name; without one, that of this name in another case.
 fn one(names: &[&str], name: &str) -> Option<usize> {
-    let mut columns = names.iter();
-    columns.position(|column| column.eq_ignore_ascii_case(name))
+    let exact = names.iter().position(|column| *column == name);
+    exact.or_else(|| {
+        let mut columns = names.iter();
+        columns.position(|column| column.eq_ignore_ascii_case(name))
+    })
 }
 
 /// The default position columns: one of lists, or one per axis. Without these, the only axis of a store of one axis.
 fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
+    if let Some(stated) = schema.metadata().get(source::POSITION) {
+        return names
+            .iter()
+            .position(|name| name == stated)
+            .map(|at| vec![at]);
+    }
     let named = ["position", "positions"].map(|name| one(names, name));
     let mut named = named.into_iter().flatten();
     let is_list = |at: &usize| {
@@ -591,8 +600,14 @@ fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
     listed.or_else(|| coordinates(names)).or_else(axis)
 }
 
-/// The columns x, y and, if it exists, z.
+/// The columns x, y and, if it exists, z. Columns of the same case go together: beside x, y and z, Z is not an axis.
 fn coordinates(names: &[&str]) -> Option<Vec<usize>> {
+    for axes in [["x", "y", "z"], ["X", "Y", "Z"]] {
+        let exact = |axis: &str| names.iter().position(|column| *column == axis);
+        if let [Some(x), Some(y), Some(z)] = axes.map(exact) {
+            return Some(vec![x, y, z]);
+        }
+    }
     match (one(names, "x"), one(names, "y"), one(names, "z")) {
         (Some(x), Some(y), Some(z)) => Some(vec![x, y, z]),
         (Some(x), Some(y), None) => Some(vec![x, y]),

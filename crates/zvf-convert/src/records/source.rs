@@ -12,10 +12,13 @@ pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertErr
 pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], InFile) -> Result<(), ConvertError> + 'a;
 
 /// Key in the metadata of a schema: the default column of objects.
-pub(crate) const OBJECT: &str = "object";
+pub(crate) const OBJECT: &str = "zvf.source.object";
+
+/// Key in the metadata of a schema: the column of positions, of formats that name it.
+pub(crate) const POSITION: &str = "zvf.source.position";
 
 /// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON; empty if the file has no names.
-pub(crate) const AXES: &str = "axes";
+pub(crate) const AXES: &str = "zvf.source.axes";
 
 /// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");

@@ -30,6 +30,7 @@ use crate::frame::{SourceHeader, Space};
 use crate::ids::IdMap;
 use crate::names;
 use crate::options::Options;
+use crate::store_frame::GPS_TIME;
 use crate::table::text::{self, OpenTextTable};
 
 /// The layout of the rows of all files.
@@ -159,7 +160,17 @@ fn look_at_columns(
         let implied = kind.is_chain() && kind != Kind::Line && source.linked() == Some(Kind::Graph);
         let mut chains = implied.then(ChainRows::default);
         let of_rows = (tally, chains.as_mut());
+        let dropped = looked.dropped;
         let vertices = looked.vertices(source.as_ref(), &schema, file, options, of_rows)?;
+        let dropped = looked.dropped - dropped;
+        if dropped > 0 && source.linked().is_some() {
+            let found = format!(
+                "drop-row, which leaves out {dropped} rows of {}",
+                file.display()
+            );
+            let expected = "another one: the links of the file name rows by their numbers";
+            return Err(ConvertError::usage("nulls", found, expected));
+        }
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
                 let found = format!("vertex {end}");
@@ -223,6 +234,28 @@ impl Looked {
                 file,
                 InFile::Whole,
                 found,
+                expected,
+            ));
+        }
+        let times = |header: &Value| Some(header.get(GPS_TIME)?.as_str()?.to_owned());
+        let (own, whose) = match &options.into {
+            Some(store) => (store.gps_time.clone(), "in the store"),
+            None => (self.header.as_ref().and_then(times), "in the first file"),
+        };
+        let has = self
+            .layout
+            .attributes
+            .iter()
+            .any(|one| one.name == GPS_TIME);
+        if let Some((own, found)) = own
+            .zip(times(&other))
+            .filter(|(own, found)| has && own != found)
+        {
+            let expected = format!("{own}, as {whose}; --exclude {GPS_TIME} leaves them out");
+            return Err(ConvertError::malformed(
+                file,
+                InFile::Whole,
+                format!("{GPS_TIME} of {found}"),
                 expected,
             ));
         }

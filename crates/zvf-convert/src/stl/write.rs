@@ -5,6 +5,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use zerocopy::little_endian::{F32, U16, U32};
 use zerocopy::{FromZeros, IntoBytes};
 use zvf_query::Table;
@@ -13,8 +14,8 @@ use super::layout::{StlHead, Triangle};
 use crate::export::job::{ALL, BatchReceiver, ExportState};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
-use crate::numbers::{positions, rounded};
-use crate::{ConvertError, InFile};
+use crate::numbers::{Floats, check_finite, positions, rounded};
+use crate::{ConvertError, Format, InFile};
 
 /// The text at the start; it must not begin with `solid`, which text files do.
 const TITLE: &[u8] = b"binary STL of a Zarr Vectors store";
@@ -160,7 +161,13 @@ impl BatchReceiver for StlWriter<'_> {
     fn batch(&mut self, table: Table, batch: &RecordBatch) -> Result<(), ConvertError> {
         match table {
             Table::Vertices => {
-                for position in positions(batch)?.values.chunks_exact(3) {
+                let Floats {
+                    values: positions,
+                    exact,
+                } = positions(batch)?;
+                self.inexact |= !exact;
+                check_finite(Format::Stl, &positions, &DataType::Float32)?;
+                for position in positions.chunks_exact(3) {
                     let mut corner = [0.0; 3];
                     for (slot, &value) in corner.iter_mut().zip(position) {
                         let (near, exact) = rounded(value);

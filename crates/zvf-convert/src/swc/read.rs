@@ -34,6 +34,8 @@ struct SwcTree {
     links: Vec<u64>,
     /// The unit that a comment states, with the number before it.
     unit: Option<(f64, &'static str)>,
+    /// Comments about scale or unit that are not understood.
+    unread: Vec<String>,
 }
 
 /// Whether float32 is enough for positions and radii.
@@ -57,8 +59,10 @@ impl Swc {
         };
         let mut links = 0_u64;
         let mut unit: Option<Option<(f64, &str)>> = None;
+        let mut unread: Vec<String> = Vec::new();
         for file in files {
             let tree = parse(file, &options.limits, &mut single)?;
+            unread.extend(tree.unread);
             let own = tree.unit;
             if *unit.get_or_insert(own) != own {
                 let text = |unit: Option<(f64, &str)>| match unit {
@@ -91,6 +95,13 @@ impl Swc {
             .with_vertex_attribute(AttributeSpec::number("node_id", NumberType::I64));
         spec = spec.with_object_attribute(AttributeSpec::text("name"));
         let mut notes = vec![names::note(&ids, by_name)];
+        unread.dedup();
+        for comment in unread.iter().take(3) {
+            notes.push(format!(
+                "the comment {} is not applied: --scale and --unit state scale and unit",
+                shown(comment)
+            ));
+        }
         let explicit =
             options.unit.is_some() || options.scale.is_some() || options.affine.is_some();
         let mut own = None;
@@ -160,6 +171,20 @@ fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
     named.then(|| units::parse(unit).ok())?
 }
 
+/// Whether a comment states a scale other than 1, or a unit.
+fn states_units(comment: &str) -> bool {
+    let mut words = comment
+        .split([':', '=', ' ', '\t'])
+        .filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default().to_ascii_lowercase();
+    match first.as_str() {
+        "unit" | "units" => true,
+        "scale" => words.any(|word| word.parse::<f64>().is_ok_and(|factor| factor != 1.0)),
+        "meta" => comment.contains("\"units\""),
+        _ => false,
+    }
+}
+
 /// Reads one file. Parents may follow their children; every id is unique, every parent exists, and no node is its own
 /// ancestor.
 fn parse(
@@ -172,8 +197,12 @@ fn parse(
     let mut places: HashMap<i64, u64> = HashMap::new();
     let mut parents: Vec<(i64, u64)> = Vec::new();
     while lines.step()? {
-        if tree.unit.is_none() {
-            tree.unit = lines.comment().and_then(stated_unit);
+        if let Some(comment) = lines.comment() {
+            let unit = stated_unit(comment);
+            if unit.is_none() && tree.unread.len() < 3 && states_units(comment) {
+                tree.unread.push(comment.trim().to_owned());
+            }
+            tree.unit = tree.unit.or(unit);
         }
         let line = lines.content()?;
         if line.is_empty() {

@@ -7,8 +7,10 @@ use std::io::Write;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
+use arrow_schema::DataType;
 use zvf_encode::error::OrBug;
 use zvf_encode::records::Sorter;
+use zvf_meta::Axis;
 use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
@@ -16,8 +18,8 @@ use zvf_store::format::int::index;
 use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
-use crate::numbers::{floats, positions, put, put_all, single, whole};
-use crate::{ConvertError, InFile};
+use crate::numbers::{Floats, check_finite, floats, positions, put, put_all, single, whole};
+use crate::{ConvertError, Format, InFile};
 
 /// Attributes with a column in the file.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
@@ -92,6 +94,9 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         radii: true,
         types: true,
         single: [true; 2],
+        exact: true,
+        exact_radii: true,
+        missing: 0,
         schemas: None,
     };
     let mut query = job.flat(false);
@@ -188,6 +193,11 @@ struct NodeSorter<'a> {
     types: bool,
     /// Positions, radii.
     single: [bool; 2],
+    /// Whether every coordinate, every radius is a float64.
+    exact: bool,
+    exact_radii: bool,
+    /// Nodes without a radius, though others have one.
+    missing: u64,
     schemas: Option<ExportSchemas>,
 }
 
@@ -220,9 +230,21 @@ impl NodeSorter<'_> {
             places,
             parents,
             ids,
+            exact,
+            exact_radii,
+            missing,
             ..
         } = self;
         drop((places, parents, ids));
+        if !exact {
+            job.whole_rounded("position");
+        }
+        if radii {
+            if !exact_radii {
+                job.whole_rounded("radius");
+            }
+            job.written_as_zero("radius", missing);
+        }
         if !radii {
             job.note("the store has no numbers `radius`: every radius is 0");
         }
@@ -232,11 +254,7 @@ impl NodeSorter<'_> {
         let mut file = job.create()?;
         let mut text = String::from("# id type x y z radius parent\n");
         // In the form of navis, which imports read.
-        let mut units = job.store.root().axes().iter().map(|axis| &axis.unit);
-        if let Some(Some(unit)) = units.next()
-            && zvf_meta::units::name(unit).is_some()
-            && units.all(|other| other.as_ref() == Some(unit))
-        {
+        if let Some(unit) = unit_of_swc(job.store.root().axes()) {
             text.push_str(&format!("# Meta: {}\n", serde_json::json!({"units": unit})));
         }
         let mut sorted = sorter.finish()?;
@@ -276,14 +294,23 @@ impl BatchReceiver for NodeSorter<'_> {
         if rows > self.places.len().saturating_sub(self.row) {
             return Err(self.changed(self.row.saturating_add(rows)));
         }
-        let positions = positions(batch)?.values;
+        let Floats {
+            values: positions,
+            exact,
+        } = positions(batch)?;
+        self.exact &= exact;
+        check_finite(Format::Swc, &positions, &DataType::Float64)?;
         let positions = positions.as_chunks::<3>().0;
         if positions.len() != rows {
             return Err(zvf_write::WriteError::bug("positions that are not triplets").into());
         }
         let column = |name| batch.column_by_name(name);
-        let radii = column("radius").map(|column| floats(column).values);
-        let radii = radii.filter(|list| list.len() == rows);
+        let radii = column("radius").map(floats);
+        let radii = radii.filter(|found| found.values.len() == rows);
+        let radii = radii.map(|found| {
+            self.exact_radii &= found.exact;
+            found.values
+        });
         let types = column("type").and_then(whole);
         if let (Some(ids), Some(column)) = (&self.ids, column("node_id"))
             && whole(column).as_deref() != ids.get(self.row..self.row + rows)
@@ -298,7 +325,10 @@ impl BatchReceiver for NodeSorter<'_> {
                 NONE => -1,
                 parent => self.id(index(parent))?,
             };
-            let radius = radii.as_ref().and_then(|list| list.get(number));
+            let radius = radii.as_ref().and_then(|list| list.get(number).copied());
+            let missing = radius.is_some_and(f64::is_nan);
+            self.missing += u64::from(missing);
+            let radius = radius.filter(|_| !missing);
             let kind = types.as_ref().and_then(|list| list.get(number));
             let [x, y, z] = position.map(f64::to_bits);
             self.sorter.push([
@@ -428,6 +458,14 @@ fn downwards(parents: &[u32]) -> Vec<u32> {
         open.extend(children.of(node).iter().rev());
     }
     order
+}
+
+/// The unit that a file states: that of all axes, if it is one of length.
+pub(crate) fn unit_of_swc(axes: &[Axis]) -> Option<&str> {
+    let mut units = axes.iter().map(|axis| axis.unit.as_deref());
+    let unit = units.next().flatten()?;
+    let is_known = zvf_meta::units::name(unit).is_some();
+    (is_known && units.all(|other| other == Some(unit))).then_some(unit)
 }
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Schema};
 use serde_json::Value;
 use zvf_store::Names;
 
-use crate::ConvertError;
 use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
-use crate::numbers::{rounded, single};
+use crate::numbers::{check_finite, rounded, single};
+use crate::{ConvertError, Format};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let (objects, mut query) = SelectedObjects::read(job).await?;
@@ -125,24 +125,12 @@ impl ObjectVisitor for TckWriter<'_> {
         for (slot, &value) in point.iter_mut().zip(position) {
             *slot = value;
         }
-        let stored = |value: f64| {
-            if self.double {
-                value
-            } else {
-                f64::from(rounded(value).0)
-            }
+        let element = if self.double {
+            DataType::Float64
+        } else {
+            DataType::Float32
         };
-        if !point.iter().all(|value| stored(*value).is_finite()) {
-            let kind = if self.double { "float64" } else { "float32" };
-            let expected = format!(
-                "positions that are finite as {kind}: in TCK NaN ends a streamline, and infinity the file"
-            );
-            return Err(ConvertError::usage(
-                "position",
-                format!("{position:?}"),
-                expected,
-            ));
-        }
+        check_finite(Format::Tck, &point, &element)?;
         self.put(point)
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Schema};
 use serde_json::Value;
 use zerocopy::little_endian::{F32, I16, I32};
 use zerocopy::{FromZeros, IntoBytes};
@@ -15,8 +15,8 @@ use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
 use crate::frame::Space;
-use crate::numbers::{rounded, single};
-use crate::{ConvertError, InFile};
+use crate::numbers::{check_finite, rounded, single};
+use crate::{ConvertError, Format, InFile};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let (mut objects, query) = SelectedObjects::read(job).await?;
@@ -269,6 +269,7 @@ impl ObjectVisitor for TrkWriter<'_> {
         scalars: &[Numeric],
         row: usize,
     ) -> Result<(), ConvertError> {
+        check_finite(Format::Trk, position, &DataType::Float32)?;
         for &value in position {
             self.inexact |= !self.put(value);
         }

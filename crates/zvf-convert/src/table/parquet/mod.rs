@@ -14,17 +14,21 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use arrow_array::TimestampMicrosecondArray;
+use arrow_array::cast::AsArray;
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema};
-use parquet::basic::LogicalType;
+use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
+use zvf_encode::error::OrBug;
+
 use super::arrow::hand_over;
-use crate::error::{ConvertError, InFile};
+use crate::error::{ConvertError, InFile, shown};
 use crate::frame::FRAME;
 use crate::isolate::isolate;
 use crate::options::Options;
@@ -91,7 +95,73 @@ impl Parquet {
             })?;
             Ok(())
         })?;
+        open.choose_units()?;
         Ok(open)
+    }
+
+    /// Reads timestamps of 96 bits with microseconds where nanoseconds do not hold all of them.
+    ///
+    /// # Cost
+    /// Reads these columns once. Writers of today have none.
+    fn choose_units(&mut self) -> Result<(), ConvertError> {
+        let coarse = DataType::Timestamp(TimeUnit::Microsecond, None);
+        for place in 0..self.columns.len() {
+            let Some(root) = self
+                .columns
+                .get(place)
+                .copied()
+                .filter(|root| self.is_96(*root))
+            else {
+                continue;
+            };
+            let probe = Self {
+                path: self.path.clone(),
+                metadata: Arc::clone(&self.metadata),
+                fields: with_type(&self.fields, root, &coarse),
+                columns: vec![root],
+                schema: Arc::clone(&self.schema),
+                notes: Vec::new(),
+            };
+            let far = isolate(&self.path, || {
+                for batch in probe.reader(1 << 16)? {
+                    let batch = batch.map_err(|error| wrong(&self.path, error.into()))?;
+                    let column = batch.columns().first();
+                    let column = column.and_then(|one| one.as_primitive_opt());
+                    let moments: &TimestampMicrosecondArray =
+                        column.or_bug("timestamps of another type")?;
+                    let mut moments = moments.iter().flatten();
+                    if moments.any(|moment| moment.checked_mul(1000).is_none()) {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })?;
+            if far {
+                self.fields = probe.fields;
+                let fields = with_type(self.schema.fields(), place, &coarse);
+                let name = fields.get(place).map_or("", |field| field.name());
+                self.notes.push(format!(
+                    "{} is read with microseconds: nanoseconds of 64 bits are from 1677 to 2262",
+                    shown(name)
+                ));
+                let metadata = self.schema.metadata().clone();
+                self.schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a column has timestamps of 96 bits, which are read with nanoseconds.
+    fn is_96(&self, root: usize) -> bool {
+        let schema = self.metadata.file_metadata().schema_descr();
+        let leaves = schema.columns().iter().enumerate();
+        let mut own = leaves.filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == root);
+        let nanoseconds = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let is_one = self
+            .fields
+            .get(root)
+            .is_some_and(|field| *field.data_type() == nanoseconds);
+        is_one && own.all(|(_, leaf)| leaf.physical_type() == PhysicalType::INT96)
     }
 
     /// A reader of the requested columns.
@@ -126,6 +196,16 @@ impl Parquet {
         }
         Ok(false)
     }
+}
+
+/// The fields with another type of one of them.
+fn with_type(fields: &Fields, of: usize, kind: &DataType) -> Fields {
+    let fields = fields.iter().enumerate();
+    let fields = fields.map(|(at, field)| match at == of {
+        true => Arc::new(field.as_ref().clone().with_data_type(kind.clone())),
+        false => Arc::clone(field),
+    });
+    fields.collect()
 }
 
 /// The schema of a file: timestamps, dates, times and durations as in the Arrow schema, UUIDs by their logical type.

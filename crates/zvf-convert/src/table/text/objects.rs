@@ -1,8 +1,10 @@
 //! NDJSON: one object per line. Each member is a column, as in a CSV file; a list has a column for each of its values.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::rows::TextRows;
@@ -97,6 +99,35 @@ impl ObjectLines {
     }
 }
 
+/// The members of an object. A repeated one is an error.
+struct Members(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Members;
+
+            fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Members, A::Error> {
+                let mut members = Map::new();
+                while let Some((name, value)) = from.next_entry::<String, Value>()? {
+                    if members.contains_key(&name) {
+                        let found = format!("found a second member {name:?}");
+                        return Err(A::Error::custom(found));
+                    }
+                    members.insert(name, value);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Visit)
+    }
+}
+
 /// The texts of the numbers of a line if one of them may be inexact: a float of 2^53 or more (as are integers beyond 64 bits), or 0.
 struct Digits {
     texts: std::vec::IntoIter<String>,
@@ -125,7 +156,6 @@ impl Digits {
             true => numbers_of(line),
             false => Vec::new(),
         };
-        // The last value of a repeated member counts, but the earlier ones are among the texts, too.
         let texts = if texts.len() == count {
             texts
         } else {
@@ -219,8 +249,9 @@ impl TextRows for ObjectLines {
                 break;
             }
         }
-        let members: Map<String, Value> = serde_json::from_slice(self.lines.marked())
+        let members: Members = serde_json::from_slice(self.lines.marked())
             .map_err(|error| self.lines.bad(error.to_string(), "an object of JSON"))?;
+        let Members(members) = members;
         let mut digits = Digits::of(&members, self.lines.marked());
         for (name, value) in members {
             match value {

@@ -105,8 +105,17 @@ impl Open {
                 (Some(list), _) => list.push(column),
                 (None, Some(group)) => said.push((group.to_owned(), column)),
                 (None, None) if place == 2 => groups.push(column),
-                (None, None) if column.name == POSITIONS => positions = Some(column),
-                (None, None) => offsets = Some(column),
+                (None, None) => {
+                    let place = match column.name == POSITIONS {
+                        true => &mut positions,
+                        false => &mut offsets,
+                    };
+                    if place.is_some() {
+                        let found = format!("a second array of {}", column.name);
+                        return Err(bad(found, "one, of one type"));
+                    }
+                    *place = Some(column);
+                }
             }
         }
         let (Some(positions), Some(offsets)) = (positions, offsets) else {

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
 
 use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
-use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
 use crate::export::schemas::attribute;
 use crate::frame::SourceHeader;
-use crate::numbers::{rounded, shape};
+use crate::numbers::{check_finite, rounded, shape, whole_number};
+use crate::{ConvertError, Format};
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
     let (objects, query) = SelectedObjects::read(job).await?;
@@ -103,6 +103,11 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
 /// `header.json`: counts, and the frame as an import recorded it.
 fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
     let member = |key: &str| frame.and_then(|frame| frame.get(key));
+    let dimensions = frame.and_then(SourceHeader::dimensions);
+    let dimensions = dimensions.and_then(|list| {
+        let whole = list.map(whole_number);
+        whole.into_iter().collect::<Option<Vec<u64>>>()
+    });
     let identity = json!([
         [1.0, 0.0, 0.0, 0.0],
         [0.0, 1.0, 0.0, 0.0],
@@ -110,7 +115,7 @@ fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
         [0.0, 0.0, 0.0, 1.0]
     ]);
     json!({
-        "DIMENSIONS": member("dimensions").cloned().unwrap_or_else(|| json!([1, 1, 1])),
+        "DIMENSIONS": dimensions.unwrap_or_else(|| vec![1; 3]),
         "VOXEL_TO_RASMM": member("voxel_to_rasmm").cloned().unwrap_or(identity),
         "NB_VERTICES": points,
         "NB_STREAMLINES": lines,
@@ -205,6 +210,7 @@ impl ObjectVisitor for TrxWriter<'_> {
         row: usize,
     ) -> Result<(), ConvertError> {
         let failed = |error| ConvertError::io(self.path, error);
+        check_finite(Format::Trx, position, &self.element)?;
         self.points = self.points.saturating_add(1);
         self.row.clear();
         for value in position {
