@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Date64Array, Float64Array, Int64Array, TimestampMicrosecondArray};
+use arrow_array::{
+    ArrayRef, Date64Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+};
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{Nulls, Options};
 use zvf_write::Kind;
 
 use crate::las;
 use crate::records::{ipc, npy, npz, table, zip};
-use crate::support::{Folder, column, open, refused, rows, small, texts};
+use crate::support::{Folder, column, ends, open, refused, rows, small, texts};
 
 fn plain() -> Options {
     Options::default()
@@ -450,4 +452,29 @@ fn attributes_called_like_columns_of_objects_are_exported() {
             assert!(found.contains(&name), "{output}: {name} of {found:?}");
         }
     }
+}
+
+#[test]
+fn ids_with_blanks_are_other_ids() {
+    let folder = Folder::new();
+    let axis: ArrayRef = Arc::new(Float64Array::from(vec![0.0, 1.0, 2.0]));
+    let ids: ArrayRef = Arc::new(StringArray::from(vec!["a", "c ", "c"]));
+    let points = table(vec![
+        ("x", Arc::clone(&axis)),
+        ("y", Arc::clone(&axis)),
+        ("z", axis),
+        ("id", ids),
+    ]);
+    let end = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+    let edges = table(vec![("source", end("a")), ("target", end("c "))]);
+    let mut options = small();
+    options.kind = Some(Kind::Graph);
+    options.node_id = Some("id".to_owned());
+    options.edges = Some(ipc(&folder, "e.arrow", &[edges]));
+    let import = open(&[ipc(&folder, "v.arrow", &[points])], &options);
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![10.0; 3]);
+    assert_eq!(
+        ends(&got, "position"),
+        [texts(["0.0 0.0 0.0", "1.0 1.0 1.0"])]
+    );
 }

@@ -70,7 +70,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     );
     for [name, new] in renamed {
         job.note(format!(
-            "{name} is written as {new}: properties need different names of one word"
+            "{name} is written as {new}: properties need different names of one word in ASCII"
         ));
     }
     for column in &columns {
@@ -167,7 +167,12 @@ impl PropertyColumn {
 /// Makes the names of properties unique words: axes and names that are words keep theirs before others. Returns the old and the new name of each
 /// that is changed.
 fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
-    let word = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
+    // Headers are ASCII.
+    let ascii = |letter: char| if letter.is_ascii() { letter } else { '_' };
+    let word = |text: &str| -> String {
+        let joined = text.split_whitespace().collect::<Vec<_>>().join("_");
+        joined.chars().map(ascii).collect()
+    };
     let mut order: Vec<&mut PropertyColumn> = columns.iter_mut().collect();
     order.sort_by_key(|column| {
         let own = attribute(&column.name);

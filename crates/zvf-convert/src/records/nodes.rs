@@ -432,7 +432,9 @@ impl NodeIds {
                 }
                 for (at, value) in values.into_iter().enumerate() {
                     let value = value.unwrap_or_default();
-                    put(at, self.row(value.trim()), &|| match value.is_empty() {
+                    // Tables of text have ids without blanks around them, others as they are.
+                    let row = self.row(&value).or_else(|| self.row(value.trim()));
+                    put(at, row, &|| match value.is_empty() {
                         true => "nothing".to_owned(),
                         false => shown(&value),
                     });

@@ -22,7 +22,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let (mut objects, query) = SelectedObjects::read(job).await?;
     let left = fit(&mut objects.properties);
     job.not_kept(
-        "attributes of objects beyond the ten that a header names",
+        "attributes of objects beyond the ten names of 19 bytes that a header has",
         left.iter().map(String::as_str),
     );
     let mut file = job.create()?;
@@ -64,7 +64,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         .and_then(|()| file.flush());
     done.map_err(|error| job.failed(error))?;
     job.not_kept(
-        "attributes of vertices beyond the ten that a header names",
+        "attributes of vertices beyond the ten names of 19 bytes that a header has",
         left.iter().map(String::as_str),
     );
     // Mapped positions are always rounded.
