@@ -2,8 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use arrow_array::types::{Float16Type, UInt8Type};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch,
+    Time32MillisecondArray,
+};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{Field, Schema};
+use half::f16;
 use serde_json::json;
 
 use crate::run::{Home, STORE};
@@ -705,5 +714,140 @@ fn many_lines_are_split_and_merged() -> Result<()> {
     let (header, all) = rows(&home, "s.zv")?;
     ensure!(all.len() == 300 && all.values().all(|rows| rows.len() == 2));
     ensure!(rows(&home, "both.zv")? == (header, all));
+    Ok(())
+}
+
+/// A column of a table: its name, its values, and a member of its metadata.
+type Column<'c> = (&'c str, ArrayRef, Option<(&'c str, &'c str)>);
+
+fn table(home: &Home, file: &str, columns: &[Column<'_>]) -> Result<()> {
+    let fields = columns.iter().map(|(name, values, member)| {
+        let member = member.iter();
+        let metadata = member.map(|(key, word)| ((*key).to_owned(), (*word).to_owned()));
+        Field::new(*name, values.data_type().clone(), true).with_metadata(metadata.collect())
+    });
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let columns = columns.iter().map(|(_, values, _)| Arc::clone(values));
+    let table = RecordBatch::try_new(schema, columns.collect())?;
+    let mut writer = FileWriter::try_new(fs::File::create(home.file(file))?, table.schema_ref())?;
+    writer.write(&table)?;
+    Ok(writer.finish()?)
+}
+
+fn floats(list: &[f64]) -> ArrayRef {
+    Arc::new(Float64Array::from(list.to_vec()))
+}
+
+/// A store of a graph of three nodes, with radii of 1, 2 and 3.
+fn nodes(home: &Home, name: &str, positions: &str, radii: Option<&str>) -> Result<()> {
+    let first = if name == "a" { 0 } else { 10 };
+    let at = floats(&[0.0, 1.0, 2.0]);
+    let file = format!("{name}.arrow");
+    let columns = [
+        ("x", Arc::clone(&at), None),
+        ("y", Arc::clone(&at), None),
+        ("z", at, None),
+        (
+            "object_id",
+            Arc::new(Int64Array::from(vec![first; 3])) as ArrayRef,
+            None,
+        ),
+        (
+            "radius",
+            floats(&[1.0, 2.0, 3.0]),
+            radii.map(|unit| ("zvf.unit", unit)),
+        ),
+    ];
+    table(home, &file, &columns)?;
+    fs::write(home.file("e.csv"), "source,target\n1,0\n2,1\n")?;
+    let store = format!("{name}.zv");
+    home.text(&[
+        "import", &file, &store, "--edges", "e.csv", "--kind", "graph", "--unit", positions,
+    ])?;
+    Ok(())
+}
+
+/// Radii are lengths in the unit of the positions, unless they state their own.
+#[test]
+fn radii_are_converted_from_their_own_unit() -> Result<()> {
+    for (own, other, factor) in [
+        (None, None, 0.001),
+        (Some("micrometer"), Some("um"), 1.0),
+        (Some("um"), None, 0.001),
+        (None, Some("um"), 1.0),
+        (Some("nm"), None, 1.0),
+    ] {
+        let home = Home::made(&[])?;
+        nodes(&home, "a", "um", own)?;
+        nodes(&home, "b", "nm", other)?;
+        home.text(&["merge", "a.zv", "b.zv", "m.zv", "-q"])?;
+        home.text(&["query", "b.zv", "-o", "b"])?;
+        home.text(&[
+            "import", "a.arrow", "c.zv", "--edges", "e.csv", "--kind", "graph", "--unit", "um",
+        ])?;
+        home.text(&["append", "c.zv", "b", "-q"])?;
+        home.text(&["append", "a.zv", "b.zv", "-q"])?;
+        let wanted = [1.0, 2.0, 3.0].map(|radius| radius * factor);
+        for store in ["m.zv", "a.zv", "c.zv"] {
+            let text = home.text(&[
+                "query",
+                store,
+                "--objects",
+                "10",
+                "--columns",
+                "attributes",
+                "--format",
+                "csv",
+            ])?;
+            let found = text.lines().skip(1).map(str::parse::<f64>);
+            let found = found.collect::<Result<Vec<_>, _>>()?;
+            let near = found
+                .iter()
+                .zip(wanted)
+                .all(|(a, b)| (a / b - 1.0).abs() < 1e-12);
+            ensure!(
+                found.len() == 3 && near,
+                "{own:?}, {other:?}, {store}: {text}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Positions after a conversion may be beyond their type, and whole numbers beyond float64.
+#[test]
+fn converted_positions_have_a_type_that_holds_them() -> Result<()> {
+    let home = Home::made(&[])?;
+    let axes = |file: &str, values: ArrayRef| {
+        let axis = |name| (name, Arc::clone(&values), None);
+        table(&home, file, &["x", "y", "z"].map(axis))
+    };
+    let half = |list: &[f32]| {
+        let list = list.iter().map(|one| f16::from_f32(*one));
+        Arc::new(PrimitiveArray::<Float16Type>::from_iter_values(list)) as ArrayRef
+    };
+    axes("h.arrow", half(&[1.0, 2.0]))?;
+    axes("i.arrow", half(&[330.0, 66.0]))?;
+    home.text(&["import", "h.arrow", "h.zv", "--unit", "nm"])?;
+    home.text(&["import", "i.arrow", "i.zv", "--unit", "um"])?;
+    home.text(&["merge", "h.zv", "i.zv", "hi.zv", "-q"])?;
+    let (_, found) = rows(&home, "hi.zv")?;
+    let mut wanted = ["1.0", "2.0", "66000.0", "330000.0"].map(|one| [one; 3].join(","));
+    wanted.sort();
+    assert_eq!(found[""], wanted);
+
+    let whole = |list: Vec<i64>| Arc::new(Int64Array::from(list)) as ArrayRef;
+    axes("j.arrow", whole(vec![(1 << 53) + 1, (1 << 53) + 3]))?;
+    axes("k.arrow", whole(vec![1, 4]))?;
+    home.text(&["import", "j.arrow", "j.zv", "--unit", "nm"])?;
+    home.text(&["import", "k.arrow", "k.zv", "--unit", "um"])?;
+    let ran = home.zvf(&["merge", "j.zv", "k.zv", "jk.zv"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("k.zv first"),
+        "{}",
+        ran.stderr
+    );
+    ensure!(!home.file("jk.zv").exists(), "a store after an error");
+    home.text(&["merge", "k.zv", "j.zv", "kj.zv", "-q"])?;
     Ok(())
 }

@@ -338,6 +338,9 @@ fn into_store(
         None => stated,
     };
     let mut first = own;
+    let mut attributes = found.spec.vertex_attributes.iter();
+    let radii = attributes.find(|one| one.name == "radius");
+    let unit = radii.and_then(|one| one.unit.clone());
     let placed = if format.is_tractogram() {
         let mut map = transform::of_tractogram(format, options, found)?;
         if let Some(frame) = &found.frame {
@@ -347,7 +350,8 @@ fn into_store(
             map = map.or(store.rasmm_to_store()?);
         }
         first = map;
-        store.place(format, &PositionOptions::default(), stated.as_deref())?
+        let options = PositionOptions::default();
+        store.place(format, &options, stated.as_deref(), unit.as_deref())?
     } else {
         let given = transform::given(format, options, store.axes(), stated.as_deref())?;
         remarks.extend(given.notes.iter().cloned());
@@ -355,7 +359,7 @@ fn into_store(
             Some(theirs) => store.check_frame(&theirs)?,
             None => remarks.extend(store.unstated_frame().filter(|_| !given.explicit)),
         }
-        store.place(format, &given, stated.as_deref())?
+        store.place(format, &given, stated.as_deref(), unit.as_deref())?
     };
     let radius = first.as_ref().filter(|_| format.has_radii());
     let radius = radius.map(|map| map.mean_scale(&found.spec.axes));

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use zvf_meta::{Affine, Axis, map_of_axes};
+use zvf_meta::{Affine, Axis, map_of_axes, radius_factor};
 use zvf_write::Kind;
-use zvf_write::arrow::stated_axes;
+use zvf_write::arrow::{stated_axes, stated_unit};
 
 use crate::frame::{SourceHeader, Space};
 use crate::options::Options;
@@ -47,7 +47,8 @@ impl StoreFrame {
             self.check_frame(&theirs)?;
         }
         let given = transform::given(Format::Arrow, options, &self.axes, stated.as_deref())?;
-        let mut placed = self.place(Format::Arrow, &given, stated.as_deref())?;
+        let radius = stated_unit(schema, "radius");
+        let mut placed = self.place(Format::Arrow, &given, stated.as_deref(), radius)?;
         placed.remarks.extend(system);
         Ok(placed)
     }
@@ -77,12 +78,14 @@ impl StoreFrame {
         named.unwrap_or(axes)
     }
 
-    /// Determines how positions of files are mapped into the store; `stated` are the axes of the files, if they state axes or units.
+    /// Determines how positions of files are mapped into the store; `stated` are the axes of the files, if they state axes or units, `radius` is the
+    /// unit that they state for the attribute of this name.
     pub(crate) fn place(
         &self,
         format: Format,
         given: &PositionOptions,
         stated: Option<&[Axis]>,
+        radius: Option<&str>,
     ) -> Result<PositionConversion, ConvertError> {
         let mut remarks = Vec::new();
         let mut source = format;
@@ -129,12 +132,12 @@ impl StoreFrame {
             false => None,
         };
         let mut lengths = 1.0;
-        let scales = |map: &Affine| map.mean_scale(&self.axes);
         if let Some(map) = map.as_ref().filter(|_| source.has_radii()) {
-            lengths *= scales(map);
+            lengths *= map.mean_scale(&self.axes);
         }
         if let Some(map) = &converted {
-            lengths *= scales(map);
+            let own = (&*self.axes, self.radius.as_deref());
+            lengths *= radius_factor(map, (&from, radius), own).unwrap_or(1.0);
         }
         let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph) && lengths != 1.0;
         let map = match (converted, map) {

@@ -3,7 +3,7 @@
 use arrow_schema::Schema;
 use serde_json::Value;
 use zvf_meta::{Affine, Axis};
-use zvf_store::Store;
+use zvf_store::{Names, Need, Store};
 use zvf_write::{JsonObject, Kind};
 
 use crate::frame::{SourceHeader, numbers};
@@ -32,6 +32,8 @@ pub(crate) struct RecordedMap {
 pub struct StoreFrame {
     pub(crate) kind: Kind,
     pub(crate) axes: Vec<Axis>,
+    /// Skeletons and graphs: the unit that the attribute `radius` states.
+    pub(crate) radius: Option<String>,
     pub(crate) recorded: Vec<RecordedMap>,
     /// The header of a tractogram.
     pub(crate) frame: Option<SourceHeader>,
@@ -46,7 +48,7 @@ pub struct StoreFrame {
 pub struct PositionConversion {
     /// The map from positions of the files to positions of the store; `None` for the identity.
     pub map: Option<Affine>,
-    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length.
+    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length, in its own unit or in that of the positions.
     pub lengths: Option<f64>,
     /// Remarks for the user.
     pub remarks: Vec<String>,
@@ -56,7 +58,7 @@ impl StoreFrame {
     /// The frame of a store.
     ///
     /// # Cost
-    /// One request for each format that may have a header, at once.
+    /// One request for each format that may have a header, at once; of skeletons and graphs also the documents of vertex attributes.
     ///
     /// # Errors
     /// The errors of the store.
@@ -80,6 +82,7 @@ impl StoreFrame {
             gps_time: gps_time.map(str::to_owned),
             kind: store.kind(),
             axes: store.root().axes().to_vec(),
+            radius: unit_of_radius(store).await?,
             recorded: recorded.collect(),
             frame: SourceHeader::of_store(store).await?,
             crs: store.root().zarr_vectors.crs.clone(),
@@ -143,6 +146,21 @@ impl StoreFrame {
             _ => Ok(None),
         }
     }
+}
+
+/// The unit that the attribute `radius` of skeletons and graphs states.
+async fn unit_of_radius(store: &Store) -> Result<Option<String>, ConvertError> {
+    if !matches!(store.kind(), Kind::Skeleton | Kind::Graph) {
+        return Ok(None);
+    }
+    let need = Need {
+        vertex_attributes: Names::All,
+        ..Need::nothing()
+    };
+    let level = store.level(0, &need).await?;
+    let mut attributes = level.vertex_attributes().iter();
+    let radius = attributes.find(|one| one.name == "radius");
+    Ok(radius.and_then(|one| one.unit.clone()))
 }
 
 /// The map of the user in a header, without the map of the format.

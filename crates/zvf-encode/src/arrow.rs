@@ -40,7 +40,7 @@ mod records;
 mod units;
 
 pub use records::array;
-pub use units::{check_unit, in_stored_units};
+pub use units::{check_unit, in_stored_units, stated_unit};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

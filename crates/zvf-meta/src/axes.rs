@@ -77,6 +77,53 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     })
 }
 
+/// The unit of the axes of space; `None` if one of them states none, or another one.
+fn unit_of_space(axes: &[Axis]) -> Option<&str> {
+    let mut units = axes.iter().filter(|axis| axis.is_space());
+    let first = units.next()?.unit.as_deref()?;
+    let same = |axis: &Axis| {
+        let unit = axis.unit.as_deref();
+        unit.is_some_and(|unit| units::same(unit, first))
+    };
+    units.all(same).then_some(first)
+}
+
+/// The factor of an attribute `radius`, whose values are lengths, where `map` converts positions along the axes `from` to positions along the axes `to`.
+/// The text beside the axes is the unit that the attribute itself states; without one, its values are in the unit of the positions.
+///
+/// `None` if the units cannot be converted into each other, or if one side states a unit and the positions of the other have none.
+///
+/// # Examples
+///
+/// ```
+/// use zvf_meta::{Axis, map_of_axes, radius_factor};
+///
+/// let axes = |unit: &str| ["x", "y"].map(|name| Axis { unit: Some(unit.to_owned()), ..Axis::named(name) });
+/// let (from, to) = (axes("nm"), axes("um"));
+/// let map = map_of_axes(&from, &to)?;
+/// assert_eq!(radius_factor(&map, (&from, None), (&to, None)), Some(0.001));
+/// assert_eq!(radius_factor(&map, (&from, Some("um")), (&to, Some("micrometer"))), Some(1.0));
+/// assert_eq!(radius_factor(&map, (&from, Some("um")), (&to, None)), Some(1.0));
+/// assert_eq!(radius_factor(&map, (&from, None), (&to, Some("mm"))), Some(1e-6));
+/// assert_eq!(radius_factor(&map, (&from, Some("pixel")), (&to, None)), None);
+/// # Ok::<(), zvf_meta::AxesDiffer>(())
+/// ```
+#[must_use]
+pub fn radius_factor(
+    map: &Affine,
+    from: (&[Axis], Option<&str>),
+    to: (&[Axis], Option<&str>),
+) -> Option<f64> {
+    if from.1.is_none() && to.1.is_none() {
+        return Some(map.mean_scale(to.0));
+    }
+    let own = |(axes, stated)| match stated {
+        Some(unit) => Some(unit),
+        None => unit_of_space(axes),
+    };
+    units::factor(own(from)?, own(to)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -121,7 +121,8 @@ pub fn check_joinable<'a>(
 
 /// Writes level 0 of several stores of the same kind as one new store.
 ///
-/// Positions are converted to the units of the first store; number types become the smallest that represent the values of all stores;
+/// Positions are converted to the units of the first store, and with them the attribute `radius` of skeletons and graphs, unless it states a unit of
+/// its own. Number types become the smallest that represent the values of all stores, of converted values float32 or float64;
 /// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text). Axes,
 /// chunks, headers and frame are copied from the first store.
 ///
@@ -142,7 +143,7 @@ pub fn merge<'a>(
             let found = format!("{} of them", stores.len());
             return Err(ConvertError::usage("stores", found, "at least two"));
         };
-        let frame = StoreFrame::of_store(first).await?;
+        let mut frame = StoreFrame::of_store(first).await?;
         let mut merged = Merged::default();
         let (mut described, mut maps) = (Vec::new(), Vec::new());
         for (at, store) in stores.iter().enumerate() {
@@ -155,22 +156,34 @@ pub fn merge<'a>(
             zvf_query::check_links_found(store, 0).await?;
             let one = describe(store).await?;
             one.check_owned(store).await?;
+            described.push(one);
+        }
+        // The new store has the unit of the first store that states one.
+        let mut radii = described.iter().filter_map(|one| radius_of(&one.spec));
+        frame.radius = radii.find_map(|one| one.unit.clone());
+        for (store, one) in stores.iter().zip(&described) {
             let placed = frame.place_table(&one.vertices, &Options::default())?;
             merged.note(store, one.notes.iter().chain(&placed.remarks));
             maps.push((placed.map, placed.lengths));
-            described.push(one);
         }
         let spec = unite(stores, &described, &maps, &mut merged.notes)?;
         let files: Vec<PathBuf> = stores.iter().map(|one| PathBuf::from(one.url())).collect();
         let mut ids = IdMap::new(options.ids, &files)?;
         let mut groups = UnitedGroups::default();
         let mut writer = StoreWriter::create(address, spec.clone(), options.write).await?;
+        let mut mapped = stores
+            .iter()
+            .zip(&maps)
+            .filter(|(_, (map, _))| map.is_some());
+        let converted = mapped.next().map(|(store, _)| store);
         let parts = stores.iter().zip(&described).zip(maps);
         for (file, ((store, one), (map, lengths))) in parts.enumerate() {
             let mut asked = one.query(&Query::default());
             asked.memory_budget = options.query_budget.unwrap_or(asked.memory_budget);
             let before = writer.vertices();
             let mut fitting = Fitting {
+                store,
+                converted: converted.map_or("", Store::url),
                 spec: &spec,
                 sink: &mut writer,
                 ids: &mut ids,
@@ -204,6 +217,21 @@ impl Merged {
     fn note<'n>(&mut self, store: &Store, notes: impl Iterator<Item = &'n String>) {
         let notes = notes.map(|note| format!("{}: {note}", store.url()));
         self.notes.extend(notes);
+    }
+}
+
+/// The attribute whose values are lengths, which are converted with the positions.
+fn radius_of(spec: &StoreSpec) -> Option<&AttributeSpec> {
+    let mut attributes = spec.vertex_attributes.iter();
+    attributes.find(|one| one.name == "radius")
+}
+
+/// The smallest type of the numbers of another type after their conversion to another unit.
+fn after_conversion(number: NumberType) -> NumberType {
+    match number {
+        // A larger number of a smaller unit may be beyond float16.
+        NumberType::F16 | NumberType::F32 => NumberType::F32,
+        _ => NumberType::F64,
     }
 }
 
@@ -277,8 +305,8 @@ fn unite(
             ));
         }
     }
-    if !spec.positions.is_float() && maps.iter().any(|(map, _)| map.is_some()) {
-        spec.positions = NumberType::F64;
+    if maps.iter().any(|(map, _)| map.is_some()) {
+        spec.positions = after_conversion(spec.positions);
     }
     let lists = |pick: fn(&StoreSpec) -> &Vec<AttributeSpec>| {
         let lists = all.iter().map(|(url, spec)| (*url, pick(spec)));
@@ -290,6 +318,13 @@ fn unite(
         false,
         notes,
     )?;
+    let mut radii = spec.vertex_attributes.iter_mut();
+    if maps.iter().any(|(_, lengths)| lengths.is_some())
+        && let Some(radius) = radii.find(|one| one.name == "radius")
+        && let AttributeType::Number(number) = radius.values
+    {
+        radius.values = AttributeType::Number(after_conversion(number));
+    }
     spec.links.attributes = attributes("links", &lists(|one| &one.links.attributes), false, notes)?;
     spec.object_attributes =
         attributes("objects", &lists(|one| &one.object_attributes), true, notes)?;
@@ -445,6 +480,9 @@ fn holds(wide: NumberType, narrow: NumberType) -> bool {
 
 /// A sink that converts the data of one store to the specification of the merged store.
 struct Fitting<'s> {
+    store: &'s Store,
+    /// The address of a store whose positions are converted; empty if there is none.
+    converted: &'s str,
     spec: &'s StoreSpec,
     sink: &'s mut StoreWriter,
     ids: &'s mut IdMap,
@@ -487,8 +525,16 @@ impl Sink for Fitting<'_> {
         };
         let rows = batch.positions.len() / spec.dims().max(1);
         let links = batch.links.len() / spec.links.width.max(1);
-        let positions = batch.positions.exactly(spec.positions);
-        let mut fitted = Batch::new(positions.or_bug("positions that their type does not hold")?);
+        let positions = batch.positions.exactly(spec.positions).ok_or_else(|| {
+            let expected = format!(
+                "numbers up to 2^53, since those of {converted} are converted to the unit of the first store as {}: name {converted} first",
+                spec.positions,
+                converted = self.converted
+            );
+            let found = format!("larger numbers of {}", batch.positions.type_name());
+            WriteError::input(format!("positions of {}", self.store.url()), found, expected)
+        })?;
+        let mut fitted = Batch::new(positions);
         fitted.numbering = batch.numbering;
         fitted.links = batch.links.clone();
         fitted.objects = match &batch.objects {

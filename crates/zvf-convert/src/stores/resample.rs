@@ -343,14 +343,20 @@ impl ObjectRows {
     /// The rows of a batch.
     fn of_batch(spec: &StoreSpec, batch: &Batch) -> Result<Self, WriteError> {
         let mut rows = Self::of(spec);
+        // 2^53 is a float64, but no other whole number than it may become it.
+        let returns =
+            |wide: &Values| spec.positions.is_float() || wide.exactly(spec.positions).is_some();
         let wide = batch.positions.exactly(NumberType::F64);
-        rows.positions = match wide {
+        rows.positions = match wide.filter(returns) {
             Some(wide) => wide.to_f64(),
             None => {
                 return Err(WriteError::input(
                     "positions",
-                    format!("whole numbers of {}", batch.positions.type_name()),
-                    "such that float64 holds",
+                    format!(
+                        "whole numbers of {} beyond 2^53",
+                        batch.positions.type_name()
+                    ),
+                    "smaller ones, which float64 holds",
                 ));
             }
         };

@@ -7,7 +7,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use zvf_meta::moments::{MomentScale, Moments};
-use zvf_meta::{Affine, Kind, map_of_axes, units};
+use zvf_meta::{Affine, Kind, map_of_axes, radius_factor, units};
 
 use super::{OF_EDITS, UNIT, attribute_name, column_type, elements, stated_axes};
 use crate::WriteError;
@@ -39,6 +39,14 @@ pub fn check_unit(found: Option<&str>, stored: &AttributeSpec) -> Result<(), Wri
         format!("the unit {found}"),
         expected,
     ))
+}
+
+/// The unit that a table states for the values of an attribute.
+#[must_use]
+pub fn stated_unit<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
+    let mut fields = schema.fields().iter();
+    let field = fields.find(|field| attribute_name(schema, field, &OF_EDITS) == Some(name))?;
+    field.metadata().get(UNIT).map(String::as_str)
 }
 
 /// The attribute whose values a column has: the column has its name, or the name and a number of one of its channels (`NAME_0`).
@@ -166,7 +174,8 @@ impl StoreSpec {
     ///
     /// # Units
     /// Positions, and the attribute `radius` of skeletons and graphs, are converted to the axes and units of the store if the schema states others
-    /// (`zvf.axes`, `zvf.units`). They are unchanged if the store or the table states no unit. Other attributes must have the unit of the store; see
+    /// (`zvf.axes`, `zvf.units`). They are unchanged if the store or the table states no unit. A unit that `radius` itself states, in the table or in
+    /// the store, is used instead of that of the positions; see [`radius_factor`]. Other attributes must have the unit of the store; see
     /// [`in_stored_units`].
     ///
     /// # Cost
@@ -180,10 +189,18 @@ impl StoreSpec {
         links: Option<&RecordBatch>,
     ) -> Result<Batch, WriteError> {
         self.check_widths(vertices, links)?;
-        let map = self.map_of_records(vertices.schema_ref())?;
-        // The factor of `radius`, which has the unit of positions.
-        let lengths = map.as_ref().map(|map| map.mean_scale(&self.axes));
-        let lengths = lengths.filter(|_| matches!(self.kind, Kind::Skeleton | Kind::Graph));
+        let schema = vertices.schema();
+        let map = self.map_of_records(&schema)?;
+        let stated = stated_axes(&schema)?.unwrap_or_default();
+        let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph);
+        let lengths = map.as_ref().filter(|_| radii).and_then(|map| {
+            let from = (&*stated, stated_unit(&schema, "radius"));
+            let mut own = self.vertex_attributes.iter();
+            let own = own.find(|one| one.name == "radius");
+            let to = (&*self.axes, own.and_then(|one| one.unit.as_deref()));
+            radius_factor(map, from, to)
+        });
+        let lengths = lengths.filter(|factor| *factor != 1.0);
         let vertices = in_stored_units(vertices, |name| {
             let mut all = self.batch_attributes();
             all.find(|one| one.name == name && (lengths.is_none() || name != "radius"))
