@@ -851,3 +851,36 @@ fn converted_positions_have_a_type_that_holds_them() -> Result<()> {
     home.text(&["merge", "k.zv", "j.zv", "kj.zv", "-q"])?;
     Ok(())
 }
+
+/// Truth values cannot be missing: objects of the store without them need some.
+#[test]
+fn truth_values_of_objects_are_in_all_stores_or_in_none() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,z,id\n1,2,3,7\n2,2,3,7\n".into()),
+        ("../b.csv", "x,y,z,id\n1,2,3,8\n2,2,3,8\n".into()),
+    ])?;
+    for name in ["a", "b"] {
+        let (file, store) = (format!("{name}.csv"), format!("{name}.zv"));
+        let kind = ["--kind", "polyline", "--object-column", "id"];
+        home.text(&[&["import", &file, &store], &kind[..]].concat())?;
+    }
+    let fill = [
+        "set-attribute",
+        "ok",
+        "--object",
+        "--type",
+        "bool",
+        "--fill",
+        "true",
+    ];
+    home.text(&[&["edit", "a.zv"], &fill[..]].concat())?;
+    for stores in [["a.zv", "b.zv"], ["b.zv", "a.zv"]] {
+        let ran = home.zvf(&["merge", stores[0], stores[1], "m.zv"])?;
+        let says = ["b.zv", "set-attribute ok --object --type bool --fill"];
+        let said = says.iter().all(|one| ran.stderr.contains(one));
+        ensure!(ran.code == 2 && said, "{}", ran.stderr);
+    }
+    home.text(&[&["edit", "b.zv"], &fill[..]].concat())?;
+    home.text(&["merge", "a.zv", "b.zv", "m.zv"])?;
+    Ok(())
+}

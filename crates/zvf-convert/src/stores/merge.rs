@@ -332,6 +332,7 @@ fn unite(
 }
 
 /// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, except dates, times and durations.
+/// Truth values that a store lacks are refused.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -360,7 +361,12 @@ fn attributes(
         let what = format!("attribute {} of {of}", shown(&own.name));
         match own.values {
             // The smallest number of dates, times and durations means missing.
-            AttributeType::Number(number) if !number.is_float() && gaps && !own.has_moments() => {
+            AttributeType::Number(number)
+                if !number.is_float()
+                    && number != NumberType::Bool
+                    && gaps
+                    && !own.has_moments() =>
+            {
                 own.values = AttributeType::Number(NumberType::F64);
                 notes.push(format!(
                     "{what} becomes float64: {} has no values",
@@ -368,8 +374,14 @@ fn attributes(
                 ));
             }
             AttributeType::Number(number) if !number.is_float() && !own.has_moments() => {
+                let (flag, other) = match of {
+                    "objects" => (" --object", ""),
+                    "links" => (" --link", ", `zvf query --attributes` leaves it out"),
+                    _ => ("", ", `zvf query --attributes` leaves it out"),
+                };
                 let expected = format!(
-                    "values: {number} cannot be missing (`zvf edit STORE set-attribute` adds them, `zvf query --attributes` leaves it out)"
+                    "values: {number} cannot be missing (`zvf edit STORE set-attribute {}{flag} --type {number} --fill VALUE` adds them{other})",
+                    own.name
                 );
                 return Err(ConvertError::usage(
                     without.join(", "),
