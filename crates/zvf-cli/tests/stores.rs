@@ -884,3 +884,78 @@ fn truth_values_of_objects_are_in_all_stores_or_in_none() -> Result<()> {
     home.text(&["merge", "a.zv", "b.zv", "m.zv"])?;
     Ok(())
 }
+
+/// A number that means "missing" in one store may be a value in another one.
+#[test]
+fn numbers_for_missing_values_are_the_same_in_all_stores() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,z,v\n1,2,3,5\n4,5,6,\n".into()),
+        ("../b.csv", "x,y,z,v\n1,2,3,-1\n4,5,6,\n".into()),
+        ("../c.csv", "x,y,z,v\n1,2,3,-1\n4,5,6,2\n".into()),
+    ])?;
+    home.text(&["import", "a.csv", "a.zv", "--nulls", "-1"])?;
+    home.text(&["import", "b.csv", "b.zv", "--nulls", "-9"])?;
+    home.text(&["import", "c.csv", "c.zv"])?;
+    for words in [
+        &["merge", "a.zv", "b.zv", "m.zv"][..],
+        &["append", "a.zv", "b.zv"],
+    ] {
+        let ran = home.zvf(words)?;
+        let says = ["-9 is a missing value", "-1 is a missing value", "--nulls"];
+        let said = says.iter().all(|one| ran.stderr.contains(one));
+        ensure!(ran.code == 2 && said, "{}", ran.stderr);
+    }
+    for stores in [["a.zv", "c.zv"], ["c.zv", "a.zv"]] {
+        let m = format!("{}m.zv", stores[0]);
+        let ran = home.zvf(&["merge", stores[0], stores[1], &m])?;
+        let said = ran.stderr.contains("-1 is a missing value");
+        ensure!(ran.code == 0 && said, "{}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// The same numbers in channels of other names are other values.
+#[test]
+fn channels_of_other_names_are_not_merged() -> Result<()> {
+    let home = Home::made(&[])?;
+    let axis = || floats(&[0.0, 1.0]);
+    let colours = || {
+        let rows = [1_u8, 2].map(|one| Some([one, 2, 3].map(Some).to_vec()));
+        Arc::new(FixedSizeListArray::from_iter_primitive::<UInt8Type, _, _>(
+            rows, 3,
+        )) as ArrayRef
+    };
+    for (name, channels) in [
+        ("a", Some(r#"["r","g","b"]"#)),
+        ("b", Some(r#"["b","g","r"]"#)),
+        ("c", None),
+    ] {
+        let names = channels.map(|names| ("zvf.channel_names", names));
+        let columns = [
+            ("x", axis(), None),
+            ("y", axis(), None),
+            ("z", axis(), None),
+            ("rgb", colours(), names),
+        ];
+        let file = format!("{name}.arrow");
+        table(&home, &file, &columns)?;
+        home.text(&["import", &file, &format!("{name}.zv")])?;
+    }
+    for words in [
+        &["merge", "a.zv", "b.zv", "m.zv"][..],
+        &["append", "a.zv", "b.zv"],
+    ] {
+        let ran = home.zvf(words)?;
+        let says = ["the channels b, g, r", "r, g, b"];
+        let said = says.iter().all(|one| ran.stderr.contains(one));
+        ensure!(ran.code == 2 && said, "{}", ran.stderr);
+    }
+    // A store that names no channels may have the same.
+    for stores in [["a.zv", "c.zv"], ["c.zv", "a.zv"]] {
+        let merged = format!("m-{}", stores[0]);
+        home.text(&["merge", stores[0], stores[1], &merged])?;
+        let told = home.json(&["info", &merged, "--json"])?.to_string();
+        ensure!(told.contains(r#"["r","g","b"]"#), "{told}");
+    }
+    Ok(())
+}

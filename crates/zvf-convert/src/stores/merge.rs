@@ -10,7 +10,7 @@ use zvf_encode::error::OrBug;
 use zvf_meta::Affine;
 use zvf_meta::moments::Moments;
 use zvf_query::Query;
-use zvf_store::Store;
+use zvf_store::{Deltas, LinkFamily, Names, Need, Store};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Groups, NumberType, ObjectTable, StoreSpec, StoreWriter,
     Values, WriteError, WriteOptions,
@@ -48,7 +48,8 @@ pub struct Merged {
     pub notes: Vec<String>,
 }
 
-/// Checks that two stores can be merged: same kind, axes and frame. Units may differ.
+/// Checks that two stores can be merged: same kind, axes and frame, and for attributes that both have the same names of channels and numbers for
+/// missing values, where both state them. Units of positions may differ.
 ///
 /// # Errors
 /// Misuse, with what differs.
@@ -115,7 +116,7 @@ pub fn check_joinable<'a>(
         {
             return refused("crs", found.to_string(), expected.to_string());
         }
-        Ok(())
+        check_meanings(store, own).await
     })
 }
 
@@ -344,7 +345,7 @@ fn attributes(
         for one in *list {
             match out.iter_mut().find(|own| own.name == one.name) {
                 None => out.push(one.clone()),
-                Some(own) => join(of, url, own, one)?,
+                Some(own) => join(of, url, own, one, notes)?,
             }
         }
     }
@@ -401,6 +402,7 @@ fn join(
     url: &str,
     own: &mut AttributeSpec,
     one: &AttributeSpec,
+    notes: &mut Vec<String>,
 ) -> Result<(), ConvertError> {
     let differs = |found: String, expected: String| {
         let what = format!("{url}: attribute {} of {of}", shown(&one.name));
@@ -438,12 +440,108 @@ fn join(
         };
         return differs(name(&one.unit), name(&own.unit));
     }
+    if let Some((found, expected)) = other_meaning(one, own) {
+        return differs(found, expected);
+    }
+    let texts = (own.description.as_deref(), one.description.as_deref());
+    let note = match texts {
+        (Some(kept), Some(other)) if kept != other => Some(format!(
+            "of two descriptions the first is kept: {}, and not {}",
+            shown(kept),
+            shown(other)
+        )),
+        (Some(mark), None) if is_mark(mark) => Some(format!(
+            "states no number for missing values, and gets that of the stores before: {mark}"
+        )),
+        (None, Some(mark)) if is_mark(mark) => Some(format!(
+            "{mark}, now also of the stores before, which state no such number"
+        )),
+        _ => None,
+    };
+    let what = || format!("{url}: attribute {} of {of}", shown(&one.name));
+    notes.extend(note.map(|note| format!("{}: {note}", what())));
     own.unit = own.unit.take().or_else(|| one.unit.clone());
     own.description = own.description.take().or_else(|| one.description.clone());
-    own.channel_names = own
-        .channel_names
-        .take()
-        .or_else(|| one.channel_names.clone());
+    own.channel_names = match named(own) {
+        Some(_) => own.channel_names.take(),
+        None => one.channel_names.clone().or(own.channel_names.take()),
+    };
+    Ok(())
+}
+
+/// The names of channels, unless they are those that a store without names has.
+fn named(one: &AttributeSpec) -> Option<&[String]> {
+    let names = one.channel_names.as_deref()?;
+    let mut numbered = names.iter().enumerate();
+    let usual = numbered.all(|(at, name)| *name == format!("ch{at}"));
+    (!usual).then_some(names)
+}
+
+/// Whether a description states the number that stands for missing values, as `zvf import --nulls NUMBER` writes it.
+fn is_mark(description: &str) -> bool {
+    let number = description.strip_suffix(" is a missing value");
+    number.is_some_and(|number| number.parse::<i64>().is_ok())
+}
+
+/// What two attributes of one name state differently although their values look alike: the names of channels, or the numbers for missing values.
+/// Returns what was found in `one`, and what `own` has.
+fn other_meaning(one: &AttributeSpec, own: &AttributeSpec) -> Option<(String, String)> {
+    if let (Some(found), Some(expected)) = (named(one), named(own))
+        && found != expected
+    {
+        let found = format!("the channels {}", found.join(", "));
+        let ways = "`zvf query --attributes` leaves it out";
+        return Some((found, format!("{} ({ways})", expected.join(", "))));
+    }
+    let (found, expected) = (one.description.as_deref()?, own.description.as_deref()?);
+    let differ = found != expected && is_mark(found) && is_mark(expected);
+    let ways = "`zvf import --nulls` with one number for all files";
+    differ.then(|| (found.to_owned(), format!("{expected} ({ways})")))
+}
+
+/// The attributes of level 0 with the names of their channels and their descriptions, by what they are of and their names.
+async fn meanings(
+    store: &Store,
+) -> Result<BTreeMap<(&'static str, String), AttributeSpec>, ConvertError> {
+    let need = Need {
+        vertex_attributes: Names::All,
+        object_attributes: Names::All,
+        link_attributes: Names::All,
+        link_deltas: Deltas::List(vec![0]),
+        ..Need::nothing()
+    };
+    let level = store.level(0, &need).await?;
+    let vertices = level.vertex_attributes().iter();
+    let vertices = vertices.map(|one| ("vertices", &one.name, one.array.attributes()));
+    let links = level.links(0).map_or(&[][..], LinkFamily::attributes);
+    let links = links.iter().filter_map(|one| {
+        let array = one.arrays.iter().flatten().next()?;
+        Some(("links", &one.name, array.attributes()))
+    });
+    let rows = vertices.chain(links);
+    let rows = rows.map(|(of, name, stored)| ((of, name.clone()), stored));
+    let objects = level.object_attributes().iter();
+    let objects = objects.map(|one| (("objects", one.name().to_owned()), one.attributes()));
+    let all = rows.chain(objects).map(|(key, stored)| {
+        let mut spec = AttributeSpec::text(&key.1);
+        spec.description.clone_from(&stored.description);
+        spec.channel_names.clone_from(&stored.channel_names);
+        (key, spec)
+    });
+    Ok(all.collect())
+}
+
+/// Checks that attributes of two stores mean the same; see [`other_meaning`].
+async fn check_meanings(store: &Store, own: &Store) -> Result<(), ConvertError> {
+    let ours = meanings(own).await?;
+    for ((of, name), theirs) in meanings(store).await? {
+        let ours = ours.get(&(of, name.clone()));
+        if let Some((found, expected)) = ours.and_then(|ours| other_meaning(&theirs, ours)) {
+            let what = format!("{}: attribute {} of {of}", store.url(), shown(&name));
+            let expected = format!("as in {}: {expected}", own.url());
+            return Err(ConvertError::usage(what, found, expected));
+        }
+    }
     Ok(())
 }
 
