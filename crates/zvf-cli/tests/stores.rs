@@ -885,6 +885,44 @@ fn truth_values_of_objects_are_in_all_stores_or_in_none() -> Result<()> {
     Ok(())
 }
 
+/// Conditions compare times of day with numbers.
+#[test]
+fn points_are_split_by_times_of_day() -> Result<()> {
+    let home = Home::made(&[])?;
+    let axis = || floats(&[0.0, 1.0, 2.0, 3.0]);
+    let times = [Some(0), Some(86_399_999), Some(0), None];
+    let times = Time32MillisecondArray::from(times.to_vec());
+    let columns = [
+        ("x", axis(), None),
+        ("y", axis(), None),
+        ("z", axis(), None),
+        ("t", Arc::new(times) as ArrayRef, None),
+    ];
+    table(&home, "t.arrow", &columns)?;
+    home.text(&["import", "t.arrow", "t.zv"])?;
+    let told = home.json(&[
+        "split",
+        "t.zv",
+        "parts",
+        "--by",
+        "attribute",
+        "t",
+        "--json",
+        "-q",
+    ])?;
+    let parts = told["parts"].as_array().context("parts")?;
+    let parts: Vec<_> = parts
+        .iter()
+        .map(|one| (&one["of"], &one["vertices"]))
+        .collect();
+    let wanted = [
+        (json!("00:00:00.000"), json!(2)),
+        (json!("23:59:59.999"), json!(1)),
+    ];
+    assert_eq!(parts, wanted.each_ref().map(|(a, b)| (a, b)), "{told}");
+    Ok(())
+}
+
 /// A number that means "missing" in one store may be a value in another one.
 #[test]
 fn numbers_for_missing_values_are_the_same_in_all_stores() -> Result<()> {

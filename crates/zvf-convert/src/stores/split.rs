@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use futures::future::BoxFuture;
 use zvf_encode::arrow::{texts, values, with_nulls};
@@ -202,8 +202,27 @@ impl Template {
     }
 }
 
-/// Values as texts, `None` for missing ones, and whether conditions compare them with quoted texts.
-type Words = (Vec<Option<String>>, bool);
+/// Values as texts, and as conditions state them; `None` for missing ones.
+#[derive(Debug)]
+struct Words {
+    texts: Vec<Option<String>>,
+    literals: Vec<Option<String>>,
+}
+
+impl Words {
+    /// Texts that conditions compare as they are, or in quotes.
+    fn new(texts: Vec<Option<String>>, are_quoted: bool) -> Self {
+        let literal = |text: &String| match are_quoted {
+            true => quoted(text, '\'').into_owned(),
+            false => text.clone(),
+        };
+        let literals = texts.iter().map(|text| text.as_ref().map(literal));
+        Self {
+            literals: literals.collect(),
+            texts,
+        }
+    }
+}
 
 /// The values of an attribute of dates, times or durations. `None` for another attribute.
 ///
@@ -225,10 +244,18 @@ fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Word
         column.is_valid(row).then_some(text)
     };
     let texts = (0..column.len()).map(text).collect();
-    Ok(Some((
-        texts,
-        !matches!(column.data_type(), DataType::Duration(_)),
-    )))
+    Ok(Some(match column.data_type() {
+        DataType::Duration(_) => Words::new(texts, false),
+        // Conditions compare times of day with numbers alone.
+        DataType::Time32(_) | DataType::Time64(_) => {
+            let stored = attribute_column(batch, name).or_bug("times of no attribute")?;
+            Words {
+                literals: numbers(name, stored)?.or_bug("times that are no whole numbers")?,
+                texts,
+            }
+        }
+        _ => Words::new(texts, true),
+    }))
 }
 
 /// The values of an object attribute as texts; `None` for missing ones.
@@ -249,8 +276,8 @@ fn words(
         };
         return Err(ConvertError::usage(store.url(), shown(name), expected));
     };
-    if let Some((moments, _)) = moments(store, batch, name)? {
-        return Ok(moments);
+    if let Some(moments) = moments(store, batch, name)? {
+        return Ok(moments.texts);
     }
     if let Some(list) = texts(column) {
         return Ok(list
@@ -258,12 +285,7 @@ fn words(
             .map(|text| text.map(|text| text.into_owned()))
             .collect());
     }
-    let plain = with_nulls(column, None)?;
-    let list: Option<Vec<String>> = match values(name, &plain)? {
-        Values::Bool(list) => Some(list.iter().map(|one| one.to_string()).collect()),
-        numbers => whole(&numbers),
-    };
-    let Some(list) = list.filter(|list| list.len() == batch.num_rows()) else {
+    let Some(list) = numbers(name, column)?.filter(|list| list.len() == batch.num_rows()) else {
         let found = format!(
             "{}, which has floats or several values an object",
             shown(name)
@@ -271,10 +293,18 @@ fn words(
         let expected = "an attribute of texts, truth values or whole numbers";
         return Err(ConvertError::usage(store.url(), found, expected));
     };
-    let rows = list.into_iter().enumerate();
-    Ok(rows
-        .map(|(row, word)| column.is_valid(row).then_some(word))
-        .collect())
+    Ok(list)
+}
+
+/// Whole numbers or truth values of a column as texts, `None` for missing ones; `None` for other types.
+fn numbers(name: &str, column: &ArrayRef) -> Result<Option<Vec<Option<String>>>, ConvertError> {
+    let plain = with_nulls(column, None)?;
+    let list: Option<Vec<String>> = match values(name, &plain)? {
+        Values::Bool(list) => Some(list.iter().map(|one| one.to_string()).collect()),
+        numbers => whole(&numbers),
+    };
+    let valid = |(row, word)| (row >= column.len() || column.is_valid(row)).then_some(word);
+    Ok(list.map(|list| list.into_iter().enumerate().map(valid).collect()))
 }
 
 /// Whole numbers as texts.
@@ -469,21 +499,26 @@ async fn by_vertices(
         select: Select::Vertices,
         ..selection.clone()
     };
-    let (mut parts, mut none, mut are_texts) = (BTreeSet::new(), 0u64, false);
+    let (mut parts, mut none) = (BTreeMap::new(), 0u64);
     let mut answer = query(store, asked).await?;
     while let Some((table, batch)) = answer.next().await? {
         if table != Table::Vertices {
             continue;
         }
-        let words = words(store, &batch, name)?;
-        are_texts = attribute_column(&batch, name).is_some_and(|column| texts(column).is_some())
-            || moments(store, &batch, name)?.is_some_and(|(_, quoted)| quoted);
-        for word in words {
+        let words = match moments(store, &batch, name)? {
+            Some(moments) => moments,
+            None => {
+                let column = attribute_column(&batch, name);
+                let are_texts = column.is_some_and(|column| texts(column).is_some());
+                Words::new(words(store, &batch, name)?, are_texts)
+            }
+        };
+        for word in words.texts.into_iter().zip(words.literals) {
             match word {
-                Some(word) => {
-                    parts.insert(SplitKey::of(word));
+                (Some(text), Some(literal)) => {
+                    parts.insert(SplitKey::of(text), literal);
                 }
-                None => none += 1,
+                _ => none += 1,
             }
         }
         check_count(store, name, parts.len())?;
@@ -495,11 +530,7 @@ async fn by_vertices(
         ));
     }
     let mut found = Vec::new();
-    for key in parts {
-        let literal = match are_texts {
-            true => quoted(&key.text, '\''),
-            false => key.text.clone().into(),
-        };
+    for (key, literal) in parts {
         let mut condition = format!("{} == {literal}", quoted(name, '"'));
         if let Some(filter) = &selection.filter {
             condition = format!("({filter}) and {condition}");
