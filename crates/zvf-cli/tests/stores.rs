@@ -923,6 +923,33 @@ fn points_are_split_by_times_of_day() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn descriptions_and_channels_of_links_are_kept() -> Result<()> {
+    let home = Home::made(&[("../v.csv", "x,y,z\n0,0,0\n1,0,0\n2,0,0\n".into())])?;
+    let ends = |list: &[i64]| Arc::new(Int64Array::from(list.to_vec())) as ArrayRef;
+    let columns = [
+        ("source", ends(&[1, 2]), None),
+        ("target", ends(&[0, 1]), None),
+        (
+            "w",
+            floats(&[0.5, 1.5]),
+            Some(("zvf.description", "how sure it is")),
+        ),
+    ];
+    table(&home, "e.arrow", &columns)?;
+    home.text(&[
+        "import", "v.csv", "g.zv", "--edges", "e.arrow", "--kind", "graph",
+    ])?;
+    home.text(&["split", "g.zv", "parts", "--by", "count", "1"])?;
+    home.text(&["merge", "g.zv", "parts/0.zarrvectors", "m.zv", "--new-ids"])?;
+    for store in ["g.zv", "parts/0.zarrvectors", "m.zv"] {
+        let told = home.json(&["info", store, "--json"])?;
+        let found = &told["attribute_specs"]["link"]["w"]["description"];
+        assert_eq!(found, "how sure it is", "{store}: {told}");
+    }
+    Ok(())
+}
+
 /// A number that means "missing" in one store may be a value in another one.
 #[test]
 fn numbers_for_missing_values_are_the_same_in_all_stores() -> Result<()> {

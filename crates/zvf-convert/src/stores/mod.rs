@@ -132,6 +132,18 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         if let Some(family) = level.links(0) {
             spec.links.directed = family.directed();
             spec.links.store = family.store();
+            // The table of links has no column metadata but units.
+            for one in &mut spec.links.attributes {
+                let mut stored = family.attributes().iter();
+                let stored = stored.find(|stored| stored.name == one.name);
+                let array = stored.and_then(|stored| stored.arrays.iter().flatten().next());
+                if let Some(array) = array {
+                    let array = array.attributes();
+                    one.description.clone_from(&array.description);
+                    let names = array.channel_names.clone();
+                    one.channel_names = names.filter(|names| names.len() == one.channels);
+                }
+            }
         }
     }
     let mut notes: Vec<String> = partial
