@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::run::{Home, files};
@@ -431,4 +431,53 @@ fn lineages_become_fewer() -> Result<()> {
     assert!(ran.stderr.contains("of 4800 vertices"), "{}", ran.stderr);
     assert_eq!(files(&home.file("one.zv"))?, before);
     Ok(())
+}
+
+/// Truth values have no value that means missing: objects that a level leaves out keep theirs. Other values of them are missing.
+#[test]
+fn truth_values_of_objects_that_are_left_out_stay() -> Result<()> {
+    let (mut rows, mut objects) = (
+        "x,y,z,object_id\n".to_owned(),
+        "object_id,ok,many,n\n".to_owned(),
+    );
+    for object in 0..8 {
+        for n in 0..6 {
+            writeln!(rows, "{},{n},0,{object}", object * 3)?;
+        }
+        writeln!(
+            objects,
+            "{object},{},{},{}",
+            object != 3,
+            true,
+            object + 100
+        )?;
+    }
+    let home = Home::made(&[("../v.csv", rows.into()), ("../o.csv", objects.into())])?;
+    home.text(&["import", "v.csv", "s.zv", "--kind", "polyline"])?;
+    for (name, kind) in [("ok", "bool"), ("many", "bool"), ("n", "uint8")] {
+        home.text(&[
+            "edit",
+            "s.zv",
+            "set-attribute",
+            name,
+            "--object",
+            "--type",
+            kind,
+            "--from",
+            "o.csv",
+        ])?;
+    }
+    let values = |level: &str, name: &str| -> Result<Vec<Value>> {
+        let told = home.json(&["objects", "s.zv", "--level", level, "--json"])?;
+        let objects = told["objects"].as_array().context("objects")?;
+        Ok(objects.iter().map(|one| one[name].clone()).collect())
+    };
+    let flags = ["--factors", "2", "--sparsity", "4", "--method", "reference"];
+    home.text(&[&["pyramid", "s.zv"], &flags[..]].concat())?;
+    for name in ["ok", "many"] {
+        assert_eq!(values("1", name)?, values("0", name)?, "{name}");
+    }
+    let missing = values("1", "n")?.iter().filter(|one| one.is_null()).count();
+    assert_eq!(missing, 6);
+    home.validates("s.zv")
 }

@@ -16,6 +16,7 @@ use zvf_encode::level::{LevelCells, ManifestArray, fragment_index, index_doc};
 use zvf_encode::parallel::{Turn, pack};
 use zvf_encode::tables::{Absence, ElementType, EncodedRows, ROWS, TableOf};
 use zvf_encode::target::{Below, ObjectPut, Payloads};
+use zvf_encode::values::NumberType;
 use zvf_encode::{WriteError, documents, parallel};
 use zvf_format::int::{index, wide};
 
@@ -252,7 +253,7 @@ fn write_objects(
     Ok((coarse, present))
 }
 
-/// An attribute of objects: kept rows have their values, the others are absent. `order` has the row of the finer level for each row, `kept` has the
+/// An attribute of objects: kept rows have their values, the others are absent, except truth values, which cannot be. `order` has the row of the finer level for each row, `kept` has the
 /// rows that keep their value, ascending.
 pub(crate) fn write_column(
     column: &mut ObjectColumn,
@@ -276,10 +277,13 @@ pub(crate) fn write_column(
     };
     let inner = array.shape().into_iter().skip(1).collect();
     let unit = array.attributes().unit.as_deref();
+    // No truth value means that there is none: every object keeps its own.
+    let stays = element == ElementType::Number(NumberType::Bool);
     let mut table = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     let mut kept = kept.iter().copied().peekable();
     for (row, lost) in lost.iter_mut().enumerate() {
-        *lost |= kept.next_if_eq(&row).is_none() || values.is_absent(row);
+        let dropped = kept.next_if_eq(&row).is_none() && !stays;
+        *lost |= dropped || values.is_absent(row);
     }
     for &row in order {
         let lost = *lost.get(row).or_bug(format_args!("no row {row}"))?;
@@ -287,12 +291,30 @@ pub(crate) fn write_column(
         table.push(values.row(row).filter(|_| !lost))?;
     }
     let element = table.element();
-    let candidates = element.absent().map_or_else(Vec::new, |_| element.fills());
+    // Of truth values one means absence only where it must.
+    let candidates = match stays && table.missing() == 0 {
+        true => Vec::new(),
+        false => element.fills(),
+    };
+    // NaN means absence in any case.
+    let is_float = matches!(element, ElementType::Number(number) if number.is_float());
     let (fill, absent) = match table.absence(&candidates, false) {
-        Absence::Distinct(fill) | Absence::Ambiguous { fill, .. } => (fill, true),
+        Absence::Distinct(fill) => (fill, true),
+        Absence::Ambiguous { fill, .. } if is_float => (fill, true),
         Absence::Unused(zero) => (zero, false),
-        // Truth values have no element for absence: objects without a value are false.
-        Absence::Impossible => (element.zero(), false),
+        Absence::Ambiguous { .. } | Absence::Impossible => {
+            let name = array.name();
+            let found = format!(
+                "{} objects without a value, and all values of {} in the others",
+                table.missing(),
+                values.dtype
+            );
+            let expected = format!(
+                "a value that none has, to mean that there is none (the density method leaves out no values; `zvf edit STORE set-attribute {name} --object --fill VALUE` gives all objects one)"
+            );
+            let path = TableOf::Objects.path(name);
+            return Err(WriteError::input(path, found, expected));
+        }
     };
     let typed = table.finish(fill, absent, Some(ROWS));
     let given = array.attributes();
