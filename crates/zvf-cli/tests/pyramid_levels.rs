@@ -433,6 +433,49 @@ fn lineages_become_fewer() -> Result<()> {
     Ok(())
 }
 
+/// A graph may have each edge in both directions: its levels are those of one with each edge once.
+#[test]
+fn edges_in_both_directions_count_once() -> Result<()> {
+    let home = Home::made(&[])?;
+    let mut nodes = "x,y,z,object_id\n".to_owned();
+    let (mut once, mut twice) = ("a,b\n".to_owned(), "a,b\n".to_owned());
+    let mut at = [0.0; 3];
+    for n in 0..4000_u32 {
+        writeln!(nodes, "{},{},{},0", at[0], at[1], at[2])?;
+        for (axis, at) in (0..3).zip(&mut at) {
+            *at += random(n * 3 + axis) - 0.5;
+        }
+        if n > 0 {
+            writeln!(once, "{},{n}", n - 1)?;
+            writeln!(twice, "{},{n}\n{n},{}", n - 1, n - 1)?;
+        }
+    }
+    std::fs::write(home.file("n.csv"), nodes)?;
+    let mut all = Vec::new();
+    for (name, edges) in [("once", once), ("twice", twice)] {
+        std::fs::write(home.file("e.csv"), edges)?;
+        let import = [
+            "import", "n.csv", name, "--kind", "graph", "--edges", "e.csv",
+        ];
+        home.text(&[&import[..], &["--chunk-shape", "64,64,64"]].concat())?;
+        let mut levels = Vec::new();
+        for flags in [
+            &["--levels-until", "100"][..],
+            &["--factors", "4", "--replace"],
+        ] {
+            let made = home.json(&[&["pyramid", name, "--json"], flags].concat())?;
+            let many = made["levels"].as_array().context("levels")?.len();
+            for level in 1..=many {
+                let level = level.to_string();
+                levels.push(home.text(&["query", name, "--level", &level, "--format", "csv"])?);
+            }
+        }
+        all.push(levels);
+    }
+    ensure!(all[0] == all[1], "{all:?}");
+    Ok(())
+}
+
 /// Truth values have no value that means missing: objects that a level leaves out keep theirs. Other values of them are missing.
 #[test]
 fn truth_values_of_objects_that_are_left_out_stay() -> Result<()> {

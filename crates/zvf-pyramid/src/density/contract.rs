@@ -127,7 +127,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
     /// else the vertex nearest to the middle of the bin. Vertices without links that share a bin are merged, too. Merged vertices are connected, so
     /// that a tree stays a tree.
     ///
-    /// `degree` counts the links of each vertex that lead to another one; `links` are the links inside bins, and may include others.
+    /// `degree` counts the vertices that links join to each one; `links` are the links inside bins, and may include others.
     pub(super) fn connected(
         &self,
         degree: &[u32],

@@ -9,8 +9,8 @@ use zvf_encode::error::OrBug;
 use zvf_encode::records::{records, row_of};
 use zvf_format::int::index;
 
-/// Bytes of the record of an end: vertex, link, which end, whether the link leads to itself.
-const END: usize = 10;
+/// Bytes of the record of an end: vertex, link, which end, the vertex at the other end (of several, the first; the same vertex, if there is none).
+const END: usize = 13;
 
 /// Some consecutive vertices.
 #[derive(Debug)]
@@ -24,21 +24,31 @@ pub(super) struct VertexBlock<'b> {
 }
 
 impl VertexBlock<'_> {
-    /// For each vertex the number of links from it to another one.
+    /// For each vertex the number of other ones that links join it to. Several links between the same two count once: graphs may have each edge in
+    /// both directions.
     pub(super) fn degrees(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
         let many = self.vertices.len() / PointVertex::size(dims);
-        let mut degrees = vec![0_u32; many];
+        let mut neighbours: Vec<[u32; 2]> = Vec::new();
         for piece in self
             .ends
             .into_iter()
             .flat_map(|ends| ends.pieces(self.number))
         {
-            // The last byte marks links that lead to themselves.
-            let piece = piece?;
-            for end in records(&piece, END)?.filter(|end| end.last() == Some(&0)) {
-                let degree = degrees.get_mut(place(end, self.first)?);
-                *degree.or_bug("an end in another block")? += 1;
+            for end in records(&piece?, END)? {
+                let other = end.last_chunk().or_bug("an end is cut short")?;
+                let pair = [word(end, 0)?, u32::from_le_bytes(*other)];
+                if pair.first() != pair.last() {
+                    neighbours.push(pair);
+                }
             }
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        let mut degrees = vec![0_u32; many];
+        for [vertex, _] in neighbours {
+            let at = vertex.checked_sub(self.first).map(index);
+            let degree = at.and_then(|at| degrees.get_mut(at));
+            *degree.or_bug("an end in another block")? += 1;
         }
         Ok(degrees)
     }
@@ -86,13 +96,13 @@ impl EndpointLookup<'_> {
     ) -> Result<(), WriteError> {
         let mut asked = Shuffle::new(self.context);
         fine.links.each(|link, record| {
-            let mut ends = words(record).skip(1);
-            let first = ends.next();
-            let itself = u8::from(ends.all(|end| Some(end) == first));
             for (which, end) in (0_u8..).zip(words(record).skip(1)) {
+                let mut others = words(record).skip(1).filter(|other| *other != end);
+                let other = others.next().unwrap_or(end);
                 asked.push(end, |out| {
                     out.extend_from_slice([end, link].map(u32::to_le_bytes).as_flattened());
-                    out.extend_from_slice(&[which, itself]);
+                    out.push(which);
+                    out.extend_from_slice(&other.to_le_bytes());
                 })?;
             }
             Ok(())
@@ -108,7 +118,7 @@ impl EndpointLookup<'_> {
                 for end in records(&piece?, END)? {
                     let value = row_of(&values, place(end, block.first)?, self.size);
                     let value = value.or_bug("an end without a value")?;
-                    let head = end.get(4..END - 1).or_bug("an end is cut short")?;
+                    let head = end.get(4..END - 4).or_bug("an end is cut short")?;
                     answers.push(word(end, 1)?, |out| {
                         out.extend_from_slice(head);
                         out.extend_from_slice(value);

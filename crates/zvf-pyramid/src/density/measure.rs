@@ -244,6 +244,7 @@ impl LevelBuilder<'_> {
         let every = (u64::from(self.base.links.len()) / SAMPLE).max(1);
         let mut inside = vec![0_u64; bins.len()];
         let (mut number, mut linked) = (0_u64, 0_u64);
+        let (mut neighbours, mut joining) = (0_u64, 0_u64);
         let find = EndpointLookup {
             context: &context,
             size,
@@ -252,12 +253,14 @@ impl LevelBuilder<'_> {
             values.extend_from_slice(block.vertices);
             let degrees = block.degrees(dims)?;
             linked += wide(degrees.iter().filter(|degree| **degree > 0).count());
+            neighbours += degrees.iter().copied().map(u64::from).sum::<u64>();
             Ok(())
         };
         find.ends(&self.base, ends, |link, values| {
             number += 1;
             let mut ends = words(link).skip(1);
             let is_loop = ends.next() == ends.last();
+            joining += u64::from(!is_loop);
             if is_loop || !number.is_multiple_of(every) {
                 return Ok(());
             }
@@ -277,8 +280,10 @@ impl LevelBuilder<'_> {
             }
             Ok(())
         })?;
+        // Graphs may have each edge in both directions, which merge the same two vertices.
+        let once = neighbours as f64 / (2 * joining).max(1) as f64;
         // Circles of links have more links than they merge vertices.
-        let left = |inside: &u64| linked.saturating_sub(inside * every) as f64;
+        let left = |inside: &u64| (linked as f64 - (inside * every) as f64 * once).max(0.0);
         Ok(inside.iter().map(left).collect())
     }
 }
