@@ -476,6 +476,40 @@ fn edges_in_both_directions_count_once() -> Result<()> {
     Ok(())
 }
 
+/// Distances along axes of several units have no unit, so that there is no bound in one; of lines that are chosen by the data there is none, either.
+#[test]
+fn distances_without_a_unit_bound_nothing() -> Result<()> {
+    let mut rows = "x,y,z,object_id\n".to_owned();
+    for n in 0..400_u32 {
+        let [x, y, z] = [0, 1, 2].map(|axis| random(n * 3 + axis) * 50.0);
+        writeln!(rows, "{x},{y},{z},{}", n / 2)?;
+    }
+    let home = Home::made(&[("../v.csv", rows.into())])?;
+    for (kind, units, flags, bounded, warned) in [
+        ("polyline", "um", ["--factors", "2"], true, false),
+        (
+            "polyline",
+            "x=um,y=um,z=mm",
+            ["--factors", "2"],
+            false,
+            true,
+        ),
+        ("line", "um", ["--levels-until", "100"], false, false),
+    ] {
+        let store = format!("{kind}-{warned}");
+        home.text(&["import", "v.csv", &store, "--kind", kind, "--unit", units])?;
+        let made = home.json(&[&["pyramid", &store, "--json"], &flags[..]].concat())?;
+        let bound = &made["levels"][0]["error_bound"];
+        assert_eq!(bound.is_f64(), bounded, "{kind}, {units}: {made}");
+        let says = made["warnings"]
+            .to_string()
+            .contains("axis z in millimeter");
+        assert_eq!(says, warned, "{kind}, {units}: {made}");
+        home.validates(&store)?;
+    }
+    Ok(())
+}
+
 /// Truth values have no value that means missing: objects that a level leaves out keep theirs. Other values of them are missing.
 #[test]
 fn truth_values_of_objects_that_are_left_out_stay() -> Result<()> {

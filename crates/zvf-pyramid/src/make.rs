@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::runtime::Handle;
-use zvf_meta::{JsonObject, Kind, LevelDoc, RootDoc};
+use zvf_meta::{AxesDiffer, JsonObject, Kind, LevelDoc, Metric, RootDoc};
 use zvf_store::{Deltas, Names, Need, Store};
 
 use super::base::ChosenBins;
@@ -117,6 +117,8 @@ pub(crate) struct Levels {
     pub(crate) made: Vec<MadeLevel>,
     /// Bins of level 0 that were chosen from the data.
     pub(crate) chosen: Option<ChosenBins>,
+    /// Axes of space with different units, along which distances were measured.
+    pub(crate) mixed: Option<AxesDiffer>,
     /// Largest memory for vertices in the density method, in bytes.
     pub(crate) held: u64,
 }
@@ -251,6 +253,7 @@ impl LevelMaker<'_> {
             root,
             made,
             chosen: None,
+            mixed: None,
             held: 0,
         })
     }
@@ -412,6 +415,7 @@ impl LevelMaker<'_> {
             root,
             made,
             chosen,
+            mixed: Metric::of_lengths(self.store.root().axes()).err(),
             held,
         })
     }

@@ -85,6 +85,7 @@ impl PyramidRun<'_> {
                 root,
                 made: Vec::new(),
                 chosen: None,
+                mixed: None,
                 held: 0,
             },
         };

@@ -22,7 +22,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use zvf_meta::version::{self, Gate};
-use zvf_meta::{LevelDoc, Refinement, RootDoc};
+use zvf_meta::{AxesDiffer, LevelDoc, Refinement, RootDoc};
 use zvf_store::{Need, Store};
 
 use super::base::ChosenBins;
@@ -47,6 +47,8 @@ pub struct PyramidReport {
     pub method: Option<Method>,
     /// Bins of level 0 that were chosen from the data.
     pub chosen: Option<ChosenBins>,
+    /// Axes of space with different units: distances along them were compared as numbers, and the levels have no bound of their error.
+    pub mixed: Option<AxesDiffer>,
     /// Vertices at which levels that are chosen by the data should end.
     pub until: Option<u64>,
     /// Whether edits had left the levels out of date.
@@ -94,7 +96,7 @@ impl PyramidReport {
         })
     }
 
-    /// Warnings about the sizes of the levels, and about missing parts of meshes.
+    /// Warnings about the sizes of the levels, about missing parts of meshes, and about axes of several units.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let levels = self.levels.iter().flat_map(LevelReport::remarks);
@@ -106,7 +108,13 @@ impl PyramidReport {
                 last.level, last.vertices
             )
         });
-        levels.chain(ends).collect()
+        let mixed = self.mixed.as_ref().map(|differ| {
+            format!(
+                "levels: {}, expected {}: distances were compared as numbers, and have no bound; `zvf export STORE t.csv` and `zvf import t.csv COPY --scale X,Y,Z --unit UNIT` convert positions",
+                differ.found, differ.expected
+            )
+        });
+        levels.chain(ends).chain(mixed).collect()
     }
 
     /// Attributes of level 0 that coarse levels do not have because of their type.
@@ -544,6 +552,7 @@ pub(super) fn reported(report: PyramidReport, levels: Levels) -> PyramidReport {
     PyramidReport {
         levels: levels.made.into_iter().map(|one| one.report).collect(),
         chosen: levels.chosen,
+        mixed: levels.mixed,
         held: levels.held,
         ..report
     }

@@ -106,11 +106,13 @@ impl<'n> LevelBuilder<'n> {
             some.sort_unstable_by_key(|(child, _)| *child);
             some.iter().try_for_each(|(_, link)| links.push(link))?;
         }
+        // Distances in several units have no bound in any of them.
+        let one_unit = Metric::of_lengths(&finest.metadata.spec.axes).is_ok();
         Ok(Self {
             finest,
             base: LevelRecords { vertices, links },
             made: Vec::new(),
-            error: Some(0.0),
+            error: one_unit.then_some(0.0),
         })
     }
 

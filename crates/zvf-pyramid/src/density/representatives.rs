@@ -110,7 +110,7 @@ impl LevelBuilder<'_> {
         Ok(all)
     }
 
-    /// All vertices are kept.
+    /// All vertices of the chosen objects are kept. Nothing bounds the distance of the others.
     pub(super) fn all(&self, fine: &LevelRecords) -> Result<Representatives, WriteError> {
         let mut stays = BitSet::new(fine.vertices.len());
         let mut kept = PagedRecords::new(4, &self.finest.context());
@@ -120,7 +120,7 @@ impl LevelBuilder<'_> {
         }
         Ok(Representatives {
             stays: KeptVertices::Marked(stays, Some(kept)),
-            moved: Some(0.0),
+            moved: None,
         })
     }
 
