@@ -140,3 +140,29 @@ fn the_older_version_has_them_too() -> Result<()> {
     assert_eq!(again, rows);
     Ok(())
 }
+
+#[test]
+fn truth_values_that_divide_chunks_are_compared_with_numbers() -> Result<()> {
+    let home = Home::made(&[(
+        "../b.csv",
+        "x,y,b,n\n1,1,true,1\n2,2,false,2\n3,3,true,3\n".into(),
+    )])?;
+    home.text(&["import", "b.csv", "plain.zv"])?;
+    home.text(&["import", "b.csv", "by.zv", "--chunk-by", "b"])?;
+    for condition in ["b == 1", "b < 1", "b == true", "b in (0, 7)", "1 == b"] {
+        let rows = |store: &str| -> Result<Vec<String>> {
+            let query = ["query", store, "--where", condition, "--columns", "n"];
+            let text = home.text(&[&query[..], &["--format", "csv"]].concat())?;
+            let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+            rows.sort();
+            Ok(rows)
+        };
+        let expected: &[&str] = match condition {
+            "b < 1" | "b in (0, 7)" => &["2"],
+            _ => &["1", "3"],
+        };
+        assert_eq!(rows("plain.zv")?, expected, "{condition}");
+        assert_eq!(rows("by.zv")?, expected, "{condition}");
+    }
+    Ok(())
+}

@@ -66,6 +66,84 @@ fn a_missing_date_is_in_no_comparison_and_dates_are_texts() -> Result<()> {
 }
 
 #[test]
+fn durations_and_moments_are_compared_in_one_unit() -> Result<()> {
+    let values = "x,y,z,object_id,ds,dms,ts,tms\n\
+        0,0,0,5,1,500,1717158600,1717158600000\n\
+        1,0,0,6,2,2000,5,1717158600001\n\
+        2,0,0,7,3,99999,0,0\n\
+        3,0,0,8,4,1,1,\n";
+    let home = Home::made(&[
+        (
+            "../p.csv",
+            "x,y,z,object_id\n0,0,0,5\n1,0,0,6\n2,0,0,7\n3,0,0,8\n".into(),
+        ),
+        ("../v.csv", values.into()),
+    ])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    for (name, type_) in [
+        ("ds", "timedelta64[s]"),
+        ("dms", "timedelta64[ms]"),
+        ("ts", "datetime64[s]"),
+        ("tms", "datetime64[ms]"),
+    ] {
+        for of in [&[][..], &["--object"]] {
+            let set = ["edit", "s.zv", "set-attribute", name, "--from", "v.csv"];
+            home.text(&[&set[..], of, &["--type", type_]].concat())?;
+        }
+    }
+    // Each condition for attributes of vertices, and for those of objects.
+    for (condition, wanted) in [
+        ("@dms < @ds * 1000", &["0.0", "3.0"][..]),
+        ("@dms == @ds * 1000", &["1.0"]),
+        ("@dms + @ds * 1000 > 5000", &["2.0"]),
+        ("@dms > 600", &["1.0", "2.0"]),
+        ("@tms > @ts * 1000", &["1.0"]),
+        ("max(@tms, @tms) >= @tms", &["0.0", "1.0", "2.0"]),
+        ("@tms - 1 < @tms", &["0.0", "1.0", "2.0"]),
+        ("@ts - 1 > 5 and @ts > '2020-01-01'", &["0.0"]),
+        ("@tms >= '2024-05-31T12:30:00.000000001'", &["1.0"]),
+        ("@tms == '2024-05-31T12:30:00.000000001'", &[]),
+        ("@tms > '2024-05-31T12:29:59.999999999'", &["0.0", "1.0"]),
+        ("@tms in ('2024-05-31T12:30:00.000999999', 0)", &["2.0"]),
+    ] {
+        let wanted: BTreeSet<String> = wanted.iter().map(|one| (*one).to_owned()).collect();
+        for of in ["", "object."] {
+            let condition = condition.replace('@', of);
+            assert_eq!(rows(&home, &condition)?, wanted, "{condition}");
+        }
+    }
+    for (condition, word) in [
+        ("@dms < @ds", "different units"),
+        ("@dms == @ds", "`seconds * 1000`"),
+        ("@dms in (@ds, 3)", "different units"),
+        ("@dms between 1 and @ds", "different units"),
+        ("@dms + @ds > 3", "several units"),
+        ("max(@dms, @ds) > 3", "several units"),
+        ("@dms / @ds > 3", "several units"),
+        ("@tms > @ts", "different units"),
+        ("max(@tms, @tms) > @ts", "different units"),
+        ("min(@ts, @ts) == @tms", "different units"),
+        ("abs(@ts) == @tms", "different units"),
+        ("@tms + 0 > @ts", "different units"),
+        ("-@tms < @ts", "different units"),
+        ("@tms > @ds", "different units"),
+        ("@tms + 0 > '2024-05-31'", "cannot be compared"),
+        ("@ds > '2024-05-31'", "cannot be compared"),
+    ] {
+        for of in ["", "object."] {
+            let condition = condition.replace('@', of);
+            let ran = home.zvf(&["query", "s.zv", "--where", &condition])?;
+            ensure!(
+                ran.code == 2 && ran.stderr.contains(word),
+                "{condition}: {}",
+                ran.stderr
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn means_leave_out_missing_dates() -> Result<()> {
     let lines =
         "x,y,z,object_id,d\n1,2,3,0,2024-01-01\n4,5,6,0,\n7,8,9,1,2024-03-01\n8,8,9,1,2024-03-01\n";

@@ -112,6 +112,7 @@ fn values(array: &dyn Array) -> Option<Values> {
         };
     }
     let (time, int) = (|unit| DTypeKind::Datetime { unit }, DTypeKind::I64);
+    let span = |unit| DTypeKind::Timedelta { unit };
     let (values, kind) = match array.data_type() {
         DataType::FixedSizeList(_, width) => {
             let list = array.as_fixed_size_list_opt()?;
@@ -180,10 +181,10 @@ fn values(array: &dyn Array) -> Option<Values> {
             ArrowUnit::Nanosecond => (ints!(TimestampNanosecondType), time(TimeUnit::Nanosecond)),
         },
         DataType::Duration(unit) => match unit {
-            ArrowUnit::Second => (ints!(DurationSecondType), int),
-            ArrowUnit::Millisecond => (ints!(DurationMillisecondType), int),
-            ArrowUnit::Microsecond => (ints!(DurationMicrosecondType), int),
-            ArrowUnit::Nanosecond => (ints!(DurationNanosecondType), int),
+            ArrowUnit::Second => (ints!(DurationSecondType), span(TimeUnit::Second)),
+            ArrowUnit::Millisecond => (ints!(DurationMillisecondType), span(TimeUnit::Millisecond)),
+            ArrowUnit::Microsecond => (ints!(DurationMicrosecondType), span(TimeUnit::Microsecond)),
+            ArrowUnit::Nanosecond => (ints!(DurationNanosecondType), span(TimeUnit::Nanosecond)),
         },
         _ => return None,
     };

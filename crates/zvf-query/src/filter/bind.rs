@@ -334,6 +334,7 @@ fn compare_json(category: &Value, value: &Literal) -> Option<Ordering> {
     match (category, value) {
         (Value::String(a), Literal::Text(b)) => Some(a.as_str().cmp(b)),
         (Value::Bool(a), Literal::Bool(b)) => Some(a.cmp(b)),
+        (Value::Bool(a), Literal::Int(b)) => Some(i128::from(*a).cmp(b)),
         (Value::Number(a), Literal::Int(b)) => match (a.as_i64(), a.as_u64()) {
             (Some(a), _) => Some(i128::from(a).cmp(b)),
             (_, Some(a)) => Some(i128::from(a).cmp(b)),

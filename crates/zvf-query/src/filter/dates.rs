@@ -1,6 +1,6 @@
 //! Parses dates in conditions.
 
-use zvf_store::format::dtype::TimeUnit;
+use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
 
 use super::expr::Literal;
 use super::operand::float;
@@ -47,10 +47,18 @@ pub(super) fn literal(text: &str, unit: TimeUnit) -> Result<Literal, QueryError>
         }
     };
     let attos = i128::from(days(date)) * 86_400 * ATTOS + nanos * (ATTOS / 1_000_000_000);
-    Ok(match attos % per {
-        0 => Literal::Int(attos / per),
-        _ => Literal::Float(float(attos) / float(per)),
-    })
+    if attos % per == 0 {
+        return Ok(Literal::Int(attos / per));
+    }
+    // A moment within a step of the unit is between two numbers, and a float64 up to 2^52 has halves.
+    let before = attos.div_euclid(per);
+    if before.unsigned_abs() >= 1 << 52 {
+        return Err(QueryError::misuse(format!(
+            "where: found the text '{text}' beside values of {}, expected a whole number of their unit",
+            DType::little(DTypeKind::Datetime { unit })
+        )));
+    }
+    Ok(Literal::Float(float(before) + 0.5))
 }
 
 /// Attoseconds of a second.
@@ -156,6 +164,32 @@ mod tests {
             literal("1971-02-03", TimeUnit::Year).unwrap(),
             Literal::Float(1.5)
         );
+        // Between two numbers of the unit, however near to one of them.
+        for (text, unit, number) in [
+            ("1970-01-01T23:59:59", TimeUnit::Day, 0.5),
+            ("1969-12-31T23:59:59", TimeUnit::Day, -0.5),
+            (
+                "2024-05-31T12:30:00.000000001",
+                TimeUnit::Millisecond,
+                1_717_158_600_000.5,
+            ),
+            (
+                "2024-05-31T12:29:59.999999999",
+                TimeUnit::Microsecond,
+                1_717_158_599_999_999.5,
+            ),
+        ] {
+            assert_eq!(
+                literal(text, unit).unwrap(),
+                Literal::Float(number),
+                "{text}"
+            );
+        }
+        // float64 has no number between two microseconds of that time.
+        let (micro, late) = (TimeUnit::Microsecond, "2500-01-01T00:00:00.000000001");
+        let error = literal(late, micro).unwrap_err().to_string();
+        assert!(error.contains("datetime64[us]"), "{error}");
+        assert!(literal("2500-01-01T00:00:00.000001", micro).is_ok());
     }
 
     #[test]

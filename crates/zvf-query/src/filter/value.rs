@@ -22,7 +22,10 @@ pub(super) enum Type {
     Number,
     Text,
     Bool,
+    /// An attribute of dates or moments, the only values that are compared with the text of a date.
     Time(TimeUnit),
+    /// Durations, times of day, and sums and extremes of these or of moments.
+    Span(TimeUnit),
 }
 
 impl Type {
@@ -32,6 +35,15 @@ impl Type {
             Self::Text => "a text",
             Self::Bool => "true or false",
             Self::Time(_) => "a time",
+            Self::Span(_) => "a length of time",
+        }
+    }
+
+    /// The unit of times and durations.
+    fn unit(self) -> Option<TimeUnit> {
+        match self {
+            Self::Time(unit) | Self::Span(unit) => Some(unit),
+            Self::Number | Self::Text | Self::Bool => None,
         }
     }
 }
@@ -66,6 +78,9 @@ pub(super) enum Check {
     IsNan(Term),
 }
 
+/// How times in different units are compared.
+const MULTIPLY: &str = ": multiply those of one unit by a number, as in `seconds * 1000`";
+
 fn misuse(what: String) -> QueryError {
     QueryError::misuse(format!("where: {what}"))
 }
@@ -79,15 +94,16 @@ pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryEr
     let mut unit = None;
     let mut number = |part: &Expr| match term(part, find)? {
         (term, Type::Number) => Ok(term),
-        (term, Type::Time(own)) if *unit.get_or_insert(own) == own => Ok(term),
-        (_, Type::Time(_)) => Err(misuse(format!(
-            "found times in several units in `{expr}`, expected one unit"
+        (term, Type::Time(own) | Type::Span(own)) if *unit.get_or_insert(own) == own => Ok(term),
+        (_, Type::Time(_) | Type::Span(_)) => Err(misuse(format!(
+            "found times in several units in `{expr}`, expected one unit{MULTIPLY}"
         ))),
         (_, other) => Err(misuse(format!(
             "found {} in `{expr}`, expected a number",
             other.name()
         ))),
     };
+    let in_unit = |unit: Option<TimeUnit>| unit.map_or(Type::Number, Type::Span);
     Ok(match expr {
         Expr::Literal(literal) => {
             let kind = match literal {
@@ -98,20 +114,26 @@ pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryEr
             (Term::Literal(literal.clone()), kind)
         }
         Expr::Name { name, channel } => column(name, *channel, find)?,
-        Expr::Negate(part) => (Term::Negate(Box::new(number(part)?)), Type::Number),
+        Expr::Negate(part) => (Term::Negate(Box::new(number(part)?)), in_unit(unit)),
         Expr::Math(math, left, right) => {
             let (left, right) = (number(left)?, number(right)?);
-            (
-                Term::Math(*math, Box::new(left), Box::new(right)),
-                Type::Number,
-            )
+            let kind = match math {
+                Math::Add | Math::Subtract => in_unit(unit),
+                // Numbers without a unit: a product such as `seconds * 1000` converts a unit.
+                Math::Multiply | Math::Divide | Math::Remainder => Type::Number,
+            };
+            (Term::Math(*math, Box::new(left), Box::new(right)), kind)
         }
         Expr::Call(function @ (Function::Length | Function::Count), _) => {
             column(&format!("{}()", function.name()), None, find)?
         }
         Expr::Call(function, parts) => {
             let parts = parts.iter().map(&mut number).collect::<Result<_, _>>()?;
-            (Term::Call(*function, parts), Type::Number)
+            let kind = match function {
+                Function::Abs | Function::Min | Function::Max => in_unit(unit),
+                Function::Sqrt | Function::Length | Function::Count => Type::Number,
+            };
+            (Term::Call(*function, parts), kind)
         }
         other => return Err(misuse(format!("found `{other}`, expected a value"))),
     })
@@ -125,7 +147,7 @@ fn column(name: &str, channel: Option<usize>, find: &Find<'_>) -> Result<(Term, 
             (Family::Int | Family::Float, _) => Type::Number,
             (Family::Text, _) => Type::Text,
             (Family::Time, DTypeKind::Datetime { unit }) => Type::Time(unit),
-            (Family::Time, _) => Type::Number,
+            (Family::Time, DTypeKind::Timedelta { unit }) => Type::Span(unit),
             _ => {
                 return Err(misuse(format!(
                     "attribute {name:?} of type {} has no single values",
@@ -193,16 +215,17 @@ impl Check {
             }
         }
         let fits = match (a.1, b.1) {
-            (Type::Time(_), Type::Number)
-            | (Type::Number, Type::Time(_))
-            | (Type::Bool, Type::Number)
-            | (Type::Number, Type::Bool) => true,
-            (Type::Time(a), Type::Time(b)) if a != b => {
-                return Err(misuse(format!(
-                    "`{left}` and `{right}` are times in different units, and cannot be compared"
-                )));
-            }
-            (a, b) => a == b,
+            (Type::Time(_) | Type::Span(_) | Type::Bool, Type::Number)
+            | (Type::Number, Type::Time(_) | Type::Span(_) | Type::Bool) => true,
+            (a, b) => match (a.unit(), b.unit()) {
+                (Some(a), Some(b)) if a != b => {
+                    return Err(misuse(format!(
+                        "`{left}` and `{right}` are times in different units, and cannot be compared{MULTIPLY}"
+                    )));
+                }
+                (Some(_), Some(_)) => true,
+                _ => a == b,
+            },
         };
         if !fits {
             return Err(misuse(format!(
@@ -238,7 +261,7 @@ impl Check {
     /// Misuse: a value that is not a number.
     pub(super) fn is_nan(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         match term(value, find)? {
-            (term, Type::Number) => Ok(Self::IsNan(term)),
+            (term, Type::Number | Type::Span(_)) => Ok(Self::IsNan(term)),
             (_, other) => Err(misuse(format!(
                 "`{value}` is {}, expected a number before `is nan`",
                 other.name()
