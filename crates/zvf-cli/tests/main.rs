@@ -73,6 +73,7 @@ mod sendable;
 #[cfg(feature = "serve")]
 mod serve;
 mod server;
+mod shared_names;
 #[cfg(unix)]
 mod simplify;
 mod special;

@@ -303,18 +303,28 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Wr
     })
 }
 
+/// Whether a column states the place of a row, as queries mark it (`zvf.column` = `place`): it is not an attribute, whatever its name.
+#[must_use]
+pub fn is_place(field: &Field) -> bool {
+    let column = field.metadata().get("zvf.column");
+    column.is_some_and(|word| word == "place")
+}
+
 /// The column of an attribute: by its name, or with the prefix that queries put before the name if another column of the table has it.
 pub fn attribute_column<'t>(table: &'t RecordBatch, name: &str) -> Option<&'t ArrayRef> {
     let beside = table.column_by_name(&format!("attribute:{name}"));
-    beside.or_else(|| table.column_by_name(name))
+    beside.or_else(|| {
+        let found = table.schema_ref().column_with_name(name);
+        let (at, _) = found.filter(|(_, field)| !is_place(field))?;
+        table.columns().get(at)
+    })
 }
 
 /// The name of the attribute in a column; `None` if the column is not an attribute. Queries name an attribute `attribute:NAME` if another column has
 /// its name; tables of edits may do so for each of [`OF_EDITS`].
 fn attribute_name<'n>(schema: &Schema, field: &'n Field, other: &[&str]) -> Option<&'n str> {
     let name = field.name().as_str();
-    let placed = field.metadata().get("zvf.column");
-    if other.contains(&name) || placed.is_some_and(|word| word == "place") {
+    if other.contains(&name) || is_place(field) {
         return None;
     }
     let own = |plain: &&str| other.contains(plain) || OF_EDITS.contains(plain);

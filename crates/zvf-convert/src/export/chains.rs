@@ -8,14 +8,15 @@ use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use zvf_encode::arrow::is_place;
 use zvf_encode::error::OrBug;
 use zvf_encode::internal;
 use zvf_meta::Affine;
 use zvf_query::{Query, Table};
 
 use super::job::{BatchReceiver, ExportState, OBJECTS, VERTICES};
-use super::schemas::{ExportSchemas, attribute, is_attribute, is_place};
+use super::schemas::{ExportSchemas, attribute};
 use crate::numbers::{Floats, numbers_of, positions, shape};
 use crate::{ConvertError, InFile};
 
@@ -43,11 +44,12 @@ pub(crate) struct Numeric {
 }
 
 impl Numeric {
-    /// The attributes of a table that are numbers, and the names of the others.
-    fn of(schema: &SchemaRef, is_wanted: impl Fn(&Field) -> bool) -> (Vec<Self>, Vec<String>) {
+    /// The attributes of a table that are numbers, and the names of the others. Columns in `not` and those that state the place of a row are not
+    /// attributes.
+    fn of(schema: &SchemaRef, not: &[&str]) -> (Vec<Self>, Vec<String>) {
         let (mut numbers, mut others) = (Vec::new(), Vec::new());
         for field in schema.fields() {
-            if !is_wanted(field) {
+            if is_place(field) || not.contains(&field.name().as_str()) {
                 continue;
             }
             match shape(field.data_type()) {
@@ -244,7 +246,7 @@ impl BatchReceiver for ObjectTableCollector {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         if let Some(schema) = &schemas.objects {
             self.1 = true;
-            let (properties, others) = Numeric::of(schema, is_attribute);
+            let (properties, others) = Numeric::of(schema, &["object_id"]);
             (self.0.properties, self.0.others) = (properties, others);
         }
         Ok(())
@@ -259,13 +261,11 @@ impl BatchReceiver for ObjectTableCollector {
             let ids = ids.or_bug("ids of another type")?;
             self.0.ids.extend(ids.values());
         }
-        // The column differs: a query counts the selected rows of an object, a list has the count of the manifest.
-        let place = |name: &str| {
-            let (at, field) = batch.schema_ref().column_with_name(name)?;
-            batch.columns().get(at).filter(|_| is_place(field))
-        };
-        let lengths = place("length").or_else(|| place("vertices"));
-        let lengths = lengths.and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        // The column differs: a query counts the selected rows of an object, a list has the count of the manifest. Attributes may have either name.
+        let columns = batch.schema_ref().fields().iter().zip(batch.columns());
+        let mut columns = columns.filter(|(field, _)| is_place(field));
+        let lengths = columns.find(|(field, _)| ["length", "vertices"].contains(&&**field.name()));
+        let lengths = lengths.and_then(|(_, column)| column.as_primitive_opt::<UInt64Type>());
         let lengths = lengths.or_bug("a table of objects without their lengths")?;
         self.0.lengths.extend(lengths.values());
         for property in &mut self.0.properties {

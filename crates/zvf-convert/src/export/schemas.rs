@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
+use zvf_encode::arrow::is_place;
 use zvf_query::{Answer, Table};
 
 /// The schemas of an answer.
@@ -33,9 +34,7 @@ impl ExportSchemas {
 
     /// Attributes of the objects.
     pub(crate) fn object_attributes(&self) -> impl Iterator<Item = &str> {
-        let fields = self.objects.iter().flat_map(|schema| schema.fields());
-        let fields = fields.filter(|field| is_attribute(field));
-        fields.map(|field| attribute(field.name()))
+        own(self.objects.as_ref(), &["object_id"])
     }
 
     /// The attributes of vertices, links and objects that have a unit: `name (unit)`.
@@ -61,24 +60,14 @@ impl ExportSchemas {
     }
 }
 
-/// Whether a column of a table of objects is an attribute. The others, such as `start` of an answer by object and `vertices` of a list, are marked:
-/// an attribute of this name keeps it in tables that lack the column.
-pub(crate) fn is_attribute(field: &Field) -> bool {
-    field.name() != "object_id" && !is_place(field)
-}
-
-/// Whether a column says where rows are.
-pub(crate) fn is_place(field: &Field) -> bool {
-    field.metadata().get("zvf.column").map(String::as_str) == Some("place")
-}
-
-/// The columns of a table that are attributes, by the attribute's name.
+/// The columns of a table that are attributes, by the attribute's name: all but those in `not` and those that state the place of a row.
 fn own<'s>(
     schema: Option<&'s SchemaRef>,
     not: &'static [&'static str],
 ) -> impl Iterator<Item = &'s str> {
     let fields = schema.into_iter().flat_map(|schema| schema.fields().iter());
     fields
+        .filter(|field| !is_place(field))
         .map(|field| field.name().as_str())
         .filter(|name| !not.contains(name))
         .map(attribute)

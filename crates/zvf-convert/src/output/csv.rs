@@ -142,6 +142,11 @@ pub fn column_names(schema: &Schema) -> Vec<String> {
     let axes = super::axis_names(schema);
     let mut names = Vec::new();
     let is_column = |name: &str| schema.fields().iter().any(|other| other.name() == name);
+    // Attributes may be called `x` or `position_x`, too: then the columns of all axes have a prefix, or numbers.
+    let prefix = ["", "position_"].into_iter().find(|prefix| {
+        let mut names = axes.iter().map(|axis| format!("{prefix}{axis}"));
+        !names.any(|name| is_column(&name))
+    });
     for field in schema.fields() {
         let DataType::FixedSizeList(_, width) = field.data_type() else {
             names.push(field.name().clone());
@@ -152,10 +157,8 @@ pub fn column_names(schema: &Schema) -> Vec<String> {
         let clashes = (0..width).any(|channel| is_column(&plain(channel)));
         for channel in 0..width {
             let axis = axes.get(channel).filter(|_| field.name() == "position");
-            names.push(match axis {
-                // An attribute may be called `x` too; then the columns of the axes get a prefix.
-                Some(axis) if is_column(axis) => format!("position_{axis}"),
-                Some(axis) => axis.clone(),
+            names.push(match axis.zip(prefix) {
+                Some((axis, prefix)) => format!("{prefix}{axis}"),
                 None if clashes => format!("{}[{channel}]", field.name()),
                 None => plain(channel),
             });

@@ -140,7 +140,7 @@ impl Edit {
             return self.search(&parts, &keys, rows, false, how).await;
         }
         let axes = match by_position {
-            true => tabular::positions(table, &self.state.spec.axes),
+            true => tabular::positions(table, &self.state.spec),
             false => Vec::new(),
         };
         let owned = self.index.is_some() && table.column_by_name("object_id").is_some();

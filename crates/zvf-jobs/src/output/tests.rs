@@ -141,7 +141,7 @@ fn axis_names_give_way_to_attributes() {
     assert_eq!(
         zvf_convert::output::column_names(&schema),
         [
-            "y",
+            "position_y",
             "position_x",
             "color_0",
             "color_1",

@@ -25,7 +25,9 @@ use zvf_convert::{
 use zvf_edit::{Edit, axis_columns};
 use zvf_encode::decimal;
 use zvf_encode::error::OrBug;
-use zvf_write::arrow::{OF_EDITS, array, check_unit, column_type, elements, texts, values};
+use zvf_write::arrow::{
+    OF_EDITS, array, check_unit, column_type, elements, is_place, texts, values,
+};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
@@ -211,15 +213,7 @@ impl EditTable {
 
     /// Columns of a table of objects that are not attributes of the store.
     pub(crate) fn unknown_of_objects(&self, known: &[AttributeSpec]) -> BTreeSet<String> {
-        let own = [
-            "object_id",
-            "start",
-            "length",
-            "vertices",
-            "chunks",
-            "fragments",
-        ];
-        self.besides(&own, known)
+        self.besides(&["object_id"], known)
     }
 
     /// Columns of a table of links that are neither their ends nor attributes of the store.
@@ -271,7 +265,8 @@ impl EditTable {
     /// Attributes of a table that the store does not have.
     fn besides(&self, own: &[&str], known: &[AttributeSpec]) -> BTreeSet<String> {
         let fields = self.batch.schema_ref().fields().iter();
-        let names = fields.map(|field| field.name().as_str());
+        let names = fields.filter(|field| !is_place(field));
+        let names = names.map(|field| field.name().as_str());
         let names = names.filter(|name| !own.contains(name));
         let names = names.map(|name| name.strip_prefix("attribute:").unwrap_or(name));
         let names = names.filter(|name| known.iter().all(|one| one.name != *name));
@@ -291,9 +286,13 @@ impl EditTable {
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
     pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
-        let places = ["chunk", "row", "fragment", "vertex"];
-        known.extend(places.iter().filter_map(|name| self.column(name)));
-        known.extend(self.numbered("chunk"));
+        known.extend((0..self.columns.len()).filter(|at| self.is_place(*at)));
+        // Text files do not mark the places of rows.
+        if self.first.is_some() {
+            let places = ["chunk", "row", "fragment", "vertex"];
+            known.extend(places.iter().filter_map(|name| self.column(name)));
+            known.extend(self.numbered("chunk"));
+        }
         known.extend(self.id_column().filter(|_| spec.has_objects()));
         for one in spec.batch_attributes() {
             known.extend(self.own_columns(one));
@@ -307,7 +306,7 @@ impl EditTable {
         self.columns.iter().position(|(one, ..)| one == name)
     }
 
-    /// The columns of positions: one column per axis, by its name, or one list; empty if some are missing.
+    /// The columns of positions: one list, or one column per axis, by its name; empty if some are missing.
     fn position_columns(&self, spec: &StoreSpec, loose: bool) -> Vec<usize> {
         if !self.position.is_empty() {
             return match self.position.len() == spec.dims() {
@@ -315,7 +314,13 @@ impl EditTable {
                 false => Vec::new(),
             };
         }
-        let names = axis_columns(&spec.axes, loose, |name| self.column(name).is_some());
+        let list = self.list("position");
+        if list.len() == spec.dims() {
+            return list;
+        }
+        let stored = |name: &str| spec.batch_attributes().any(|one| one.name == name);
+        let has = |name: &str| self.column(name).is_some();
+        let names = axis_columns(&spec.axes, loose, has, stored);
         names.iter().filter_map(|name| self.column(name)).collect()
     }
 

@@ -57,6 +57,12 @@ pub(crate) fn placed(field: Field) -> Field {
     field.with_metadata([mark].into())
 }
 
+/// Whether a column is marked as [`placed`].
+pub(crate) fn is_placed(field: &Field) -> bool {
+    let mark = field.metadata().get("zvf.column");
+    mark.is_some_and(|word| word == "place")
+}
+
 fn pair(item: DataType) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), 2)
 }

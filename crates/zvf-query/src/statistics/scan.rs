@@ -14,6 +14,7 @@ use super::column::{ColumnCounter, Extent};
 use super::table::StatisticsTable;
 use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
+use crate::columns::arrow::is_placed;
 use crate::error::{OrBug, existing};
 use crate::groups::level_with_groups;
 use crate::object_ids::object_ids;
@@ -471,25 +472,22 @@ fn of_objects(
     wanted: Option<&[String]>,
     extent: &Extent,
 ) -> Result<Counters, QueryError> {
-    // In answers that are grouped by object, the number of vertices is called `length`.
-    const OWN: [&str; 4] = ["object_id", "start", "length", "vertices"];
     let mut found = Counters::default();
     let mut names: Vec<String> = Vec::new();
     for (place, field) in schema.fields().iter().enumerate() {
-        let own = OWN.contains(&field.name().as_str());
-        let name = match field.name().as_str() {
-            "length" | "vertices" => COUNT.to_owned(),
-            _ if own => continue,
-            other => other.strip_prefix("attribute:").unwrap_or(other).to_owned(),
+        let (name, title) = match (field.name().as_str(), is_placed(field)) {
+            // In answers that are grouped by object, the number of vertices is called `length`. Attributes may have these names, too.
+            ("length" | "vertices", true) => (COUNT, COUNT.to_owned()),
+            ("object_id", _) | (_, true) => continue,
+            (column, false) => {
+                let name = column.strip_prefix("attribute:").unwrap_or(column);
+                (name, format!("object.{name}"))
+            }
         };
-        names.push(name.clone());
-        if wanted.is_some_and(|wanted| !wanted.contains(&name)) {
+        names.push(name.to_owned());
+        if wanted.is_some_and(|wanted| !wanted.iter().any(|one| one == name)) {
             continue;
         }
-        let title = match name == COUNT {
-            true => name,
-            false => format!("object.{name}"),
-        };
         let renamed = field.as_ref().clone().with_name(title);
         found.places.push(place);
         found.columns.push(ColumnCounter::of(&renamed, &[], extent));
