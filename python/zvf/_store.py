@@ -355,8 +355,8 @@ class Query:
         self, names: Sequence[str] | Mapping[str, str] | str, means: Sequence[str] = (), **options: Unpack[WriteOptions]
     ) -> dict[str, Any]:
         """Writes measures of the objects of the query as attributes of these objects, in one edit: columns of `measure` by name, or a mapping of such names to
-        names of attributes. An attribute that is there is replaced if it has the type of the measure. An object that lacks a measure has no value then;
-        objects outside of the query keep theirs. Returns what the edit did, with `objects`, the number of objects that were measured.
+        names of attributes. An attribute that is there is replaced if it has the type of the measure and its unit or none. An object that lacks a measure
+        has no value then; objects outside of the query keep theirs. Returns what the edit did, with `objects`, the number of objects that were measured.
         """
         from ._write import edit
 

@@ -249,6 +249,38 @@ fn measures_become_attributes_of_objects() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn measures_have_units_and_keep_those_of_attributes() -> Result<()> {
+    let home = Home::made(&[("../l.csv", "object_id,x,y\n3,0,0\n3,1000,0\n".into())])?;
+    let import = ["import", "l.csv", "l.zv", "--kind", "polyline"];
+    home.text(&[&import[..], &["--unit", "um"]].concat())?;
+    let document = home.file("l.zv/0/object_attributes/length/zarr.json");
+    home.text(&["measure", "l.zv", "--as", "length,tortuosity,min_x"])?;
+    let unit = |name: &str| -> Result<Value> {
+        let file = format!("l.zv/0/object_attributes/{name}/zarr.json");
+        let found: Value = serde_json::from_slice(&fs::read(home.file(&file))?)?;
+        Ok(found["attributes"]["unit"].clone())
+    };
+    assert_eq!(unit("length")?, "micrometer");
+    assert_eq!(unit("min_x")?, "micrometer");
+    assert_eq!(unit("tortuosity")?, Value::Null);
+    home.text(&["validate", "l.zv", "--level", "5"])?;
+    home.text(&["measure", "l.zv", "--as", "length"])?;
+    let other = fs::read_to_string(&document)?.replace("micrometer", "millimeter");
+    fs::write(&document, other)?;
+    let before = home.json(&["objects", "l.zv", "--json"])?["objects"].clone();
+    let ran = home.zvf(&["measure", "l.zv", "--as", "length"])?;
+    let told = "found the unit micrometer, expected the unit millimeter as the store has, or an attribute of another name";
+    assert!(ran.code == 2 && ran.stderr.contains(told), "{}", ran.stderr);
+    assert_eq!(
+        home.json(&["objects", "l.zv", "--json"])?["objects"],
+        before
+    );
+    home.text(&["measure", "l.zv", "--as", "length=cable"])?;
+    assert_eq!(unit("cable")?, "micrometer");
+    Ok(())
+}
+
 /// The volume of an open mesh is missing, also if the attribute had the volume of a closed mesh before.
 #[test]
 fn a_missing_measure_is_a_missing_value() -> Result<()> {
@@ -327,5 +359,31 @@ fn links_between_objects_are_of_neither() -> Result<()> {
         let found = home.json(&["query", "g.zv", "--where", condition, "--json"])?;
         assert_eq!(found["vertices"], count, "{condition}");
     }
+    Ok(())
+}
+
+#[test]
+fn two_means_of_one_name_are_refused() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../l.csv",
+            "object_id,x,y,n,a_0\n3,0,0,1,100\n3,1,0,2,300\n".into(),
+        ),
+        ("../a.csv", "n,a_0,a_1\n1,1,5\n2,3,7\n".into()),
+    ])?;
+    home.text(&["import", "l.csv", "l.zv", "--kind", "polyline"])?;
+    let set = ["edit", "l.zv", "set-attribute", "a", "--key", "n", "--from"];
+    home.text(&[&set[..], &["a.csv", "--type", "int32"]].concat())?;
+    let both = ["measure", "l.zv", "--mean", "a,a_0"];
+    for more in [&[][..], &["--as", "mean_a_0=q"]] {
+        let ran = home.zvf(&[&both[..], more].concat())?;
+        assert!(
+            ran.code == 2 && ran.stderr.contains("two columns mean_a_0"),
+            "{}",
+            ran.stderr
+        );
+    }
+    let one = home.json(&["measure", "l.zv", "--mean", "a_0", "--json"])?;
+    assert_eq!(one["objects"][0]["mean_a_0"], 200.0);
     Ok(())
 }

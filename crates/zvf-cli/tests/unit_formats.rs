@@ -481,6 +481,104 @@ fn units_of_attributes_travel_and_are_compared() -> Result<()> {
     Ok(())
 }
 
+/// A radius that states its own unit on both sides is not a length in the unit of the axes.
+#[test]
+fn a_radius_with_its_own_unit_is_not_scaled() -> Result<()> {
+    let home = Home::made(&[("../e.csv", "source,target\n0,1\n".into())])?;
+    let radii = || Arc::new(Float64Array::from(vec![1.5, 1.0])) as ArrayRef;
+    for (axes, first) in [("um", 0.0), ("nm", 5000.0)] {
+        let (file, store) = (format!("{axes}.arrow"), format!("{axes}.zv"));
+        in_unit(&home, &file, "micrometer", radii(), first)?;
+        let import = ["import", &file, &store, "--kind", "graph", "--rename"];
+        let links = ["v=radius", "--edges", "e.csv", "--links-by-row", "--unit"];
+        home.text(&[&import[..], &links, &[axes]].concat())?;
+    }
+    home.text(&["query", "nm.zv", "-o", "folder"])?;
+    for from in ["nm.zv", "folder"] {
+        let more = format!("{from}.more.zv");
+        home.text(&["copy", "um.zv", &more])?;
+        home.text(&["append", &more, from, "--new-ids"])?;
+        let query = [
+            "query",
+            &more,
+            "--columns",
+            "position,radius",
+            "--format",
+            "csv",
+        ];
+        let text = home.text(&query)?;
+        let mut rows: Vec<&str> = text.lines().skip(1).collect();
+        rows.sort_unstable();
+        let expected = [
+            "0.0,0.0,0.0,1.5",
+            "1.0,1.0,1.0,1.0",
+            "5.0,5.0,5.0,1.5",
+            "5.001,5.001,5.001,1.0",
+        ];
+        assert_eq!(rows, expected, "{from}");
+    }
+    Ok(())
+}
+
+/// A new attribute has the unit and the description that its column states.
+#[test]
+fn new_attributes_keep_the_unit_of_their_column() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "object_id,x,y,z\n5,0,0,0\n6,1,1,1\n".into()),
+        ("../e.csv", "source,target\n0,1\n".into()),
+    ])?;
+    let table = |file: &str, places: &[(&str, Vec<i64>)]| -> Result<()> {
+        let rows = places.first().context("places")?.1.len();
+        let values = (0..rows).map(|row| row as f64).collect::<Vec<_>>();
+        let places = places.iter().map(|(name, numbers)| {
+            let column: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
+            (Field::new(*name, column.data_type().clone(), false), column)
+        });
+        let (mut fields, mut columns): (Vec<Field>, Vec<ArrayRef>) = places.unzip();
+        let stated = [("zvf.unit", "millimeter"), ("zvf.description", "a length")];
+        let stated = stated.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let column: ArrayRef = Arc::new(Float64Array::from(values));
+        fields
+            .push(Field::new("r", column.data_type().clone(), false).with_metadata(stated.into()));
+        columns.push(column);
+        let table = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+        let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+        writer.write(&table)?;
+        Ok(writer.finish()?)
+    };
+    let import = ["import", "p.csv", "s.zv", "--edges", "e.csv"];
+    home.text(&[&import[..], &["--kind", "graph"]].concat())?;
+    table(
+        "v.arrow",
+        &[("object_id", vec![5, 6]), ("vertex", vec![0, 0])],
+    )?;
+    table("o.arrow", &[("object_id", vec![5, 6])])?;
+    table(
+        "l.arrow",
+        &[("vertices_0", vec![0]), ("vertices_1", vec![1])],
+    )?;
+    for (file, more, type_) in [
+        ("v.arrow", &[][..], "float32"),
+        ("o.arrow", &["--object"], "float64"),
+        ("l.arrow", &["--link"], "float64"),
+    ] {
+        let set = ["edit", "s.zv", "set-attribute", "r", "--from", file];
+        home.text(&[&set[..], more, &["--type", type_]].concat())?;
+    }
+    home.text(&["validate", "s.zv", "--level", "5"])?;
+    home.text(&["query", "s.zv", "-o", "folder"])?;
+    for file in ["vertices", "objects", "links"] {
+        let path = home.file(&format!("folder/{file}.arrow"));
+        let reader = arrow_ipc::reader::FileReader::try_new(File::open(path)?, None)?;
+        let schema = reader.schema();
+        let stated = schema.field_with_name("r")?.metadata();
+        let stated = ["zvf.unit", "zvf.description"].map(|key| stated.get(key));
+        let stated = stated.map(|one| one.map(String::as_str));
+        assert_eq!(stated, [Some("millimeter"), Some("a length")], "{file}");
+    }
+    Ok(())
+}
+
 /// Integers of dates and times are in the unit that their column states, never in the unit of the store.
 #[test]
 fn numbers_of_moments_are_in_the_stated_unit() -> Result<()> {

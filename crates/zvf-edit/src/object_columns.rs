@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Field;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{column_type, values, with_nulls};
+use zvf_encode::arrow::{check_unit, column_type, described, values, with_nulls};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, AttributeType, WriteError};
 
@@ -16,7 +16,7 @@ const ID: &str = "object_id";
 
 impl Edit {
     /// Sets attributes of objects to the columns of a table, regardless of their earlier values. Missing attributes are added, with the type of the
-    /// column.
+    /// column and the unit and description in the metadata of its field (`zvf.unit`, `zvf.description`).
     ///
     /// # Shape
     /// One row per object, by `object_id` (int64); every other column is the attribute of its name, with one number or text per row. A null removes
@@ -27,7 +27,7 @@ impl Edit {
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: no column `object_id`, an object that does not exist or has two rows, a column of another type than the attribute of its name, lists. I/O.
+    /// Misuse: no column `object_id`, an object that does not exist or has two rows, a column of another type or unit than the attribute of its name, lists. I/O.
     pub fn set_object_columns<'a>(
         &'a mut self,
         table: &'a RecordBatch,
@@ -67,7 +67,7 @@ impl Edit {
         // Everything is checked before any change.
         let mut new = Vec::new();
         for (field, column) in &columns {
-            let spec = self.spec_of(field.name(), column)?;
+            let spec = self.spec_of(field, column)?;
             if !self.tables.contains_key(field.name()) {
                 new.push(spec);
             }
@@ -93,8 +93,9 @@ impl Edit {
     /// The specification of the attribute of a column.
     ///
     /// # Errors
-    /// Misuse: a type that attributes of objects cannot have, or that differs from the existing attribute.
-    fn spec_of(&self, name: &str, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
+    /// Misuse: a type that attributes of objects cannot have; a type or unit that differs from the existing attribute.
+    fn spec_of(&self, field: &Field, column: &ArrayRef) -> Result<AttributeSpec, WriteError> {
+        let name = field.name();
         let what = || format!("object attribute {name}");
         let spec = match column_type(column.data_type()) {
             Some((AttributeType::Number(number), 1)) => AttributeSpec::number(name, number),
@@ -104,10 +105,22 @@ impl Edit {
                 return Err(WriteError::input(what(), found, "one number or text a row"));
             }
         };
+        let spec = described(spec, field)?;
         let Some(table) = self.tables.get(name) else {
             return Ok(spec);
         };
         let known = &table.spec;
+        if check_unit(spec.unit.as_deref(), known).is_err() {
+            let unit = |spec: &AttributeSpec| {
+                let unit = spec.unit.as_deref();
+                unit.map_or_else(|| "no unit".to_owned(), |unit| format!("the unit {unit}"))
+            };
+            let expected = format!(
+                "{} as the store has, or an attribute of another name",
+                unit(known)
+            );
+            return Err(WriteError::input(what(), unit(&spec), expected));
+        }
         if (known.values, known.channels) != (spec.values, 1) {
             let found = format!("{} values", spec.values.name());
             let expected = format!(

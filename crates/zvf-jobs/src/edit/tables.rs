@@ -338,8 +338,11 @@ impl EditSetAttributeJob {
                 );
                 return Err(JobError::usage(message));
             }
-            let channels = table.map_or(1, |table| table.channels(name, None).len().max(1));
-            set = set.with_type(type_, channels)?;
+            let columns = table.map_or_else(Vec::new, |table| table.channels(name, None));
+            set = set.with_type(type_, columns.len().max(1))?;
+            if let (Some(new), Some(table)) = (&mut set.new, table) {
+                *new = table.described(new.clone(), &columns)?;
+            }
         }
         let Some(one) = set.new.as_ref().or(known_one).cloned() else {
             let message = format!(

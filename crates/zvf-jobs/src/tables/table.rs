@@ -575,14 +575,17 @@ impl EditTable {
             false => one.name.clone(),
         };
         let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
-        if let Some(factor) = lengths.filter(|_| one.name == "radius") {
+        let columns = self.own_columns(one);
+        // A radius is a length in the unit of the axes, unless both sides state its own.
+        let own_unit = one.unit.is_some() && self.unit(&columns).is_some();
+        if let Some(factor) = lengths.filter(|_| one.name == "radius" && !own_unit) {
             let mut wide = one.clone();
             wide.values = AttributeType::Number(NumberType::F64);
-            let radii = self.array(&wide, &self.own_columns(one), None, fill)?;
+            let radii = self.array(&wide, &columns, None, fill)?;
             let scaled = values(&one.name, &radii)?.scaled(factor);
             return Ok((name, array(scaled.fitted(one)?, one.channels)?));
         }
-        Ok((name, self.array(one, &self.own_columns(one), None, fill)?))
+        Ok((name, self.array(one, &columns, None, fill)?))
     }
 
     /// The values of an attribute, under a name that no other column has; missing ones are `fill`, if there is one.

@@ -177,15 +177,10 @@ impl Measures {
                 [] => Names::None,
                 names => Names::List(names.to_vec()),
             };
-            let axes: Vec<String> = store
-                .root()
-                .axes()
-                .iter()
-                .map(|axis| axis.name.clone())
-                .collect();
+            let axes = store.root().axes();
             let (table, source) = if by_rows && means.is_empty() {
                 // The chunks are read in passes.
-                let table = MeasureTable::new(kind, &axes, &Schema::empty(), means)?;
+                let table = MeasureTable::new(kind, axes, &Schema::empty(), means)?;
                 (table, Source::Chains(None))
             } else {
                 // The types of attributes are in the schema of the vertices.
@@ -194,9 +189,8 @@ impl Measures {
                 let schema = answer
                     .schema(Table::Vertices)
                     .or_bug("an answer without vertices")?;
-                let table = MeasureTable::new(kind, &axes, schema, means)?;
-                let meter =
-                    PathMeter::new(axes.len(), Metric::of(store.root().axes()), table.means());
+                let table = MeasureTable::new(kind, axes, schema, means)?;
+                let meter = PathMeter::new(axes.len(), Metric::of(axes), table.means());
                 let source = match by_rows || kind == Kind::PointCloud {
                     true => Source::Rows(Box::new(answer), meter),
                     false => Source::Linked,
@@ -268,9 +262,7 @@ impl Measures {
                 self.kind
             )));
         }
-        let axes = self.store.root().axes().iter();
-        let axes: Vec<String> = axes.map(|axis| axis.name.clone()).collect();
-        self.table.add_ends(&axes);
+        self.table.add_ends(self.store.root().axes());
         Ok(self)
     }
 

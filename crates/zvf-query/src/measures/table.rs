@@ -1,15 +1,20 @@
 //! The table of measures.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use zvf_store::meta::Kind;
+use zvf_store::meta::moments::Moments;
+use zvf_store::meta::{Axis, Kind, Metric};
 
 use super::measured::Measured;
 use crate::QueryError;
 use crate::error::OrBug;
 use crate::numbers;
+
+/// The unit of the values of a column, in the metadata of its field.
+const UNIT: &str = "zvf.unit";
 
 /// The columns of the table.
 #[derive(Debug)]
@@ -47,7 +52,7 @@ impl MeasureTable {
     /// The table of a kind; `vertices` is the schema of the vertex table.
     pub(super) fn new(
         kind: Kind,
-        axes: &[String],
+        axes: &[Axis],
         vertices: &Schema,
         means: &[String],
     ) -> Result<Self, QueryError> {
@@ -82,11 +87,13 @@ impl MeasureTable {
             own.iter()
                 .map(|(measure, name)| (*measure, (*name).to_owned())),
         );
-        for (axis, name) in axes.iter().enumerate() {
-            all.push((Measure::Min(axis), format!("min_{name}")));
-            all.push((Measure::Max(axis), format!("max_{name}")));
+        for (at, axis) in axes.iter().enumerate() {
+            all.push((Measure::Min(at), format!("min_{}", axis.name)));
+            all.push((Measure::Max(at), format!("max_{}", axis.name)));
         }
+        let length = unit_of_length(axes);
         let mut columns = Vec::new();
+        let mut units = Vec::new();
         let mut number = 0;
         for name in means {
             // An attribute with the name of another column has a prefix in the table.
@@ -111,9 +118,18 @@ impl MeasureTable {
                     _ => format!("mean_{name}_{channel}"),
                 };
                 all.push((Measure::Mean(number), title));
+                let unit = field.metadata().get(UNIT);
+                // A mean is a float64, and not a whole number of days, say.
+                units.push(unit.filter(|unit| Moments::of_unit(unit).is_none()));
                 number += 1;
             }
             columns.push(column);
+        }
+        let mut names = HashSet::new();
+        if let Some((_, name)) = all.iter().find(|(_, name)| !names.insert(name)) {
+            return Err(QueryError::misuse(format!(
+                "mean: found two columns {name}, expected one of a name: ask for the attributes one after the other"
+            )));
         }
         let fields = all.iter().map(|(measure, name)| {
             let (kind, nullable) = match measure {
@@ -124,7 +140,17 @@ impl MeasureTable {
                 }
                 _ => (DataType::Float64, true),
             };
-            Field::new(name, kind, nullable)
+            let unit = match measure {
+                Measure::Length => length.map(str::to_owned),
+                Measure::Surface => length.map(|unit| format!("{unit}^2")),
+                Measure::Volume => length.map(|unit| format!("{unit}^3")),
+                Measure::Min(at) | Measure::Max(at) => {
+                    axes.get(*at).and_then(|axis| axis.unit.clone())
+                }
+                Measure::Mean(number) => units.get(*number).copied().flatten().cloned(),
+                _ => None,
+            };
+            with_unit(Field::new(name, kind, nullable), unit)
         });
         Ok(Self {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
@@ -135,16 +161,16 @@ impl MeasureTable {
     }
 
     /// Adds the positions of the ends: `start_x`, .., `end_x`, ..
-    pub(super) fn add_ends(&mut self, axes: &[String]) {
+    pub(super) fn add_ends(&mut self, axes: &[Axis]) {
         let mut fields = self.schema.fields().to_vec();
         for (word, measure) in [
             ("start", Measure::Start as fn(usize) -> Measure),
             ("end", Measure::End),
         ] {
-            for (axis, name) in axes.iter().enumerate() {
-                self.kinds.push(measure(axis));
-                let name = format!("{word}_{name}");
-                fields.push(Arc::new(Field::new(name, DataType::Float64, true)));
+            for (at, axis) in axes.iter().enumerate() {
+                self.kinds.push(measure(at));
+                let field = Field::new(format!("{word}_{}", axis.name), DataType::Float64, true);
+                fields.push(Arc::new(with_unit(field, axis.unit.clone())));
             }
         }
         self.schema = Arc::new(Schema::new(fields));
@@ -221,5 +247,21 @@ impl MeasureTable {
         let columns = self.kinds.iter().map(column).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         batch.ok().or_bug("measures that do not fit their columns")
+    }
+}
+
+/// The unit of lengths in space, which is that of each axis; `None` if no axis states one or if they differ.
+fn unit_of_length(axes: &[Axis]) -> Option<&str> {
+    let metric = Metric::of_lengths(axes).ok()?;
+    metric
+        .space(axes)
+        .iter()
+        .find_map(|axis| axis.unit.as_deref())
+}
+
+fn with_unit(field: Field, unit: Option<String>) -> Field {
+    match unit {
+        Some(unit) => field.with_metadata(HashMap::from([(UNIT.to_owned(), unit)])),
+        None => field,
     }
 }

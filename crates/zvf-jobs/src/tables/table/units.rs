@@ -1,11 +1,33 @@
-//! Notes on columns that state no unit.
+//! What columns state about their values, such as their unit, and notes on columns that state none.
 
-use zvf_encode::arrow::{elements, texts};
-use zvf_write::AttributeSpec;
+use zvf_encode::arrow::{described, elements, texts};
+use zvf_store::meta::moments::Moments;
+use zvf_write::{AttributeSpec, NumberType};
 
 use super::EditTable;
+use crate::error::Result;
 
 impl EditTable {
+    /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Units of dates,
+    /// times and durations are those of 64-bit integers only.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: names of channels that are not a JSON list.
+    pub(crate) fn described(&self, new: AttributeSpec, columns: &[usize]) -> Result<AttributeSpec> {
+        let first = columns.first().and_then(|first| self.columns.get(*first));
+        let field = first.and_then(|(_, at, _)| self.batch.schema_ref().fields().get(*at));
+        let Some(field) = field else {
+            return Ok(new);
+        };
+        let mut spec = described(new, field)?;
+        let wide = spec.values.number() == Some(NumberType::I64);
+        spec.unit = spec
+            .unit
+            .filter(|unit| wide || Moments::of_unit(unit).is_none());
+        Ok(spec)
+    }
+
     /// Notes on attributes of dates, times and durations for which the table has numbers without a unit.
     pub(crate) fn unstated_units(&self, attributes: &[AttributeSpec]) -> Vec<String> {
         let note = |one: &AttributeSpec| {
