@@ -232,3 +232,23 @@ fn links_between_levels_are_compared() -> Result<()> {
     assert!(all && places.len() > 1, "{places:?}");
     Ok(())
 }
+
+#[test]
+fn directed_links_are_not_undirected_ones() -> Result<()> {
+    for (name, differs) in [("graph", true), ("real_skeleton", false)] {
+        let home = Home::new(name)?;
+        home.text(&["copy", STORE, "other.zarrvectors"])?;
+        let family = home.file("other.zarrvectors/0/links/0/zarr.json");
+        let Ok(text) = std::fs::read_to_string(&family) else {
+            assert!(!differs, "{name} has no links");
+            continue;
+        };
+        let mut document: Value = serde_json::from_str(&text)?;
+        document["attributes"]["directed"] = true.into();
+        std::fs::write(&family, document.to_string())?;
+        let found = diff(&home, "other.zarrvectors")?;
+        let expected: &[&str] = if differs { &["level 0, links"] } else { &[] };
+        assert_eq!(places(&found), expected, "{found}");
+    }
+    Ok(())
+}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
-use zvf_store::{Need, Store};
+use zvf_store::meta::Kind;
+use zvf_store::{Deltas, LinkFamily, Need, Store};
 
 use super::Comparison;
 use crate::QueryError;
@@ -41,19 +42,36 @@ pub(super) fn of_root(found: &mut Comparison, stores: [&Store; 2]) {
     of_users(found, "", metadata);
 }
 
-/// Compares what users stored in a level.
+/// Compares what users stored in a level, and whether its links are directed.
 pub(super) async fn of_level(
     found: &mut Comparison,
     [old, new]: [&Store; 2],
     number: u32,
 ) -> Result<(), QueryError> {
-    let need = Need::nothing();
+    let kind = old.kind();
+    let need = Need {
+        link_deltas: Deltas::List(vec![0]),
+        ..Need::nothing()
+    };
     let (old, new) = (
         old.level(number, &need).await?,
         new.level(number, &need).await?,
     );
     let metadata = [&old, &new].map(|level| level.doc().user_metadata.as_ref());
     of_users(found, &format!("level {number}, "), metadata);
+    // The links of skeletons go from parent to child in either case.
+    if let (Some(old), Some(new)) = (old.links(0), new.links(0))
+        && kind != Kind::Skeleton
+    {
+        let word = |family: &LinkFamily| match family.directed() {
+            true => "directed",
+            false => "undirected",
+        };
+        let (old, new) = (word(old), word(new));
+        if old != new {
+            found.add(format!("level {number}, links"), format!("{old} and {new}"));
+        }
+    }
     Ok(())
 }
 
