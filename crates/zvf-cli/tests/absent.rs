@@ -132,3 +132,42 @@ fn a_missing_date_of_an_object_is_no_value() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn gaps_that_cannot_be_stored_name_the_ways_out() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../p.csv",
+            "x,y,z,k,b\n1,0,0,1,true\n2,0,0,2,false\n".into(),
+        ),
+        ("../k.csv", "x,y,z,k,b\n3,0,0,,true\n".into()),
+        ("../b.csv", "x,y,z,k,b\n3,0,0,3,\n".into()),
+        ("../n.csv", "x,y,z,k,b\nNaN,0,0,3,true\n".into()),
+    ])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    for (file, name) in [("k.csv", "k"), ("b.csv", "b")] {
+        let says = format!(
+            "which cannot be missing: append --fill {name}=VALUE, or --fill VALUE of set-attribute {name}, gives such rows one"
+        );
+        for words in [
+            &["append", "s.zv", file][..],
+            &["edit", "s.zv", "append", file],
+            &["edit", "s.zv", "set-attribute", name, "--from", file],
+        ] {
+            let ran = home.zvf(words)?;
+            ensure!(
+                matches!(ran.code, 2 | 4) && ran.stderr.contains(&says),
+                "{words:?}: {}",
+                ran.stderr
+            );
+        }
+    }
+    let ran = home.zvf(&["append", "s.zv", "n.csv"])?;
+    ensure!(
+        ran.code != 0 && ran.stderr.contains("which cannot be missing\n"),
+        "{}",
+        ran.stderr
+    );
+    home.text(&["append", "s.zv", "k.csv", "--fill", "k=7"])?;
+    Ok(())
+}

@@ -353,3 +353,25 @@ fn numbers_without_a_unit_for_dates_are_remarked() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_moment_at_midnight_is_a_day() -> Result<()> {
+    let home = Home::made(&[
+        ("../d.csv", "x,y,z,d\n1,0,0,2024-01-01\n".into()),
+        ("../m.csv", "x,y,z,d\n2,0,0,2024-01-02T00:00:00\n".into()),
+        ("../late.csv", "x,y,z,d\n3,0,0,2024-01-02T00:00:01\n".into()),
+    ])?;
+    home.text(&["import", "d.csv", "s.zv"])?;
+    for (file, store) in [("m.csv", "m.zv"), ("late.csv", "late.zv")] {
+        home.text(&["import", file, store])?;
+    }
+    for from in ["m.csv", "m.zv"] {
+        home.text(&["append", "s.zv", from])?;
+    }
+    assert_eq!(rows(&home, "d = '2024-01-02'")?, ["2.0".to_owned()].into());
+    for from in ["late.csv", "late.zv"] {
+        let ran = home.zvf(&["append", "s.zv", from])?;
+        ensure!(matches!(ran.code, 2 | 4), "{from}: {}", ran.stderr);
+    }
+    Ok(())
+}

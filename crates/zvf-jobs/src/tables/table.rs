@@ -418,14 +418,15 @@ impl EditTable {
                 columns.len(),
             )?);
         }
+        let optional = own.is_none();
         macro_rules! parse {
             ($type:ty, $missing:expr) => {{
                 let parse = |text: &str| self.fields.plain(text).parse::<$type>().ok();
                 let missing = fill.map_or($missing, parse);
-                self.parsed(one, columns, own, missing, parse)?.into()
+                self.parsed(one, columns, (own, optional), missing, parse)?
+                    .into()
             }};
         }
-        let optional = own.is_none();
         let float = |text: &str| number.and_then(|number| decimal::float(text.trim(), number));
         let values = match number {
             None => {
@@ -438,10 +439,13 @@ impl EditTable {
             }
             // The number that imports use for a missing time.
             Some(NumberType::I64) if time => {
-                let number = |text: &str| time_number(text, unit).flatten();
+                let number = |text: &str| {
+                    let number = time_number(text, unit).flatten();
+                    number.or_else(|| time_number(day_at_midnight(text)?, unit).flatten())
+                };
                 let missing = fill.and_then(|text| text.parse().ok());
                 let missing = missing.or(Some(i64::MIN));
-                self.parsed(one, columns, Some(unit), missing, number)?
+                self.parsed(one, columns, (Some(unit), optional), missing, number)?
                     .into()
             }
             Some(NumberType::Bool) => {
@@ -451,8 +455,14 @@ impl EditTable {
                     _ => None,
                 };
                 let missing = fill.and_then(truth);
-                self.parsed(one, columns, Some("true or false"), missing, truth)?
-                    .into()
+                self.parsed(
+                    one,
+                    columns,
+                    (Some("true or false"), optional),
+                    missing,
+                    truth,
+                )?
+                .into()
             }
             Some(NumberType::I8) => parse!(i8, None),
             Some(NumberType::I16) => parse!(i16, None),
@@ -464,7 +474,7 @@ impl EditTable {
             Some(NumberType::U64) => parse!(u64, None),
             Some(NumberType::F64) => {
                 let missing = fill.map_or(optional.then_some(f64::NAN), float);
-                self.parsed(one, columns, own, missing, |text| {
+                self.parsed(one, columns, (own, optional), missing, |text| {
                     self.fields.float(text, NumberType::F64)
                 })?
                 .into()
@@ -474,7 +484,8 @@ impl EditTable {
                 let missing = missing.map(narrow);
                 // Exact: `float` was parsed as this type.
                 let value = |text: &str| self.fields.float(text, number).map(narrow);
-                self.parsed(one, columns, own, missing, value)?.into()
+                self.parsed(one, columns, (own, optional), missing, value)?
+                    .into()
             }
         };
         Ok(array(values, columns.len())?)
@@ -494,12 +505,13 @@ impl EditTable {
         })
     }
 
-    /// The values of the texts of columns; `expected` is the type of the attribute unless it is given.
+    /// The values of the texts of columns; `expected` is the type of the attribute unless it is given. `is_attribute`: whether options can give values to
+    /// rows without one.
     fn parsed<T: Copy>(
         &self,
         one: &AttributeSpec,
         columns: &[usize],
-        expected: Option<&str>,
+        (expected, is_attribute): (Option<&str>, bool),
         missing: Option<T>,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>> {
@@ -512,12 +524,17 @@ impl EditTable {
             };
             let (file, name) = (&self.file, &one.name);
             let is_float = one.values.number().is_some_and(NumberType::is_float);
-            let rounded = is_float && text.is_some_and(|text| self.fields.number(text).is_some());
-            let ways = match rounded {
-                true => {
-                    "; the store would hold another number: write it rounded, or as text of another attribute"
+            let given = self.fields.value(text, false);
+            let rounded = is_float && given.is_some_and(|text| self.fields.number(text).is_some());
+            let ways = match (given, is_attribute) {
+                (None, true) => format!(
+                    ", which cannot be missing: append --fill {name}=VALUE, or --fill VALUE of set-attribute {name}, gives such rows one"
+                ),
+                (None, false) => ", which cannot be missing".to_owned(),
+                (Some(_), _) if rounded => {
+                    "; the store would hold another number: write it rounded, or as text of another attribute".to_owned()
                 }
-                false => "",
+                (Some(_), _) => String::new(),
             };
             JobError::malformed(format!(
                 "{file}, {place}, column {name}: found {found}, expected {expected}{ways}"
@@ -799,4 +816,11 @@ impl EditTable {
             ))),
         }
     }
+}
+
+/// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
+fn day_at_midnight(text: &str) -> Option<&str> {
+    let (day, time) = text.trim().split_once('T')?;
+    let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
+    midnight.then_some(day)
 }
