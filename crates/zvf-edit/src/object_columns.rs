@@ -27,7 +27,8 @@ impl Edit {
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: no column `object_id`, an object that does not exist or has two rows, a column of another type or unit than the attribute of its name, lists. I/O.
+    /// Misuse: no column `object_id`, an object that does not exist or has two rows, lists, a column of another type or unit than the attribute of its
+    /// name. I/O.
     pub fn set_object_columns<'a>(
         &'a mut self,
         table: &'a RecordBatch,
