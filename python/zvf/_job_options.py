@@ -55,8 +55,8 @@ class AppendOptions(JobOptions, total=False):
     new_ids: bool
     """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
     id_offset: int | None
-    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part count from
-    1. Default: None."""
+    """Adds N to the ids of one file, 2 N to those of the next, and so on. `import` and `merge` begin with the second file, `append` and --part
+    with the first. Default: None."""
     id_from_file: bool
     """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
     unit: str | None
@@ -90,8 +90,8 @@ class ImportOptions(JobOptions, total=False):
     new_ids: bool
     """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
     id_offset: int | None
-    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and `part` count from
-    1. Default: None."""
+    """Adds N to the ids of one file, 2 N to those of the next, and so on. `import` and `merge` begin with the second file, `append` and `part`
+    with the first. Default: None."""
     id_from_file: bool
     """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
     attributes: Sequence[str] | None
@@ -500,8 +500,8 @@ class MergeOptions(JobOptions, total=False):
     new_ids: bool
     """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
     id_offset: int | None
-    """Adds K times N to the ids of the K-th file. A new store counts its files from 0, so the first keeps its ids; `append` and --part count from
-    1. Default: None."""
+    """Adds N to the ids of one file, 2 N to those of the next, and so on. `import` and `merge` begin with the second file, `append` and --part
+    with the first. Default: None."""
     id_from_file: bool
     """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
     clear_leftovers: bool
@@ -856,7 +856,7 @@ class ObjectsOptions(Options, total=False):
     own_level_only: bool
     """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
     where: str | None
-    """A condition on objects, e.g. 'count() > 100 and kind == \\'axon\\''; `zvf query --help` has all forms. Default: None."""
+    """A condition on objects, e.g. `count() > 100 and kind == 'axon'`; `zvf query --help` has all forms. Default: None."""
     sort: Sequence[str]
     """Sorts by these columns, the least value first, after a minus sign the greatest: `sort`=-vertices,name. Missing values come last, equal ones
     in the order of ids [default: the order of the store]."""

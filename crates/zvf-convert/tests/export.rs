@@ -283,7 +283,7 @@ fn names_of_ply_properties_are_words_and_changed_ones_are_named() {
     assert!(row.contains(&("x_y", "200")), "{row:?}");
     assert!(row.contains(&("attribute_x_y", "2")), "{row:?}");
     assert!(row.contains(&("a_b_c", "8")), "{row:?}");
-    let words = "properties need different names of one word";
+    let words = "properties need different names of one word in ASCII";
     for note in [
         "x y is written as attribute_x_y",
         "a b c is written as a_b_c",

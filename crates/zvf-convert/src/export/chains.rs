@@ -313,8 +313,7 @@ impl PointFeeder<'_, '_> {
 
 impl BatchReceiver for PointFeeder<'_, '_> {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
-        (self.scalars, self.others) =
-            Numeric::of(&schemas.vertices, |field| field.name() != "position");
+        (self.scalars, self.others) = Numeric::of(&schemas.vertices, &["position"]);
         self.visit.scalars(&schemas.vertices, &self.scalars)
     }
 

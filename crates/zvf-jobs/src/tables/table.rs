@@ -593,9 +593,7 @@ impl EditTable {
         };
         let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
         let columns = self.own_columns(one);
-        // A radius is a length in the unit of the axes, unless both sides state its own.
-        let own_unit = one.unit.is_some() && self.unit(&columns).is_some();
-        if let Some(factor) = lengths.filter(|_| one.name == "radius" && !own_unit) {
+        if let Some(factor) = lengths.filter(|_| one.name == "radius") {
             let mut wide = one.clone();
             wide.values = AttributeType::Number(NumberType::F64);
             let radii = self.array(&wide, &columns, None, fill)?;
