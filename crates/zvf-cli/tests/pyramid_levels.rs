@@ -438,7 +438,7 @@ fn lineages_become_fewer() -> Result<()> {
 fn edges_in_both_directions_count_once() -> Result<()> {
     let home = Home::made(&[])?;
     let mut nodes = "x,y,z,object_id\n".to_owned();
-    let (mut once, mut twice) = ("a,b\n".to_owned(), "a,b\n".to_owned());
+    let (mut once, mut twice) = ("source,target\n".to_owned(), "source,target\n".to_owned());
     let mut at = [0.0; 3];
     for n in 0..4000_u32 {
         writeln!(nodes, "{},{},{},0", at[0], at[1], at[2])?;
@@ -521,13 +521,7 @@ fn truth_values_of_objects_that_are_left_out_stay() -> Result<()> {
         for n in 0..6 {
             writeln!(rows, "{},{n},0,{object}", object * 3)?;
         }
-        writeln!(
-            objects,
-            "{object},{},{},{}",
-            object != 3,
-            true,
-            object + 100
-        )?;
+        writeln!(objects, "{object},{},true,{}", object != 3, object + 100)?;
     }
     let home = Home::made(&[("../v.csv", rows.into()), ("../o.csv", objects.into())])?;
     home.text(&["import", "v.csv", "s.zv", "--kind", "polyline"])?;

@@ -81,7 +81,7 @@ fn attributes_that_a_store_lacks_are_reported_whatever_their_names() -> Result<(
     }
     // The same for vertices.
     let home = Home::made(&[
-        ("../a.csv", "x,y,a\n0,0,1\n".into()),
+        ("../a.csv", "x,y,a\n0,0,1.5\n".into()),
         ("../b.csv", "x,y,n\n5,5,1\n".into()),
         ("../v.csv", "n,attribute:row\n1,7\n".into()),
     ])?;
@@ -125,7 +125,7 @@ fn exports_keep_attributes_of_objects_with_these_names() -> Result<()> {
         home.text(&[&set[..], &["--from", "o.csv", "--type", type_]].concat())?;
         for file in ["s.trk", "s.trx"] {
             let store = format!("{name}.{file}.zv");
-            home.text(&["export", "t.zv", file, "--overwrite"])?;
+            home.text(&["export", "t.zv", file])?;
             home.text(&["import", file, &store])?;
             let found = objects(&home, &store)?;
             let [three, four] = &found[..] else {

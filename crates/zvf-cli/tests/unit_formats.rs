@@ -572,9 +572,12 @@ fn new_attributes_keep_the_unit_of_their_column() -> Result<()> {
         let reader = arrow_ipc::reader::FileReader::try_new(File::open(path)?, None)?;
         let schema = reader.schema();
         let stated = schema.field_with_name("r")?.metadata();
-        let stated = ["zvf.unit", "zvf.description"].map(|key| stated.get(key));
-        let stated = stated.map(|one| one.map(String::as_str));
-        assert_eq!(stated, [Some("millimeter"), Some("a length")], "{file}");
+        let stated = |key: &str| stated.get(key).map(String::as_str);
+        assert_eq!(stated("zvf.unit"), Some("millimeter"), "{file}");
+        // Edits record no description of links.
+        if file != "links" {
+            assert_eq!(stated("zvf.description"), Some("a length"), "{file}");
+        }
     }
     Ok(())
 }
