@@ -48,6 +48,7 @@ mod lost_nodes;
 mod masks;
 mod matching;
 mod measure;
+mod merged_stores;
 mod migrate;
 mod objects;
 mod odd_web;

@@ -20,7 +20,6 @@ use zvf_write::Kind;
 use super::options::{ExportOptions, Exported, chained};
 use super::schemas::{ExportSchemas, attribute};
 use crate::frame::{SourceHeader, Space};
-use crate::swc::write::unit_of_swc;
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
@@ -507,3 +506,11 @@ pub(crate) const OBJECTS: Outputs = Outputs {
     links: false,
     objects: true,
 };
+
+/// The unit that an SWC file states: that of all axes, if it is one of length.
+pub(crate) fn unit_of_swc(axes: &[Axis]) -> Option<&str> {
+    let mut units = axes.iter().map(|axis| axis.unit.as_deref());
+    let unit = units.next().flatten()?;
+    let is_known = zvf_meta::units::name(unit).is_some();
+    (is_known && units.all(|other| other == Some(unit))).then_some(unit)
+}

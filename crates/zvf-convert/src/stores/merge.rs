@@ -10,12 +10,13 @@ use zvf_encode::error::OrBug;
 use zvf_meta::Affine;
 use zvf_meta::moments::Moments;
 use zvf_query::Query;
-use zvf_store::{Deltas, LinkFamily, Names, Need, Store};
+use zvf_store::Store;
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Groups, NumberType, ObjectTable, StoreSpec, StoreWriter,
     Values, WriteError, WriteOptions,
 };
 
+use super::meanings::{check_meanings, is_mark, named, other_meaning};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -466,82 +467,6 @@ fn join(
         Some(_) => own.channel_names.take(),
         None => one.channel_names.clone().or(own.channel_names.take()),
     };
-    Ok(())
-}
-
-/// The names of channels, unless they are those that a store without names has.
-fn named(one: &AttributeSpec) -> Option<&[String]> {
-    let names = one.channel_names.as_deref()?;
-    let mut numbered = names.iter().enumerate();
-    let usual = numbered.all(|(at, name)| *name == format!("ch{at}"));
-    (!usual).then_some(names)
-}
-
-/// Whether a description states the number that stands for missing values, as `zvf import --nulls NUMBER` writes it.
-fn is_mark(description: &str) -> bool {
-    let number = description.strip_suffix(" is a missing value");
-    number.is_some_and(|number| number.parse::<i64>().is_ok())
-}
-
-/// What two attributes of one name state differently although their values look alike: the names of channels, or the numbers for missing values.
-/// Returns what was found in `one`, and what `own` has.
-fn other_meaning(one: &AttributeSpec, own: &AttributeSpec) -> Option<(String, String)> {
-    if let (Some(found), Some(expected)) = (named(one), named(own))
-        && found != expected
-    {
-        let found = format!("the channels {}", found.join(", "));
-        let ways = "`zvf query --attributes` leaves it out";
-        return Some((found, format!("{} ({ways})", expected.join(", "))));
-    }
-    let (found, expected) = (one.description.as_deref()?, own.description.as_deref()?);
-    let differ = found != expected && is_mark(found) && is_mark(expected);
-    let ways = "`zvf import --nulls` with one number for all files";
-    differ.then(|| (found.to_owned(), format!("{expected} ({ways})")))
-}
-
-/// The attributes of level 0 with the names of their channels and their descriptions, by what they are of and their names.
-async fn meanings(
-    store: &Store,
-) -> Result<BTreeMap<(&'static str, String), AttributeSpec>, ConvertError> {
-    let need = Need {
-        vertex_attributes: Names::All,
-        object_attributes: Names::All,
-        link_attributes: Names::All,
-        link_deltas: Deltas::List(vec![0]),
-        ..Need::nothing()
-    };
-    let level = store.level(0, &need).await?;
-    let vertices = level.vertex_attributes().iter();
-    let vertices = vertices.map(|one| ("vertices", &one.name, one.array.attributes()));
-    let links = level.links(0).map_or(&[][..], LinkFamily::attributes);
-    let links = links.iter().filter_map(|one| {
-        let array = one.arrays.iter().flatten().next()?;
-        Some(("links", &one.name, array.attributes()))
-    });
-    let rows = vertices.chain(links);
-    let rows = rows.map(|(of, name, stored)| ((of, name.clone()), stored));
-    let objects = level.object_attributes().iter();
-    let objects = objects.map(|one| (("objects", one.name().to_owned()), one.attributes()));
-    let all = rows.chain(objects).map(|(key, stored)| {
-        let mut spec = AttributeSpec::text(&key.1);
-        spec.description.clone_from(&stored.description);
-        spec.channel_names.clone_from(&stored.channel_names);
-        (key, spec)
-    });
-    Ok(all.collect())
-}
-
-/// Checks that attributes of two stores mean the same; see [`other_meaning`].
-async fn check_meanings(store: &Store, own: &Store) -> Result<(), ConvertError> {
-    let ours = meanings(own).await?;
-    for ((of, name), theirs) in meanings(store).await? {
-        let ours = ours.get(&(of, name.clone()));
-        if let Some((found, expected)) = ours.and_then(|ours| other_meaning(&theirs, ours)) {
-            let what = format!("{}: attribute {} of {of}", store.url(), shown(&name));
-            let expected = format!("as in {}: {expected}", own.url());
-            return Err(ConvertError::usage(what, found, expected));
-        }
-    }
     Ok(())
 }
 

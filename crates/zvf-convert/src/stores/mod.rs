@@ -4,6 +4,7 @@
 //! newest version, and memory is bounded by the budgets of the query and the writer, and by the tables of objects.
 
 pub(crate) mod arc_length;
+mod meanings;
 pub(crate) mod merge;
 mod names;
 pub(crate) mod resample;

@@ -10,12 +10,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use zvf_encode::error::OrBug;
 use zvf_encode::records::Sorter;
-use zvf_meta::Axis;
 use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
 
-use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES};
+use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES, unit_of_swc};
 use crate::export::links::ends;
 use crate::export::schemas::ExportSchemas;
 use crate::numbers::{Floats, check_finite, floats, positions, put, put_all, single, whole};
@@ -458,14 +457,6 @@ fn downwards(parents: &[u32]) -> Vec<u32> {
         open.extend(children.of(node).iter().rev());
     }
     order
-}
-
-/// The unit that a file states: that of all axes, if it is one of length.
-pub(crate) fn unit_of_swc(axes: &[Axis]) -> Option<&str> {
-    let mut units = axes.iter().map(|axis| axis.unit.as_deref());
-    let unit = units.next().flatten()?;
-    let is_known = zvf_meta::units::name(unit).is_some();
-    (is_known && units.all(|other| other == Some(unit))).then_some(unit)
 }
 
 #[cfg(test)]

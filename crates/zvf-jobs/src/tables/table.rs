@@ -32,6 +32,7 @@ use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
 
+use self::units::day_at_midnight;
 use super::fills::fills;
 use crate::JobError;
 use crate::error::Result;
@@ -346,25 +347,6 @@ impl EditTable {
         let all = columns.iter().copied().eq(first..first.checked_add(width)?);
         let gaps = column.null_count() > 0 || items.null_count() > 0;
         (kind.number().is_some() && all && !gaps).then_some(column)
-    }
-
-    /// Whether a column has a type.
-    fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
-        let column = columns.first().and_then(|first| self.columns.get(*first));
-        let column = column.and_then(|(_, at, _)| self.batch.columns().get(*at));
-        column.is_some_and(|column| column.data_type() == kind)
-    }
-
-    /// The unit that a column states.
-    fn unit(&self, columns: &[usize]) -> Option<String> {
-        let (_, at, _) = self.columns.get(*columns.first()?)?;
-        let schema = self.batch.schema_ref();
-        schema
-            .fields()
-            .get(*at)?
-            .metadata()
-            .get("zvf.unit")
-            .cloned()
     }
 
     /// The texts of a column.
@@ -814,11 +796,4 @@ impl EditTable {
             ))),
         }
     }
-}
-
-/// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
-fn day_at_midnight(text: &str) -> Option<&str> {
-    let (day, time) = text.trim().split_once('T')?;
-    let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
-    midnight.then_some(day)
 }

@@ -1,5 +1,7 @@
 //! What columns state about their values, such as their unit, and notes on columns that state none.
 
+use arrow_array::Array;
+use arrow_schema::DataType;
 use zvf_encode::arrow::{described, elements, texts};
 use zvf_store::meta::moments::Moments;
 use zvf_write::{AttributeSpec, NumberType};
@@ -8,6 +10,25 @@ use super::EditTable;
 use crate::error::Result;
 
 impl EditTable {
+    /// Whether a column has a type.
+    pub(super) fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
+        let column = columns.first().and_then(|first| self.columns.get(*first));
+        let column = column.and_then(|(_, at, _)| self.batch.columns().get(*at));
+        column.is_some_and(|column| column.data_type() == kind)
+    }
+
+    /// The unit that a column states.
+    pub(super) fn unit(&self, columns: &[usize]) -> Option<String> {
+        let (_, at, _) = self.columns.get(*columns.first()?)?;
+        let schema = self.batch.schema_ref();
+        schema
+            .fields()
+            .get(*at)?
+            .metadata()
+            .get("zvf.unit")
+            .cloned()
+    }
+
     /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Units of dates,
     /// times and durations are those of 64-bit integers only.
     ///
@@ -46,4 +67,11 @@ impl EditTable {
         };
         attributes.iter().filter_map(note).collect()
     }
+}
+
+/// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
+pub(super) fn day_at_midnight(text: &str) -> Option<&str> {
+    let (day, time) = text.trim().split_once('T')?;
+    let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
+    midnight.then_some(day)
 }
