@@ -32,7 +32,6 @@ use zvf_write::{
     AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
 };
 
-use self::units::day_at_midnight;
 use super::fills::fills;
 use crate::JobError;
 use crate::error::Result;
@@ -423,7 +422,7 @@ impl EditTable {
             Some(NumberType::I64) if time => {
                 let number = |text: &str| {
                     let number = time_number(text, unit).flatten();
-                    number.or_else(|| time_number(day_at_midnight(text)?, unit).flatten())
+                    number.or_else(|| time_number(Self::day_at_midnight(text)?, unit).flatten())
                 };
                 let missing = fill.and_then(|text| text.parse().ok());
                 let missing = missing.or(Some(i64::MIN));

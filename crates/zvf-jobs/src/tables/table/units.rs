@@ -10,6 +10,13 @@ use super::EditTable;
 use crate::error::Result;
 
 impl EditTable {
+    /// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
+    pub(super) fn day_at_midnight(text: &str) -> Option<&str> {
+        let (day, time) = text.trim().split_once('T')?;
+        let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
+        midnight.then_some(day)
+    }
+
     /// Whether a column has a type.
     pub(super) fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
         let column = columns.first().and_then(|first| self.columns.get(*first));
@@ -67,11 +74,4 @@ impl EditTable {
         };
         attributes.iter().filter_map(note).collect()
     }
-}
-
-/// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
-pub(super) fn day_at_midnight(text: &str) -> Option<&str> {
-    let (day, time) = text.trim().split_once('T')?;
-    let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
-    midnight.then_some(day)
 }
