@@ -376,5 +376,8 @@ fn into_store(
     }
     found.spec.axes = store.axes().to_vec();
     remarks.extend(placed.remarks.iter().cloned());
-    Ok((ImportTransform::into_store(placed, first, radius), remarks))
+    Ok((
+        ImportTransform::into_store(placed, first, radius, found.spec.axes.len()),
+        remarks,
+    ))
 }

@@ -131,22 +131,30 @@ impl StoreFrame {
             true => self.convert(&from, given.explicit, &mut remarks)?,
             false => None,
         };
+        let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph);
         let mut lengths = 1.0;
         if let Some(map) = map.as_ref().filter(|_| source.has_radii()) {
             lengths *= map.mean_scale(&self.axes);
         }
-        if let Some(map) = &converted {
+        if stated.is_some() || given.explicit {
+            let equal = Affine::identity(self.axes.len());
+            let map = converted.as_ref().unwrap_or(&equal);
             let own = (&*self.axes, self.radius.as_deref());
-            lengths *= radius_factor(map, (&from, radius), own).unwrap_or(1.0);
+            match radius_factor(map, (&from, radius), own) {
+                Some(factor) => lengths *= factor,
+                None if radii => remarks.push(
+                    "radius is not converted: it has a unit that is no length, or only one side states a unit".to_owned(),
+                ),
+                None => {}
+            }
         }
-        let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph) && lengths != 1.0;
         let map = match (converted, map) {
             (Some(last), Some(first)) => Some(last.after(&first)),
             (last, first) => last.or(first),
         };
         Ok(PositionConversion {
             map: map.filter(|map| !map.is_identity()),
-            lengths: radii.then_some(lengths),
+            lengths: (radii && lengths != 1.0).then_some(lengths),
             remarks,
         })
     }

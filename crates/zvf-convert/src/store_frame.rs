@@ -78,6 +78,10 @@ impl StoreFrame {
         });
         let las = headers.get(&Format::Las.header());
         let gps_time = las.and_then(|header| header.get(GPS_TIME)?.as_str());
+        let gps_time = match gps_time {
+            Some(gps_time) if has_times(store).await? => Some(gps_time),
+            _ => None,
+        };
         Ok(Self {
             gps_time: gps_time.map(str::to_owned),
             kind: store.kind(),
@@ -146,6 +150,17 @@ impl StoreFrame {
             _ => Ok(None),
         }
     }
+}
+
+/// Whether the vertices have the attribute [`GPS_TIME`].
+async fn has_times(store: &Store) -> Result<bool, ConvertError> {
+    let need = Need {
+        vertex_attributes: Names::All,
+        ..Need::nothing()
+    };
+    let level = store.level(0, &need).await?;
+    let mut attributes = level.vertex_attributes().iter();
+    Ok(attributes.any(|one| one.name == GPS_TIME))
 }
 
 /// The unit that the attribute `radius` of skeletons and graphs states.

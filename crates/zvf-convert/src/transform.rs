@@ -63,19 +63,23 @@ impl ImportTransform {
         placed: PositionConversion,
         own: Option<Affine>,
         radius: Option<f64>,
+        dims: usize,
     ) -> Option<Self> {
         let map = match (placed.map, own) {
             (Some(map), Some(own)) => Some(map.after(&own)),
             (map, own) => map.or(own),
         };
+        let radius = match (placed.lengths, radius) {
+            (Some(one), Some(other)) => Some(one * other),
+            (one, other) => one.or(other),
+        };
+        // Radii may be in another unit than positions that need no conversion.
+        let equal = || radius.map(|_| Affine::identity(dims));
         Some(Self {
-            map: map?,
+            map: map.or_else(equal)?,
             given: None,
             positions: NumberType::F64,
-            radius: match (placed.lengths, radius) {
-                (Some(one), Some(other)) => Some(one * other),
-                (one, other) => one.or(other),
-            },
+            radius,
         })
     }
 

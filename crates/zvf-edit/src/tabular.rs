@@ -9,20 +9,15 @@ use arrow_schema::DataType;
 use zvf_encode::arrow::{OF_EDITS, elements, values};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, NumberType, StoreSpec, Values, WriteError};
-use zvf_meta::Axis;
 
 use super::matching::{Coding, KeyState, TableElement, TableValues, each};
 
 /// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute has that
-/// name, or by its number. `stored` tells whether the store has an attribute of a name. If `loose`, also `x`, `y` and `z` if no axis has one of these
-/// names. Empty if one is missing.
+/// name, or by its number. Names that attributes of the store have come last. If `loose`, also `x`, `y` and `z` if no axis has one of these names.
+/// Empty if one is missing.
 #[must_use]
-pub fn axis_columns(
-    axes: &[Axis],
-    loose: bool,
-    has: impl Fn(&str) -> bool,
-    stored: impl Fn(&str) -> bool,
-) -> Vec<String> {
+pub fn axis_columns(spec: &StoreSpec, loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
+    let axes = &spec.axes;
     let named = |prefix: &str| -> Vec<String> {
         let names = axes.iter().map(|axis| format!("{prefix}{}", axis.name));
         names.collect()
@@ -30,7 +25,10 @@ pub fn axis_columns(
     let numbered = (0..axes.len()).map(|at| format!("position_{at}"));
     let mut all = vec![named("position_"), named(""), numbered.collect()];
     // Attributes may be called `x` or `position_x`, too.
-    all.sort_by_key(|names| names.iter().any(|name| stored(name)));
+    all.sort_by_key(|names| {
+        let mut attributes = spec.batch_attributes();
+        attributes.any(|attribute| names.contains(&attribute.name))
+    });
     let usual = ["x", "y", "z"];
     if loose && !axes.iter().any(|axis| usual.contains(&&*axis.name)) {
         let names = usual.iter().take(axes.len());
@@ -96,20 +94,15 @@ pub(crate) fn attribute(table: &RecordBatch, name: &str, channels: usize) -> Vec
 
 /// The columns of positions: one list, or one column per axis.
 pub(crate) fn positions(table: &RecordBatch, spec: &StoreSpec) -> Vec<ArrayRef> {
-    let axes = &spec.axes;
+    let dims = spec.axes.len();
     let list = plain(table, "position");
-    let list = list.filter(|list| elements(list).is_ok_and(|(_, width)| width == axes.len()));
+    let list = list.filter(|list| elements(list).is_ok_and(|(_, width)| width == dims));
     if let Some(list) = list {
         return vec![list];
     }
     let has = |name: &str| table.column_by_name(name).is_some();
-    let names = axis_columns(axes, true, has, |name| has_attribute(spec, name)).into_iter();
+    let names = axis_columns(spec, true, has).into_iter();
     names.filter_map(|name| plain(table, &name)).collect()
-}
-
-/// Whether the vertices of a store have an attribute of this name.
-pub(crate) fn has_attribute(spec: &StoreSpec, name: &str) -> bool {
-    spec.batch_attributes().any(|one| one.name == name)
 }
 
 /// Values per row of some columns.

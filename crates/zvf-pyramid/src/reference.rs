@@ -253,8 +253,8 @@ fn write_objects(
     Ok((coarse, present))
 }
 
-/// An attribute of objects: kept rows have their values, the others are absent, except truth values, which cannot be. `order` has the row of the finer level for each row, `kept` has the
-/// rows that keep their value, ascending.
+/// An attribute of objects: kept rows have their values, the others are absent; truth values cannot be absent, and all rows keep theirs. `order` has
+/// the row of the finer level for each row, `kept` the rows that keep their value, ascending.
 pub(crate) fn write_column(
     column: &mut ObjectColumn,
     kept: &[usize],

@@ -35,20 +35,16 @@ pub(super) fn keys(bytes: &[u8]) -> Option<GeoKeys> {
 
 /// The codes of EPSG among keys: `EPSG:25832`, with a vertical system `EPSG:25832+7837`.
 pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
-    let code = |id: u16| {
-        let (_, code) = keys.iter().find(|(key, _)| *key == id)?;
-        // 0: undefined, 32767: defined by other keys.
-        Some(*code).filter(|code| !matches!(code, 0 | 32767))
-    };
     let value = |id: u16| {
-        keys.iter()
-            .find(|(key, _)| *key == id)
-            .map(|(_, value)| *value)
+        let found = keys.iter().find(|(key, _)| *key == id);
+        found.map(|(_, value)| *value)
     };
+    // 0: undefined, 32767: defined by other keys.
+    let code = |id: u16| value(id).filter(|code| !matches!(code, 0 | 32767));
     // A projected system that other keys define also names the geographic one that it is based on.
     let is_projected = match value(KIND) {
         Some(kind @ (1 | 2)) => kind == 1,
-        _ => value(PROJECTED).is_some(),
+        _ => value(PROJECTED).is_some_and(|code| code != 0),
     };
     let horizontal = code(if is_projected { PROJECTED } else { GEOGRAPHIC })?;
     Some(match code(VERTICAL) {
@@ -142,6 +138,7 @@ mod tests {
             (&[(2048, 4269), (3072, 26910)], epsg(26910)),
             (&[(1024, 2), (2048, 4326)], epsg(4326)),
             (&[(2048, 4326)], epsg(4326)),
+            (&[(2048, 4326), (3072, 0)], epsg(4326)),
         ] {
             assert_eq!(geotiff(keys), expected, "{keys:?}");
         }

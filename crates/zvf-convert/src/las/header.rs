@@ -51,8 +51,6 @@ pub(super) struct LasHeader {
     pub(super) points: u64,
     /// First byte of the points.
     pub(super) first: u64,
-    /// The byte at which the points end at the latest; `None` if it is unknown.
-    pub(super) last: Option<u64>,
     pub(super) scale: [f64; 3],
     pub(super) offset: [f64; 3],
     /// The record about compression, of compressed files.
@@ -139,15 +137,6 @@ impl LasHeader {
             own,
             points,
             first: u64::from(head.first.get()),
-            last: match (version, &tail) {
-                ([1, 0..=2], _) => Some(size),
-                // Waveforms and extended records follow the points.
-                (_, Some(tail)) => {
-                    let behind = [tail.waveforms.get(), tail.first_extended.get()].into_iter();
-                    behind.filter(|at| *at > 0).chain([size]).min()
-                }
-                _ => None,
-            },
             scale,
             offset,
             laszip: None,
@@ -167,7 +156,7 @@ impl LasHeader {
             let data = some(&mut file, path, u64::from(record.length.get()), "a record")?;
             header.record(&record.user, record.id.get(), data, &mut systems);
         }
-        if let Some(tail) = tail.filter(|tail| tail.extended.get() > 0) {
+        if let Some(tail) = tail.as_ref().filter(|tail| tail.extended.get() > 0) {
             file.seek(SeekFrom::Start(tail.first_extended.get()))
                 .map_err(io)?;
             for _ in 0..tail.extended.get() {
@@ -226,6 +215,24 @@ impl LasHeader {
             let found = format!("{extra} bytes after those of point format {format}");
             let expected = format!("{described}, as the record of extra bytes describes");
             return Err(bad(offset_of!(PublicHeader, length), found, &expected));
+        }
+        // Padding may follow, or points that a writer did not count; waveforms and extended records do from version 1.3 on.
+        let behind = match (version, &tail) {
+            ([1, 0..=2], _) => Some(size),
+            (_, Some(tail)) => {
+                let others = [tail.waveforms.get(), tail.first_extended.get()].into_iter();
+                others.filter(|at| *at > 0).chain([size]).min()
+            }
+            _ => None,
+        };
+        let end = points.checked_mul(length as u64);
+        let end = end.and_then(|bytes| bytes.checked_add(header.first));
+        let left = behind.zip(end);
+        let left = left.and_then(|(behind, end)| behind.checked_sub(end));
+        if let Some(left) = left.filter(|left| *left >= length as u64 && !is_compressed) {
+            header.notes.push(format!(
+                "{left} bytes after the {points} points of the header are not read"
+            ));
         }
         if header.extra.iter().any(|one| one.name().is_empty()) {
             let note = "extra bytes without a name are not kept";

@@ -79,15 +79,6 @@ impl Las {
                 expected,
             ));
         }
-        let there = header
-            .last
-            .map(|last| last.saturating_sub(header.first) / length.max(1));
-        if let Some(there) = there.filter(|there| *there > header.points) {
-            let found = format!("{there} points");
-            let expected = format!("{}, as in the header", header.points);
-            let place = InFile::Byte(header.first);
-            return Err(ConvertError::malformed(path, place, found, expected));
-        }
         let io = |error| ConvertError::io(path, error);
         let mut file = zvf_store::open_file(path).map_err(io)?;
         std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(header.first)).map_err(io)?;

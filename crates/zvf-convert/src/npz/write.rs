@@ -56,7 +56,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         if array.marks > 0 {
             let (marks, name) = (array.marks, &array.name);
             job.note(format!(
-                "missing values of {name} are written as -9223372036854775808, which is NaT as a date or duration of NumPy: {marks}"
+                "{marks} missing values of {name} are written as NaT (-9223372036854775808)"
             ));
         }
     }

@@ -178,17 +178,30 @@ impl PlyNumbers<'_> {
         }
     }
 
-    /// Fails if the file has more than its header states. Line breaks at the end do not count.
+    /// Fails if more rows follow: in text a line of numbers, in binary anything but padding with zeros or blanks.
     fn last(&mut self) -> Result<(), ConvertError> {
-        let mut left = Vec::new();
-        while let Some(line) = self.bytes.line(self.limits.line)? {
-            left.extend(line.into_iter().filter(|byte| !byte.is_ascii_whitespace()));
-            if !left.is_empty() {
-                let expected = "the end of the file, after as many rows as the header states";
+        let expected = "the end of the file, after as many rows as the header states";
+        if self.form == PlyEncoding::Text {
+            while let Some(line) = self.bytes.line(self.limits.line)? {
+                let text = String::from_utf8_lossy(&line);
+                let word = text.split_ascii_whitespace().next();
+                if let Some(word) = word.filter(|word| word.parse::<f64>().is_ok()) {
+                    return Err(self.bytes.bad(shown(word), expected));
+                }
+            }
+            return Ok(());
+        }
+        let mut block = Vec::new();
+        loop {
+            self.bytes.block(1 << 16, &mut block)?;
+            if block.is_empty() {
+                return Ok(());
+            }
+            let pads = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+            if !block.iter().all(pads) {
                 return Err(self.bytes.bad("more bytes", expected));
             }
         }
-        Ok(())
     }
 
     /// The next number.

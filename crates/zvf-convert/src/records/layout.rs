@@ -583,14 +583,10 @@ fn one(names: &[&str], name: &str) -> Option<usize> {
 
 /// The default position columns: one of lists, or one per axis. Without these, the only axis of a store of one axis.
 fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
-    if let Some(stated) = schema.metadata().get(source::POSITION) {
-        return names
-            .iter()
-            .position(|name| name == stated)
-            .map(|at| vec![at]);
-    }
+    let stated = schema.metadata().get(source::POSITION);
+    let stated = stated.and_then(|stated| names.iter().position(|name| name == stated));
     let named = ["position", "positions"].map(|name| one(names, name));
-    let mut named = named.into_iter().flatten();
+    let mut named = stated.into_iter().chain(named.into_iter().flatten());
     let is_list = |at: &usize| {
         let field = schema.fields().get(*at);
         field.is_some_and(|field| field.data_type().is_nested())

@@ -163,7 +163,7 @@ fn look_at_columns(
         let dropped = looked.dropped;
         let vertices = looked.vertices(source.as_ref(), &schema, file, options, of_rows)?;
         let dropped = looked.dropped - dropped;
-        if dropped > 0 && source.linked().is_some() {
+        if dropped > 0 && source.linked().is_some() && kind != Kind::PointCloud {
             let found = format!(
                 "drop-row, which leaves out {dropped} rows of {}",
                 file.display()
@@ -239,24 +239,29 @@ impl Looked {
         }
         let times = |header: &Value| Some(header.get(GPS_TIME)?.as_str()?.to_owned());
         let (own, whose) = match &options.into {
-            Some(store) => (store.gps_time.clone(), "in the store"),
-            None => (self.header.as_ref().and_then(times), "in the first file"),
+            Some(store) => (
+                store.gps_time.clone(),
+                "in the store: `zvf import --exclude gps_time` makes a store of the file without them, which can be appended",
+            ),
+            None => (
+                self.header.as_ref().and_then(times),
+                "in the first file; --exclude gps_time leaves them out",
+            ),
         };
         let has = self
             .layout
             .attributes
             .iter()
             .any(|one| one.name == GPS_TIME);
-        if let Some((own, found)) = own
+        let both = own
             .zip(times(&other))
-            .filter(|(own, found)| has && own != found)
-        {
-            let expected = format!("{own}, as {whose}; --exclude {GPS_TIME} leaves them out");
+            .filter(|(own, found)| has && own != found);
+        if let Some((own, found)) = both {
             return Err(ConvertError::malformed(
                 file,
                 InFile::Whole,
                 format!("{GPS_TIME} of {found}"),
-                expected,
+                format!("{own}, as {whose}"),
             ));
         }
         // Only members that all files state are kept.

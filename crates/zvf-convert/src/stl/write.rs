@@ -121,6 +121,9 @@ impl StlWriter<'_> {
     fn triangle(&mut self, ends: [u64; 3]) -> Result<(), ConvertError> {
         let [a, b, c] = ends;
         let corners = [self.corner(a)?, self.corner(b)?, self.corner(c)?];
+        let numbers = corners.concat();
+        let numbers: Vec<f64> = numbers.into_iter().map(f64::from).collect();
+        check_finite(Format::Stl, &numbers, &DataType::Float32)?;
         let triangle = Triangle {
             normal: normal(&corners).map(F32::new),
             corners: corners.map(|corner| corner.map(F32::new)),
@@ -166,7 +169,6 @@ impl BatchReceiver for StlWriter<'_> {
                     exact,
                 } = positions(batch)?;
                 self.inexact |= !exact;
-                check_finite(Format::Stl, &positions, &DataType::Float32)?;
                 for position in positions.chunks_exact(3) {
                     let mut corner = [0.0; 3];
                     for (slot, &value) in corner.iter_mut().zip(position) {

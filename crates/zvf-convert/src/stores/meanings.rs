@@ -9,7 +9,7 @@ use crate::ConvertError;
 use crate::error::shown;
 
 /// The names of channels, unless they are those that a store without names has.
-pub(super) fn named(one: &AttributeSpec) -> Option<&[String]> {
+pub(super) fn channel_names(one: &AttributeSpec) -> Option<&[String]> {
     let names = one.channel_names.as_deref()?;
     let mut numbered = names.iter().enumerate();
     let usual = numbered.all(|(at, name)| *name == format!("ch{at}"));
@@ -17,7 +17,7 @@ pub(super) fn named(one: &AttributeSpec) -> Option<&[String]> {
 }
 
 /// Whether a description states the number that stands for missing values, as `zvf import --nulls NUMBER` writes it.
-pub(super) fn is_mark(description: &str) -> bool {
+pub(super) fn is_missing_mark(description: &str) -> bool {
     let number = description.strip_suffix(" is a missing value");
     number.is_some_and(|number| number.parse::<i64>().is_ok())
 }
@@ -25,7 +25,7 @@ pub(super) fn is_mark(description: &str) -> bool {
 /// What two attributes of one name state differently although their values look alike: the names of channels, or the numbers for missing values.
 /// Returns what was found in `one`, and what `own` has.
 pub(super) fn other_meaning(one: &AttributeSpec, own: &AttributeSpec) -> Option<(String, String)> {
-    if let (Some(found), Some(expected)) = (named(one), named(own))
+    if let (Some(found), Some(expected)) = (channel_names(one), channel_names(own))
         && found != expected
     {
         let found = format!("the channels {}", found.join(", "));
@@ -33,7 +33,7 @@ pub(super) fn other_meaning(one: &AttributeSpec, own: &AttributeSpec) -> Option<
         return Some((found, format!("{} ({ways})", expected.join(", "))));
     }
     let (found, expected) = (one.description.as_deref()?, own.description.as_deref()?);
-    let differ = found != expected && is_mark(found) && is_mark(expected);
+    let differ = found != expected && is_missing_mark(found) && is_missing_mark(expected);
     let ways = "`zvf import --nulls` with one number for all files";
     differ.then(|| (found.to_owned(), format!("{expected} ({ways})")))
 }

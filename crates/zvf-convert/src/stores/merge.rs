@@ -16,7 +16,7 @@ use zvf_write::{
     Values, WriteError, WriteOptions,
 };
 
-use super::meanings::{check_meanings, is_mark, named, other_meaning};
+use super::meanings::{channel_names, check_meanings, is_missing_mark, other_meaning};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -451,10 +451,10 @@ fn join(
             shown(kept),
             shown(other)
         )),
-        (Some(mark), None) if is_mark(mark) => Some(format!(
+        (Some(mark), None) if is_missing_mark(mark) => Some(format!(
             "states no number for missing values, and gets that of the stores before: {mark}"
         )),
-        (None, Some(mark)) if is_mark(mark) => Some(format!(
+        (None, Some(mark)) if is_missing_mark(mark) => Some(format!(
             "{mark}, now also of the stores before, which state no such number"
         )),
         _ => None,
@@ -463,7 +463,7 @@ fn join(
     notes.extend(note.map(|note| format!("{}: {note}", what())));
     own.unit = own.unit.take().or_else(|| one.unit.clone());
     own.description = own.description.take().or_else(|| one.description.clone());
-    own.channel_names = match named(own) {
+    own.channel_names = match channel_names(own) {
         Some(_) => own.channel_names.take(),
         None => one.channel_names.clone().or(own.channel_names.take()),
     };
@@ -554,9 +554,13 @@ fn columns(
 impl Sink for Fitting<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         let spec = self.spec;
-        let batch = match &self.map {
-            Some(map) => Cow::Owned(batch.mapped(map, spec.positions, self.lengths)),
-            None => Cow::Borrowed(batch),
+        let batch = match (&self.map, self.lengths) {
+            (Some(map), lengths) => Cow::Owned(batch.mapped(map, spec.positions, lengths)),
+            (None, Some(factor)) => {
+                let radii = |values: &Values| values.scaled(factor);
+                Cow::Owned(batch.clone().map_attribute("radius", radii))
+            }
+            (None, None) => Cow::Borrowed(batch),
         };
         let rows = batch.positions.len() / spec.dims().max(1);
         let links = batch.links.len() / spec.links.width.max(1);

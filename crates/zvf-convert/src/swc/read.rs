@@ -174,7 +174,7 @@ fn stated_unit(comment: &str) -> Option<(f64, &'static str)> {
 /// Whether a comment states a scale other than 1, or a unit.
 fn states_units(comment: &str) -> bool {
     let mut words = comment
-        .split([':', '=', ' ', '\t'])
+        .split([':', '=', ',', ' ', '\t'])
         .filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     match first.as_str() {

@@ -413,8 +413,7 @@ impl Edit {
     /// Refuses positions in one column per axis that would have to be converted.
     fn check_axis_columns(&self, table: &RecordBatch) -> Result<(), WriteError> {
         let has = |name: &str| table.column_by_name(name).is_some();
-        let stored = |name: &str| tabular::has_attribute(self.spec(), name);
-        let names = tabular::axis_columns(&self.spec().axes, true, has, stored);
+        let names = tabular::axis_columns(self.spec(), true, has);
         if has("position") || names.is_empty() {
             return Ok(());
         }

@@ -318,9 +318,7 @@ impl EditTable {
         if list.len() == spec.dims() {
             return list;
         }
-        let stored = |name: &str| spec.batch_attributes().any(|one| one.name == name);
-        let has = |name: &str| self.column(name).is_some();
-        let names = axis_columns(&spec.axes, loose, has, stored);
+        let names = axis_columns(spec, loose, |name| self.column(name).is_some());
         names.iter().filter_map(|name| self.column(name)).collect()
     }
 

@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut members = Map::new();
                 while let Some((name, value)) = from.next_entry::<String, Value>()? {
                     if members.contains_key(&name) {
-                        let found = format!("found a second member {name:?}");
+                        let found = format!("a second member {name:?}");
                         return Err(A::Error::custom(found));
                     }
                     members.insert(name, value);

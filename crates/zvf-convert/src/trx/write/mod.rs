@@ -115,7 +115,12 @@ fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
         [0.0, 0.0, 0.0, 1.0]
     ]);
     json!({
-        "DIMENSIONS": dimensions.unwrap_or_else(|| vec![1; 3]),
+        "DIMENSIONS": match (dimensions, member("dimensions")) {
+            (Some(dimensions), _) => json!(dimensions),
+            // The axes of the affine are unknown.
+            (None, Some(stated)) => stated.clone(),
+            (None, None) => json!([1, 1, 1]),
+        },
         "VOXEL_TO_RASMM": member("voxel_to_rasmm").cloned().unwrap_or(identity),
         "NB_VERTICES": points,
         "NB_STREAMLINES": lines,

@@ -26,9 +26,7 @@ impl EditTable {
 
     /// Whether a column is the place of its row in a store or an answer, as queries mark it: it is not an attribute, whatever its name.
     pub(super) fn is_place(&self, column: usize) -> bool {
-        let found = self.columns.get(column);
-        let field = found.and_then(|(_, at, _)| self.batch.schema_ref().fields().get(*at));
-        field.is_some_and(|field| is_place(field))
+        self.field(column).is_some_and(is_place)
     }
 
     /// The columns of an attribute: one, or `name_0`, `name_1`, … for its channels. Without a number of channels these are at least two: a

@@ -1,7 +1,7 @@
 //! What columns state about their values, such as their unit, and notes on columns that state none.
 
 use arrow_array::Array;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use zvf_encode::arrow::{described, elements, texts};
 use zvf_store::meta::moments::Moments;
 use zvf_write::{AttributeSpec, NumberType};
@@ -17,6 +17,13 @@ impl EditTable {
         midnight.then_some(day)
     }
 
+    /// The field of the batch with the values of a column.
+    pub(super) fn field(&self, column: usize) -> Option<&Field> {
+        let (_, at, _) = self.columns.get(column)?;
+        let fields = self.batch.schema_ref().fields();
+        fields.get(*at).map(AsRef::as_ref)
+    }
+
     /// Whether a column has a type.
     pub(super) fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
         let column = columns.first().and_then(|first| self.columns.get(*first));
@@ -26,14 +33,8 @@ impl EditTable {
 
     /// The unit that a column states.
     pub(super) fn unit(&self, columns: &[usize]) -> Option<String> {
-        let (_, at, _) = self.columns.get(*columns.first()?)?;
-        let schema = self.batch.schema_ref();
-        schema
-            .fields()
-            .get(*at)?
-            .metadata()
-            .get("zvf.unit")
-            .cloned()
+        let field = self.field(*columns.first()?)?;
+        field.metadata().get("zvf.unit").cloned()
     }
 
     /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Units of dates,
@@ -43,9 +44,7 @@ impl EditTable {
     ///
     /// Misuse: names of channels that are not a JSON list.
     pub(crate) fn described(&self, new: AttributeSpec, columns: &[usize]) -> Result<AttributeSpec> {
-        let first = columns.first().and_then(|first| self.columns.get(*first));
-        let field = first.and_then(|(_, at, _)| self.batch.schema_ref().fields().get(*at));
-        let Some(field) = field else {
+        let Some(field) = columns.first().and_then(|first| self.field(*first)) else {
             return Ok(new);
         };
         let mut spec = described(new, field)?;
