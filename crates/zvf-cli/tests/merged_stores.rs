@@ -330,3 +330,26 @@ fn channels_of_other_names_are_not_merged() -> Result<()> {
     }
     Ok(())
 }
+
+/// A radius may state another unit than positions that need no conversion.
+#[test]
+fn radii_in_units_of_their_own_are_converted_beside_equal_positions() -> Result<()> {
+    let home = Home::made(&[])?;
+    nodes(&home, "a", "um", None)?;
+    nodes(&home, "b", "um", Some("nm"))?;
+    let radii = |store: &str| -> Result<Vec<f64>> {
+        let columns = ["--columns", "attributes", "--select", "objects"];
+        let ask = ["query", store, "--format", "csv"];
+        let text = home.text(&[&ask[..], &columns].concat())?;
+        let lines = text.lines().skip(1);
+        lines.map(|line| Ok(line.parse::<f64>()?)).collect()
+    };
+    // The new store has the unit that one of its radii states.
+    home.text(&["merge", "a.zv", "b.zv", "ab.zv", "-q"])?;
+    assert_eq!(radii("ab.zv")?, [1000.0, 2000.0, 3000.0, 1.0, 2.0, 3.0]);
+    home.text(&["append", "b.zv", "a.zv", "-q"])?;
+    let mut all = radii("b.zv")?;
+    all.sort_by(f64::total_cmp);
+    assert_eq!(all, [1.0, 2.0, 3.0, 1000.0, 2000.0, 3000.0]);
+    Ok(())
+}

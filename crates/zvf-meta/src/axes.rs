@@ -77,8 +77,9 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     })
 }
 
-/// The unit of the axes of space; `None` if one of them states none, or another one.
-fn unit_of_space(axes: &[Axis]) -> Option<&str> {
+/// The unit of the axes of space, as the first one states it; `None` if one of them states none, or another one.
+#[must_use]
+pub fn unit_of_space(axes: &[Axis]) -> Option<&str> {
     let mut units = axes.iter().filter(|axis| axis.is_space());
     let first = units.next()?.unit.as_deref()?;
     let same = |axis: &Axis| {

@@ -193,21 +193,34 @@ impl StoreSpec {
         let map = self.map_of_records(&schema)?;
         let stated = stated_axes(&schema)?.unwrap_or_default();
         let radii = matches!(self.kind, Kind::Skeleton | Kind::Graph);
-        let lengths = map.as_ref().filter(|_| radii).and_then(|map| {
+        let mut own = self.vertex_attributes.iter();
+        let own = own.find(|one| one.name == "radius");
+        let equal = Affine::identity(self.axes.len());
+        let mut lengths = None;
+        if radii
+            && !stated.is_empty()
+            && let Some(own) = own
+        {
             let from = (&*stated, stated_unit(&schema, "radius"));
-            let mut own = self.vertex_attributes.iter();
-            let own = own.find(|one| one.name == "radius");
-            let to = (&*self.axes, own.and_then(|one| one.unit.as_deref()));
-            radius_factor(map, from, to)
-        });
-        let lengths = lengths.filter(|factor| *factor != 1.0);
+            let to = (&*self.axes, own.unit.as_deref());
+            let factor = radius_factor(map.as_ref().unwrap_or(&equal), from, to);
+            if factor.is_none() && map.is_some() {
+                let expected = "a unit of length on both sides, of radius or of all axes of space";
+                return Err(WriteError::input("radius", "units that differ", expected));
+            }
+            lengths = factor.filter(|factor| *factor != 1.0);
+        }
         let vertices = in_stored_units(vertices, |name| {
             let mut all = self.batch_attributes();
             all.find(|one| one.name == name && (lengths.is_none() || name != "radius"))
         })?;
         let mut batch = Batch::from_records(&vertices)?;
-        if let Some(map) = &map {
-            batch = batch.mapped(map, NumberType::F64, lengths);
+        match (&map, lengths) {
+            (Some(map), lengths) => batch = batch.mapped(map, NumberType::F64, lengths),
+            (None, Some(factor)) => {
+                batch = batch.map_attribute("radius", |values| values.scaled(factor));
+            }
+            (None, None) => {}
         }
         if let Some(links) = links {
             let links = in_stored_units(links, |name| {

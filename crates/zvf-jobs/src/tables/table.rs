@@ -286,9 +286,13 @@ impl EditTable {
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
     pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
-        known.extend((0..self.columns.len()).filter(|at| self.is_place(*at)));
-        // Text files do not mark the places of rows.
-        if self.first.is_some() {
+        let marked: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.is_place(*at))
+            .collect();
+        let is_unmarked = marked.is_empty();
+        known.extend(marked);
+        // Text files do not mark the places of rows, and other programs lose the marks.
+        if is_unmarked {
             let places = ["chunk", "row", "fragment", "vertex"];
             known.extend(places.iter().filter_map(|name| self.column(name)));
             known.extend(self.numbered("chunk"));
@@ -420,7 +424,8 @@ impl EditTable {
             Some(NumberType::I64) if time => {
                 let number = |text: &str| {
                     let number = time_number(text, unit).flatten();
-                    number.or_else(|| time_number(Self::day_at_midnight(text)?, unit).flatten())
+                    let day = || Self::day_at_midnight(text).filter(|_| unit.starts_with("days "));
+                    number.or_else(|| time_number(day()?, unit).flatten())
                 };
                 let missing = fill.and_then(|text| text.parse().ok());
                 let missing = missing.or(Some(i64::MIN));

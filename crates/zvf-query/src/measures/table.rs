@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use zvf_store::meta::moments::Moments;
-use zvf_store::meta::{Axis, Kind, Metric};
+use zvf_store::meta::{Axis, Kind, unit_of_space};
 
 use super::measured::Measured;
 use crate::QueryError;
@@ -91,11 +91,12 @@ impl MeasureTable {
             all.push((Measure::Min(at), format!("min_{}", axis.name)));
             all.push((Measure::Max(at), format!("max_{}", axis.name)));
         }
-        let length = unit_of_length(axes);
+        let length = unit_of_space(axes);
         let mut columns = Vec::new();
         let mut units = Vec::new();
         let mut number = 0;
-        for name in means {
+        let mut asked = HashSet::new();
+        for name in means.iter().filter(|name| asked.insert(*name)) {
             // An attribute with the name of another column has a prefix in the table.
             let column = [format!("attribute:{name}"), name.clone()];
             let column = column
@@ -128,7 +129,7 @@ impl MeasureTable {
         let mut names = HashSet::new();
         if let Some((_, name)) = all.iter().find(|(_, name)| !names.insert(name)) {
             return Err(QueryError::misuse(format!(
-                "mean: found two columns {name}, expected one of a name: ask for the attributes one after the other"
+                "mean: found two attributes with a column {name}, expected one: measure them in two runs"
             )));
         }
         let fields = all.iter().map(|(measure, name)| {
@@ -248,15 +249,6 @@ impl MeasureTable {
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
         batch.ok().or_bug("measures that do not fit their columns")
     }
-}
-
-/// The unit of lengths in space, which is that of each axis; `None` if no axis states one or if they differ.
-fn unit_of_length(axes: &[Axis]) -> Option<&str> {
-    let metric = Metric::of_lengths(axes).ok()?;
-    metric
-        .space(axes)
-        .iter()
-        .find_map(|axis| axis.unit.as_deref())
 }
 
 fn with_unit(field: Field, unit: Option<String>) -> Field {

@@ -12,8 +12,11 @@ use crate::error::Result;
 impl EditTable {
     /// The day of a moment at midnight, such as `2024-05-31T00:00:00.000`.
     pub(super) fn day_at_midnight(text: &str) -> Option<&str> {
-        let (day, time) = text.trim().split_once('T')?;
-        let midnight = time.chars().all(|one| matches!(one, '0' | ':' | '.'));
+        let (day, time) = text.trim().split_once(['T', ' '])?;
+        let rest = time.strip_prefix("00:00")?;
+        let rest = rest.strip_prefix(":00").unwrap_or(rest);
+        let zeros = |digits: &str| !digits.is_empty() && digits.bytes().all(|one| one == b'0');
+        let midnight = rest.is_empty() || rest.strip_prefix('.').is_some_and(zeros);
         midnight.then_some(day)
     }
 
@@ -47,7 +50,12 @@ impl EditTable {
         let Some(field) = columns.first().and_then(|first| self.field(*first)) else {
             return Ok(new);
         };
-        let mut spec = described(new, field)?;
+        // Channels have names if the attribute has all of them.
+        let mut field = field.clone();
+        if self.list(field.name()) != columns {
+            field.metadata_mut().remove("zvf.channel_names");
+        }
+        let mut spec = described(new, &field)?;
         let wide = spec.values.number() == Some(NumberType::I64);
         spec.unit = spec
             .unit
