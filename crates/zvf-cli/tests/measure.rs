@@ -378,7 +378,7 @@ fn two_means_of_one_name_are_refused() -> Result<()> {
     for more in [&[][..], &["--as", "mean_a_0=q"]] {
         let ran = home.zvf(&[&both[..], more].concat())?;
         assert!(
-            ran.code == 2 && ran.stderr.contains("two columns mean_a_0"),
+            ran.code == 2 && ran.stderr.contains("two attributes with a column mean_a_0"),
             "{}",
             ran.stderr
         );

@@ -9,8 +9,8 @@ use arrow_select::filter::filter_record_batch;
 use zvf_encode::error::OrBug;
 use zvf_meta::units;
 use zvf_query::numbers::elements;
-use zvf_write::arrow::{UNIT, stated_axes};
-use zvf_write::{AttributeType, Axis, Kind, NumberType, Values, WriteError};
+use zvf_write::arrow::{described, stated_axes};
+use zvf_write::{AttributeSpec, AttributeType, Axis, Kind, NumberType, Values, WriteError};
 
 use super::attribute::AttributeColumn;
 use super::columns::{check_exclude, names_of, unnamed};
@@ -312,29 +312,38 @@ impl ColumnRoles {
             .collect()
     }
 
-    /// Refuses a file that states another unit for an attribute than the first file. If one of the two states none, its values count as in the unit of
-    /// the other.
-    fn same_units(
+    /// Refuses a file that states another unit for an attribute than the first file, other names of channels, or another number for missing values. If
+    /// one of the two states none, its values count as those of the other.
+    fn same_meanings(
         &self,
         first: &Schema,
         own: &Self,
         (file, schema): (&Path, &Schema),
     ) -> Result<(), ConvertError> {
-        let stated = |schema: &Schema, column: usize| {
-            let field = schema.fields().get(column)?;
-            field.metadata().get(UNIT).cloned()
+        let stated = |name: &str, schema: &Schema, column: usize| {
+            let field = schema.fields().get(column);
+            let stated = field.map(|field| described(AttributeSpec::text(name), field));
+            stated.transpose()
         };
         for one in &own.attributes {
-            let named = self.attributes.iter().find(|other| other.name == one.name);
-            let expected = named.and_then(|named| stated(first, named.column));
-            let found = stated(schema, one.column);
-            if let (Some(found), Some(expected)) = (found, expected)
-                && !units::same(&found, &expected)
-            {
+            let Some(named) = self.attributes.iter().find(|other| other.name == one.name) else {
+                continue;
+            };
+            let expected = stated(&one.name, first, named.column)?;
+            let Some((found, expected)) = stated(&one.name, schema, one.column)?.zip(expected)
+            else {
+                continue;
+            };
+            let units = found.unit.as_ref().zip(expected.unit.as_ref());
+            let units = units.filter(|(found, expected)| !units::same(found, expected));
+            let units = units.map(|(found, expected)| {
+                (format!("the unit {found}"), format!("the unit {expected}"))
+            });
+            if let Some((found, expected)) = units.or_else(|| found.other_meaning(&expected)) {
                 return Err(ConvertError::malformed(
                     file,
                     InFile::Whole,
-                    format!("column {} in {found}", shown(&one.name)),
+                    format!("column {}: {found}", shown(&one.name)),
                     format!("{expected} as in the first file"),
                 ));
             }
@@ -349,7 +358,7 @@ impl ColumnRoles {
         own: &Self,
         (file, schema): (&Path, &Schema),
     ) -> Result<(), ConvertError> {
-        self.same_units(first, own, (file, schema))?;
+        self.same_meanings(first, own, (file, schema))?;
         if own == self {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use zvf_write::{
     Values, WriteError, WriteOptions,
 };
 
-use super::meanings::{channel_names, check_meanings, is_missing_mark, other_meaning};
+use super::meanings::{OTHER_WAYS, check_meanings};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -49,8 +49,11 @@ pub struct Merged {
     pub notes: Vec<String>,
 }
 
-/// Checks that two stores can be merged: same kind, axes and frame, and for attributes that both have the same names of channels and numbers for
-/// missing values, where both state them. Units of positions may differ.
+/// Checks that the data of one store can be added to the other: same kind, axes and frame, and for attributes that both have the same names of
+/// channels and numbers for missing values, where both state them. Units of positions may differ.
+///
+/// # Cost
+/// The documents of level 0 of both stores, without those of the root that they have read.
 ///
 /// # Errors
 /// Misuse, with what differs.
@@ -59,66 +62,72 @@ pub fn check_joinable<'a>(
     own: &'a Store,
 ) -> BoxFuture<'a, Result<(), ConvertError>> {
     Box::pin(async move {
-        let refused = |what: &str, found: String, expected: String| {
-            Err(ConvertError::usage(
-                format!("{}: {what}", store.url()),
-                found,
-                expected,
-            ))
-        };
-        if store.url() == own.url() {
-            return refused(
-                "store",
-                "the same store twice".to_owned(),
-                "another store".to_owned(),
-            );
-        }
-        if store.kind() != own.kind() {
-            let (found, expected) = (store.kind().to_string(), own.kind().to_string());
-            return refused("kind", found, format!("{expected} as in {}", own.url()));
-        }
-        let names = |store: &Store| {
-            let axes = store.root().axes().iter().map(|axis| axis.name.clone());
-            axes.collect::<Vec<_>>().join(", ")
-        };
-        if names(store) != names(own) {
-            let expected = format!("{} as in the store {}", names(own), own.url());
-            return refused("axes", names(store), expected);
-        }
-        let (theirs, ours) = (
-            SourceHeader::of_store(store).await?,
-            SourceHeader::of_store(own).await?,
-        );
-        for (frame, store) in [(&theirs, store), (&ours, own)] {
-            if let Some(problem) = frame.as_ref().and_then(SourceHeader::problem) {
-                let what = format!("{}: frame", store.url());
-                return Err(ConvertError::usage(
-                    what,
-                    problem,
-                    "the frame of its positions",
-                ));
-            }
-        }
-        let space = |frame: &Option<SourceHeader>| {
-            frame
-                .as_ref()
-                .and_then(SourceHeader::space)
-                .map(Space::name)
-        };
-        if let (Some(found), Some(expected)) = (space(&theirs), space(&ours))
-            && found != expected
-        {
-            let expected = format!("{expected} as in the store {}", own.url());
-            return refused("frame", format!("positions in {found}"), expected);
-        }
-        let crs = |store: &Store| store.root().zarr_vectors.crs.clone();
-        if let (Some(found), Some(expected)) = (crs(store), crs(own))
-            && found != expected
-        {
-            return refused("crs", found.to_string(), expected.to_string());
-        }
+        check_frames(store, own).await?;
         check_meanings(store, own).await
     })
+}
+
+/// Checks that two stores have the same kind, axes and frame.
+async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
+    let refused = |what: &str, found: String, expected: String| {
+        Err(ConvertError::usage(
+            format!("{}: {what}", store.url()),
+            found,
+            expected,
+        ))
+    };
+    if store.url() == own.url() {
+        return refused(
+            "store",
+            "the same store twice".to_owned(),
+            "another store".to_owned(),
+        );
+    }
+    if store.kind() != own.kind() {
+        let (found, expected) = (store.kind().to_string(), own.kind().to_string());
+        return refused("kind", found, format!("{expected} as in {}", own.url()));
+    }
+    let names = |store: &Store| {
+        let axes = store.root().axes().iter().map(|axis| axis.name.clone());
+        axes.collect::<Vec<_>>().join(", ")
+    };
+    if names(store) != names(own) {
+        let expected = format!("{} as in the store {}", names(own), own.url());
+        return refused("axes", names(store), expected);
+    }
+    let (theirs, ours) = (
+        SourceHeader::of_store(store).await?,
+        SourceHeader::of_store(own).await?,
+    );
+    for (frame, store) in [(&theirs, store), (&ours, own)] {
+        if let Some(problem) = frame.as_ref().and_then(SourceHeader::problem) {
+            let what = format!("{}: frame", store.url());
+            return Err(ConvertError::usage(
+                what,
+                problem,
+                "the frame of its positions",
+            ));
+        }
+    }
+    let space = |frame: &Option<SourceHeader>| {
+        frame
+            .as_ref()
+            .and_then(SourceHeader::space)
+            .map(Space::name)
+    };
+    if let (Some(found), Some(expected)) = (space(&theirs), space(&ours))
+        && found != expected
+    {
+        let expected = format!("{expected} as in the store {}", own.url());
+        return refused("frame", format!("positions in {found}"), expected);
+    }
+    let crs = |store: &Store| store.root().zarr_vectors.crs.clone();
+    if let (Some(found), Some(expected)) = (crs(store), crs(own))
+        && found != expected
+    {
+        return refused("crs", found.to_string(), expected.to_string());
+    }
+    Ok(())
 }
 
 /// Writes level 0 of several stores of the same kind as one new store.
@@ -133,7 +142,7 @@ pub fn check_joinable<'a>(
 /// bytes for each object.
 ///
 /// # Errors
-/// Misuse: fewer than two stores, stores that [`check_joinable`] refuses, ids or attributes that do not fit together. The errors of the
+/// Misuse: fewer than two stores, stores of other kinds, axes or frames, ids or attributes that do not fit together. The errors of the
 /// queries and the writer. After an error there is no store.
 pub fn merge<'a>(
     stores: &'a [Store],
@@ -150,10 +159,10 @@ pub fn merge<'a>(
         let (mut described, mut maps) = (Vec::new(), Vec::new());
         for (at, store) in stores.iter().enumerate() {
             if let Some(before) = stores.iter().take(at).find(|one| one.url() == store.url()) {
-                check_joinable(store, before).await?;
+                check_frames(store, before).await?;
             }
             if at > 0 {
-                check_joinable(store, first).await?;
+                check_frames(store, first).await?;
             }
             zvf_query::check_links_found(store, 0).await?;
             let one = describe(store).await?;
@@ -441,8 +450,10 @@ fn join(
         };
         return differs(name(&one.unit), name(&own.unit));
     }
-    if let Some((found, expected)) = other_meaning(one, own) {
-        return differs(found, expected);
+    if let Some((found, expected)) = one.other_meaning(own) {
+        let what = format!("{url}: attribute {} of {of}", shown(&one.name));
+        let expected = format!("{expected} as in the stores before ({OTHER_WAYS})");
+        return Err(ConvertError::usage(what, found, expected));
     }
     let texts = (own.description.as_deref(), one.description.as_deref());
     let note = match texts {
@@ -451,10 +462,10 @@ fn join(
             shown(kept),
             shown(other)
         )),
-        (Some(mark), None) if is_missing_mark(mark) => Some(format!(
+        (Some(mark), None) if own.missing_mark().is_some() => Some(format!(
             "states no number for missing values, and gets that of the stores before: {mark}"
         )),
-        (None, Some(mark)) if is_missing_mark(mark) => Some(format!(
+        (None, Some(mark)) if one.missing_mark().is_some() => Some(format!(
             "{mark}, now also of the stores before, which state no such number"
         )),
         _ => None,
@@ -463,7 +474,7 @@ fn join(
     notes.extend(note.map(|note| format!("{}: {note}", what())));
     own.unit = own.unit.take().or_else(|| one.unit.clone());
     own.description = own.description.take().or_else(|| one.description.clone());
-    own.channel_names = match channel_names(own) {
+    own.channel_names = match own.stated_channels() {
         Some(_) => own.channel_names.take(),
         None => one.channel_names.clone().or(own.channel_names.take()),
     };

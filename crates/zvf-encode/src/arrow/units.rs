@@ -9,7 +9,7 @@ use arrow_schema::{Field, Schema};
 use zvf_meta::moments::{MomentScale, Moments};
 use zvf_meta::{Affine, Kind, map_of_axes, radius_factor, units};
 
-use super::{OF_EDITS, UNIT, attribute_name, column_type, elements, stated_axes};
+use super::{OF_EDITS, UNIT, attribute_name, column_type, described, elements, stated_axes};
 use crate::WriteError;
 use crate::batches::batch::{Batch, ObjectTable};
 use crate::error::OrBug;
@@ -41,6 +41,17 @@ pub fn check_unit(found: Option<&str>, stored: &AttributeSpec) -> Result<(), Wri
     ))
 }
 
+/// Checks the names of channels and the number for missing values that a column states; see [`AttributeSpec::other_meaning`].
+fn check_meaning(field: &Field, own: &AttributeSpec) -> Result<(), WriteError> {
+    let stated = described(AttributeSpec::text(&own.name), field)?;
+    let Some((found, expected)) = stated.other_meaning(own) else {
+        return Ok(());
+    };
+    let what = format!("column {}", own.name);
+    let expected = format!("{expected} as in the store");
+    Err(WriteError::input(what, found, expected))
+}
+
 /// The unit that a table states for the values of an attribute.
 #[must_use]
 pub fn stated_unit<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
@@ -70,7 +81,8 @@ fn attribute_of<'s>(
 /// One copy of the columns that are converted.
 ///
 /// # Errors
-/// As [`check_unit`]. Misuse: moments that cannot be expressed in the unit of the store.
+/// As [`check_unit`]. Misuse: moments that cannot be expressed in the unit of the store; other names of channels, or another number for missing values
+/// (see [`AttributeSpec::other_meaning`]).
 pub fn in_stored_units<'s>(
     table: &RecordBatch,
     stored: impl Fn(&str) -> Option<&'s AttributeSpec>,
@@ -81,6 +93,9 @@ pub fn in_stored_units<'s>(
     for (field, column) in schema.fields().iter().zip(table.columns()) {
         let found = field.metadata().get(UNIT);
         let one = attribute_of(schema, field, &stored);
+        if let Some(own) = one {
+            check_meaning(field, own)?;
+        }
         let (mut field, mut column) = (field.as_ref().clone(), Arc::clone(column));
         if let (Some(found), Some(one)) = (found, one) {
             let numbers = column.as_primitive_opt::<Int64Type>();

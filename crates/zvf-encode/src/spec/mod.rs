@@ -3,6 +3,7 @@
 //! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; nothing else in this crate refuses its members. A version is four small choices,
 //! [`VersionRules`]: no other code depends on the version.
 
+mod meaning;
 pub(crate) mod names;
 pub(crate) mod parametric;
 pub(crate) mod shard_shape;

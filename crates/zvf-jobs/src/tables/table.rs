@@ -286,16 +286,15 @@ impl EditTable {
     /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
     pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
-        let marked: Vec<usize> = (0..self.columns.len())
-            .filter(|at| self.is_place(*at))
-            .collect();
-        let is_unmarked = marked.is_empty();
-        known.extend(marked);
+        known.extend((0..self.columns.len()).filter(|at| self.is_place(*at)));
         // Text files do not mark the places of rows, and other programs lose the marks.
-        if is_unmarked {
-            let places = ["chunk", "row", "fragment", "vertex"];
+        let chunks: Vec<usize> = self
+            .column("chunk")
+            .map_or_else(|| self.numbered("chunk"), |at| vec![at]);
+        if self.first.is_some() || !chunks.is_empty() {
+            let places = ["row", "fragment", "vertex"];
             known.extend(places.iter().filter_map(|name| self.column(name)));
-            known.extend(self.numbered("chunk"));
+            known.extend(chunks);
         }
         known.extend(self.id_column().filter(|_| spec.has_objects()));
         for one in spec.batch_attributes() {
