@@ -2,7 +2,7 @@
 
 use crate::{AxesDiffer, Axis, units};
 
-/// Measures distances between positions of a store along the axes of space. Axes of time come before them (0.9 §5.1) and do not count.
+/// Measures distances between positions of a store along the axes of space. Axes of time and of channels come before them (0.9 §5.1) and do not count.
 ///
 /// # Examples
 ///
@@ -16,31 +16,40 @@ use crate::{AxesDiffer, Axis, units};
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metric {
-    /// The number of axes of time.
-    times: usize,
+    /// The number of axes before those of space.
+    before: usize,
+    /// Whether the first of them, and no other one, is of time.
+    timed: bool,
 }
 
 impl Metric {
     /// Distances in the numbers of the axes, whatever their units.
     #[must_use]
     pub fn of(axes: &[Axis]) -> Self {
-        let times = axes.iter().take_while(|axis| axis.kind() == "time");
+        let before = || axes.iter().take_while(|axis| !axis.is_space());
+        let is_time = |axis: &Axis| axis.kind() == "time";
+        let times = before().filter(|axis| is_time(axis)).count();
         Self {
-            times: times.count(),
+            before: before().count(),
+            timed: times == 1 && axes.first().is_some_and(is_time),
         }
     }
 
     /// Distances that are lengths: all axes of space have the same unit. Axes without a unit are assumed to have it, too.
     ///
     /// # Errors
-    /// Two axes of space have different units, or an axis of time follows one of space.
+    /// Two axes of space have different units, or an axis of time or channels follows one of space.
     pub fn of_lengths(axes: &[Axis]) -> Result<Self, AxesDiffer> {
         let metric = Self::of(axes);
-        let space = || axes.iter().skip(metric.times);
-        if let Some(axis) = space().find(|axis| axis.kind() == "time") {
+        let space = || axes.iter().skip(metric.before);
+        if let Some(axis) = space().find(|axis| !axis.is_space()) {
             return Err(AxesDiffer {
-                found: format!("the axis of time {} after those of space", axis.name),
-                expected: "axes of time first".to_owned(),
+                found: format!(
+                    "the axis {} of type {} after those of space",
+                    axis.name,
+                    axis.kind()
+                ),
+                expected: "axes of space last".to_owned(),
             });
         }
         let stated = |axis: &'_ Axis| axis.unit.clone().map(|unit| (axis.name.clone(), unit));
@@ -56,10 +65,10 @@ impl Metric {
         Ok(metric)
     }
 
-    /// The number of axes of time, which are the first ones.
+    /// The number of axes before those of space: of time and of channels.
     #[must_use]
-    pub const fn times(self) -> usize {
-        self.times
+    pub const fn before(self) -> usize {
+        self.before
     }
 
     /// The part of a list that belongs to the axes of space. The list has one value for each axis, as a position has. The part is empty if the list
@@ -67,7 +76,7 @@ impl Metric {
     #[must_use]
     pub fn space<T>(self, position: &[T]) -> &[T] {
         position
-            .split_at_checked(self.times)
+            .split_at_checked(self.before)
             .map_or(&[], |(_, space)| space)
     }
 
@@ -84,15 +93,15 @@ impl Metric {
         axes.map(|(a, b)| (a - b) * (a - b)).sum()
     }
 
-    /// The squared distance of a position from a segment; with one axis of time, from the point of the segment at that time.
+    /// The squared distance of a position from a segment; if the first axis is the only one of time, from the point of the segment at that time.
     #[must_use]
     pub fn square_to_segment(self, position: &[f64], a: &[f64], b: &[f64]) -> f64 {
         let axes = || {
             let axes = self.space(position).iter().zip(self.space(a));
             axes.zip(self.space(b)).map(|((p, a), b)| (p, a, b))
         };
-        let share = match (self.times, position, a, b) {
-            (1, [p, ..], [a, ..], [b, ..]) if a != b => (p - a) / (b - a),
+        let share = match (self.timed, position, a, b) {
+            (true, [p, ..], [a, ..], [b, ..]) if a != b => (p - a) / (b - a),
             _ => {
                 let length = self.square(a, b);
                 if length == 0.0 {
@@ -191,7 +200,7 @@ mod tests {
             [um, None, um, um],
         ] {
             let metric = Metric::of_lengths(&axes(same)).unwrap();
-            assert_eq!(metric.times(), 1);
+            assert_eq!(metric.before(), 1);
             assert_eq!(
                 metric.square(&[0.0, 3.0, 0.0, 0.0], &[9.0, 0.0, 4.0, 0.0]),
                 25.0
@@ -203,6 +212,31 @@ mod tests {
         let mut late = axes([None; 4]);
         late.rotate_left(1);
         assert!(Metric::of_lengths(&late).is_err());
+    }
+
+    #[test]
+    fn channels_are_not_in_space() {
+        let mut axes = ["t", "c", "x", "y"].map(Axis::named).to_vec();
+        axes[1] = Axis::new("c", "channel");
+        for (first, before) in [(0, 2), (1, 1), (2, 0)] {
+            let metric = Metric::of_lengths(&axes[first..]).unwrap();
+            assert_eq!(metric.before(), before);
+            assert_eq!(
+                metric.distance(
+                    &[9.0, 9.0, 0.0, 0.0][first..],
+                    &[0.0, 0.0, 3.0, 4.0][first..]
+                ),
+                5.0
+            );
+        }
+        // Along channels, the nearest point is that in space.
+        let metric = Metric::of(&axes[1..]);
+        assert_eq!(
+            metric.square_to_segment(&[1.0, 1.0, 2.0], &[0.0, 0.0, 0.0], &[9.0, 2.0, 0.0]),
+            4.0
+        );
+        axes.swap(1, 3);
+        assert!(Metric::of_lengths(&axes).is_err());
     }
 
     fn kept(points: &[[f64; 2]], tolerance: f64) -> Vec<usize> {

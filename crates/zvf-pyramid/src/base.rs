@@ -46,12 +46,12 @@ impl fmt::Display for BinReason {
     }
 }
 
-/// Which axes are of type time. Bins do not grow along them, and distances are measured without them.
-pub(crate) fn is_time(axes: &[Axis]) -> Vec<bool> {
-    axes.iter().map(|axis| axis.kind() == "time").collect()
+/// Which axes are not of space, but of time or channels. Bins do not grow along them, and distances are measured without them.
+pub(crate) fn beside_space(axes: &[Axis]) -> Vec<bool> {
+    axes.iter().map(|axis| !axis.is_space()).collect()
 }
 
-/// The bin along an axis of time: one frame if chunks have a whole number of frames, else a sixteenth of a chunk.
+/// The bin along an axis of time or channels: one frame or channel if chunks have a whole number of them, else a sixteenth of a chunk.
 pub(crate) fn time_bin(chunk: f64) -> f64 {
     match chunk.fract() == 0.0 {
         true => 1.0,
@@ -60,7 +60,7 @@ pub(crate) fn time_bin(chunk: f64) -> f64 {
 }
 
 /// Bins of level 0 from the median distance of neighbours.
-pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenBins {
+pub(crate) fn of_step(step: f64, chunk_shape: &[f64], beside: &[bool]) -> ChosenBins {
     let halves = |(&size, &time): (&f64, &bool)| {
         if time {
             return time_bin(size);
@@ -75,7 +75,7 @@ pub(crate) fn of_step(step: f64, chunk_shape: &[f64], times: &[bool]) -> ChosenB
         bin
     };
     ChosenBins {
-        shape: chunk_shape.iter().zip(times).map(halves).collect(),
+        shape: chunk_shape.iter().zip(beside).map(halves).collect(),
         reason: BinReason::Step(step),
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn spacing(
     mut each: impl FnMut(TakePosition<'_>) -> Result<(), WriteError>,
     dims: usize,
     chunk_shape: &[f64],
-    times: &[bool],
+    beside: &[bool],
 ) -> Result<ChosenBins, WriteError> {
     let mut chunks: FxHashSet<Bin> = FxHashSet::default();
     each(&mut |position| {
@@ -112,12 +112,12 @@ pub(crate) fn spacing(
         }
         Ok(())
     })?;
-    let distinct = occupied(&sample, dims, &halved(chunk_shape, MOST_HALVES, times))?;
+    let distinct = occupied(&sample, dims, &halved(chunk_shape, MOST_HALVES, beside))?;
     // Bins are nested: the more often a chunk is halved, the more bins are occupied.
     let (mut low, mut high) = (0, MOST_HALVES);
     while low < high {
         let middle = low.midpoint(high);
-        let found = occupied(&sample, dims, &halved(chunk_shape, middle, times))?;
+        let found = occupied(&sample, dims, &halved(chunk_shape, middle, beside))?;
         if found * 2 > distinct {
             high = middle;
         } else {
@@ -125,15 +125,15 @@ pub(crate) fn spacing(
         }
     }
     Ok(ChosenBins {
-        shape: halved(chunk_shape, low, times),
+        shape: halved(chunk_shape, low, beside),
         reason: BinReason::Spacing,
     })
 }
 
 /// The shape of a chunk, halved `often` times along every axis except for time.
-fn halved(chunk_shape: &[f64], often: u32, times: &[bool]) -> Vec<f64> {
+fn halved(chunk_shape: &[f64], often: u32, beside: &[bool]) -> Vec<f64> {
     let parts = f64::from(1_u32 << often.min(MOST_HALVES));
-    let axes = chunk_shape.iter().zip(times);
+    let axes = chunk_shape.iter().zip(beside);
     axes.map(|(size, time)| match time {
         true => time_bin(*size),
         false => size / parts,

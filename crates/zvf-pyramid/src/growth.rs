@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 use zvf_meta::{Kind, ZarrVectors};
 use zvf_store::{Need, Store};
 
-use super::base::is_time;
+use super::base::beside_space;
 use super::density::ComputedLevel;
 use super::plan::{PlannedLevel, Sampling, holds_bins};
 use zvf_encode::WriteError;
@@ -27,7 +27,7 @@ pub(crate) struct Growth {
     chunk_shape: Vec<f64>,
     bin_shape: Vec<f64>,
     /// Which axes are of type time.
-    times: Vec<bool>,
+    beside: Vec<bool>,
 }
 
 impl Growth {
@@ -51,7 +51,7 @@ impl Growth {
                 .map(|chunk| chunk.iter().copied().skip(lead).collect())
                 .collect(),
             vertices,
-            times: is_time(store.root().axes()),
+            beside: beside_space(store.root().axes()),
             chunk_shape: about.chunk_shape.clone(),
             bin_shape: bins.unwrap_or(&about.chunk_shape).clone(),
         })
@@ -93,7 +93,7 @@ impl Growth {
         step.chunk_shape = scaled(&self.chunk_shape, times);
         if free {
             let grown = scaled(&self.bin_shape, self.bins(times, found));
-            let axes = self.bin_shape.iter().zip(grown).zip(&self.times);
+            let axes = self.bin_shape.iter().zip(grown).zip(&self.beside);
             let axes = axes.map(|((bin, grown), time)| if *time { *bin } else { grown });
             step.bin_shape = axes.collect();
         }
@@ -101,7 +101,7 @@ impl Growth {
 
     /// The sizes along the axes of space.
     fn of_space<'s>(&'s self, shape: &'s [f64]) -> impl Iterator<Item = f64> + 's {
-        let axes = shape.iter().zip(&self.times);
+        let axes = shape.iter().zip(&self.beside);
         axes.filter(|(_, time)| !**time).map(|(size, _)| *size)
     }
 

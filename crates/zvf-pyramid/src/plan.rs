@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf_meta::{JsonObject, LevelDoc, RootDoc};
 
-use super::base::is_time;
+use super::base::beside_space;
 use super::spec::{BaseBins, CrossLevel, LevelStep, MOST_LEVELS, Method, PyramidSpec};
 use zvf_encode::WriteError;
 
@@ -46,9 +46,9 @@ impl Sampling {
 
 impl PlannedLevel {
     /// The level after this one. Bins do not grow along axes of time.
-    fn after(&self, step: &LevelStep, seed: u64, times: &[bool]) -> Self {
-        let times = times.iter().copied().chain(std::iter::repeat(false));
-        let bins = self.bin_shape.iter().zip(times);
+    fn after(&self, step: &LevelStep, seed: u64, beside: &[bool]) -> Self {
+        let beside = beside.iter().copied().chain(std::iter::repeat(false));
+        let bins = self.bin_shape.iter().zip(beside);
         let bins = bins.map(|(bin, time)| if time { *bin } else { bin * step.factor });
         Self {
             bin_shape: bins.collect(),
@@ -74,7 +74,7 @@ pub(crate) struct PyramidPlan {
     /// The first level that a specification adds; `None`: none, all levels are made again as they were.
     new: Option<usize>,
     /// Which axes are of type time.
-    times: Vec<bool>,
+    beside: Vec<bool>,
 }
 
 /// The wanted levels: those of a specification, or of a plan.
@@ -121,8 +121,8 @@ impl WantedLevels<'_> {
     pub(crate) fn plan(&self, base: &[f64], root: &RootDoc) -> PyramidPlan {
         match self {
             Self::New(spec) => {
-                let times = is_time(root.axes());
-                PyramidPlan::of_spec(spec, base, &root.zarr_vectors.chunk_shape, times)
+                let beside = beside_space(root.axes());
+                PyramidPlan::of_spec(spec, base, &root.zarr_vectors.chunk_shape, beside)
             }
             Self::Planned(plan) => plan.clone(),
         }
@@ -135,7 +135,7 @@ impl PyramidPlan {
         spec: &PyramidSpec,
         base: &[f64],
         chunk_shape: &[f64],
-        times: Vec<bool>,
+        beside: Vec<bool>,
     ) -> Self {
         let mut plan = Self {
             method: spec.method.unwrap_or_default(),
@@ -145,7 +145,7 @@ impl PyramidPlan {
             depth: spec.depth,
             grow: None,
             new: None,
-            times,
+            beside,
         };
         plan.add(spec, base, chunk_shape);
         plan
@@ -161,7 +161,7 @@ impl PyramidPlan {
             depth: spec.depth,
             grow: Some(0),
             new: Some(0),
-            times: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -177,7 +177,7 @@ impl PyramidPlan {
             extra: JsonObject::new(),
         });
         for step in &spec.levels {
-            last = last.after(step, spec.seed, &self.times);
+            last = last.after(step, spec.seed, &self.beside);
             self.levels.push(last.clone());
         }
         let step = spec.levels.last().cloned();
@@ -217,7 +217,7 @@ impl PyramidPlan {
                 depth,
                 grow: None,
                 new: None,
-                times: is_time(root.axes()),
+                beside: beside_space(root.axes()),
             });
             if plan.method != method {
                 return refuse("another method than that of level 1");
@@ -309,7 +309,10 @@ impl PyramidPlan {
         }
         let ([before, last], (step, seed, until)) = (vertices?, self.more.as_ref()?);
         let more = last > *until && last < before && made.len() < MOST_LEVELS;
-        more.then(|| made.last().map(|last| last.after(step, *seed, &self.times)))?
+        more.then(|| {
+            made.last()
+                .map(|last| last.after(step, *seed, &self.beside))
+        })?
     }
 }
 

@@ -22,7 +22,7 @@ use super::points::PointVertex;
 use super::write::{LevelTarget, Writing, WrittenLevel};
 use super::{ComputedLevel, Numbered, Reading, drawn};
 use crate::base;
-use crate::base::{ChosenBins, is_time};
+use crate::base::{ChosenBins, beside_space};
 use crate::bins::NONE;
 use crate::median::Squares;
 use crate::meter::MeteredBytes;
@@ -156,7 +156,7 @@ impl<'n> LevelBuilder<'n> {
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let axes = &self.metadata().spec.axes;
-        let (metric, times) = (self.metric(), is_time(axes));
+        let (metric, beside) = (self.metric(), beside_space(axes));
         let mut squares = Squares::new(context.means.budget / 8, context.means.folder);
         if matches!(self.metadata().spec.kind, Kind::Polyline | Kind::Streamline) {
             let mut last: Option<PointVertex> = None;
@@ -196,13 +196,13 @@ impl<'n> LevelBuilder<'n> {
             })?;
         }
         if let Some(square) = squares.median()? {
-            return Ok(base::of_step(square.sqrt(), chunk_shape, &times));
+            return Ok(base::of_step(square.sqrt(), chunk_shape, &beside));
         }
         let each = |take: base::TakePosition<'_>| {
             self.base
                 .each_point(dims, |_, point| take(point.axes(dims)))
         };
-        base::spacing(each, dims, chunk_shape, &times)
+        base::spacing(each, dims, chunk_shape, &beside)
     }
 
     /// Writes the computed levels except for their documents, which are returned.

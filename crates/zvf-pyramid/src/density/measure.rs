@@ -12,7 +12,7 @@ use super::pieces::ChainRuns;
 use super::points::PointVertex;
 use super::simplify::tolerances;
 use super::zorder::ZOrderFrame;
-use crate::base::{is_time, time_bin};
+use crate::base::{beside_space, time_bin};
 use crate::bin::{Bin, bin_of};
 use crate::plan::{PlannedLevel, Sampling};
 use zvf_encode::WriteError;
@@ -96,11 +96,11 @@ impl LevelBuilder<'_> {
             return Ok(Vec::new());
         }
         let kind = self.metadata().spec.kind;
-        let times = is_time(&self.metadata().spec.axes);
+        let beside = beside_space(&self.metadata().spec.axes);
         let (all, frame) = (self.vertices() as f64, self.frame(&self.base)?);
         let (factor, levels) = shrink(all, until as f64);
         let planned = |size: f64, share: f64| PlannedLevel {
-            bin_shape: divided(chunk_shape, size, &times),
+            bin_shape: divided(chunk_shape, size, &beside),
             chunk_shape: chunk_shape.to_vec(),
             share,
             sampling: Sampling::Curve,
@@ -165,7 +165,7 @@ impl LevelBuilder<'_> {
             }
         }
         let scale = self.vertices() as f64 / seen.max(1.0);
-        let of_space = chunk_shape.iter().zip(is_time(axes));
+        let of_space = chunk_shape.iter().zip(beside_space(axes));
         let of_space = of_space.filter(|(_, time)| !time).map(|(size, _)| *size);
         let chunk = of_space.fold(f64::INFINITY, f64::min);
         let mut left = ends;
@@ -181,12 +181,12 @@ impl LevelBuilder<'_> {
 
     /// The number of remaining vertices by bin size: one for each object and bin, and more in graphs, where not all vertices of a bin are connected inside it.
     fn bins(&self, frame: &ZOrderFrame, chunk_shape: &[f64]) -> Result<Curve, WriteError> {
-        let times = is_time(&self.metadata().spec.axes);
+        let beside = beside_space(&self.metadata().spec.axes);
         // In chunks. Vertices at one position have no extent, and smaller bins would have numbers beyond 64 bits.
         let largest = frame.extent.max(1e-6);
         let bins = |number: i32| {
             let size = largest / 2_f64.powf(f64::from(number) / 2.0);
-            let axes = chunk_shape.iter().zip(&times);
+            let axes = chunk_shape.iter().zip(&beside);
             let shape = axes.map(|(axis, time)| match time {
                 true => time_bin(*axis),
                 false => axis * size,
@@ -289,12 +289,12 @@ impl LevelBuilder<'_> {
 }
 
 /// A chunk, divided or multiplied by a whole number, so that its size is about `size` chunks.
-fn divided(chunk_shape: &[f64], size: f64, times: &[bool]) -> Vec<f64> {
+fn divided(chunk_shape: &[f64], size: f64, beside: &[bool]) -> Vec<f64> {
     let size = match size {
         size if size >= 1.0 => size.round(),
         size => 1.0 / (1.0 / size.max(1e-9)).round(),
     };
-    let axes = chunk_shape.iter().zip(times);
+    let axes = chunk_shape.iter().zip(beside);
     axes.map(|(axis, time)| match time {
         true => time_bin(*axis),
         false => axis * size,

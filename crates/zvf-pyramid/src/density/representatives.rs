@@ -14,7 +14,7 @@ use super::pieces::{ChainRun, ChainRuns};
 use super::points::{PointVertex, Thinner};
 use super::simplify::neighbours;
 use super::thin;
-use crate::base::is_time;
+use crate::base::beside_space;
 use crate::bin::bin_of;
 use crate::bins::NONE;
 use crate::meter::MeteredBytes;
@@ -193,7 +193,7 @@ impl LevelBuilder<'_> {
         let context = self.finest.context();
         let spec = &self.finest.metadata.spec;
         let metric = self.metric();
-        let of_space = bins.iter().zip(is_time(&spec.axes));
+        let of_space = bins.iter().zip(beside_space(&spec.axes));
         let of_space = of_space.filter(|(_, time)| !time).map(|(bin, _)| *bin);
         let tolerance = of_space.fold(f64::INFINITY, f64::min) / 2.0;
         let dims = self.finest.dims();

@@ -6,7 +6,7 @@ use super::level::LevelRecords;
 use super::paged::{BitSet, Shuffle};
 use super::points::PointVertex;
 use super::representatives::{Representatives, push_pair};
-use crate::base::is_time;
+use crate::base::beside_space;
 use crate::bin::MOST_AXES;
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, narrow, to_index};
@@ -23,7 +23,7 @@ pub(super) struct ZOrderFrame {
     /// The largest extent of an axis of space, in chunks.
     pub(super) extent: f64,
     /// Which axes are of type time.
-    times: [bool; MOST_AXES],
+    beside: [bool; MOST_AXES],
     /// Objects with vertices.
     pub(super) objects: u64,
 }
@@ -51,18 +51,18 @@ impl LevelBuilder<'_> {
             Ok(())
         })?;
         let spec = &self.finest.metadata.spec;
-        let (mut unit, mut times) = ([1.0; MOST_AXES], [false; MOST_AXES]);
+        let (mut unit, mut beside) = ([1.0; MOST_AXES], [false; MOST_AXES]);
         let mut extent = 0.0_f64;
-        let axes = low.iter().zip(&high).zip(unit.iter_mut().zip(&mut times));
-        let sizes = spec.chunk_shape.iter().zip(is_time(&spec.axes));
-        for (((low, high), (unit, time)), (chunk, is_time)) in axes.zip(sizes) {
-            *time = is_time;
-            *unit = match is_time {
+        let axes = low.iter().zip(&high).zip(unit.iter_mut().zip(&mut beside));
+        let sizes = spec.chunk_shape.iter().zip(beside_space(&spec.axes));
+        for (((low, high), (unit, time)), (chunk, beside_space)) in axes.zip(sizes) {
+            *time = beside_space;
+            *unit = match beside_space {
                 true => (high - low).max(f64::MIN_POSITIVE),
                 // Axes of space are compared by the size of a chunk of level 0.
                 false => *chunk,
             };
-            if !is_time {
+            if !beside_space {
                 extent = extent.max((high - low) / chunk);
             }
         }
@@ -70,7 +70,7 @@ impl LevelBuilder<'_> {
             low,
             unit,
             extent,
-            times,
+            beside,
             objects,
         })
     }
@@ -175,7 +175,7 @@ impl ZOrderFrame {
     fn axes(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = [0.0; MOST_AXES];
         let parts = axes.iter_mut().zip(position).zip(&self.low);
-        for (((to, from), low), (unit, time)) in parts.zip(self.unit.iter().zip(&self.times)) {
+        for (((to, from), low), (unit, time)) in parts.zip(self.unit.iter().zip(&self.beside)) {
             let extent = match time {
                 true => 1.0,
                 false => self.extent.max(f64::MIN_POSITIVE),
@@ -188,8 +188,8 @@ impl ZOrderFrame {
     /// The same with 0 in place of time.
     fn space(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = self.axes(position);
-        let times = axes.iter_mut().zip(&self.times);
-        times
+        let beside = axes.iter_mut().zip(&self.beside);
+        beside
             .filter(|(_, time)| **time)
             .for_each(|(axis, _)| *axis = 0.0);
         axes

@@ -25,7 +25,7 @@ enum BoundShape {
     Not(Box<BoundShape>),
     Sphere {
         /// How many axes of the store are of time. They are its first ones, and the center has no coordinate on them.
-        times: usize,
+        before: usize,
         center: Vec<f64>,
         square: f64,
         radius: f64,
@@ -127,7 +127,7 @@ fn bind(
                 )));
             }
             BoundShape::Sphere {
-                times: metric.times(),
+                before: metric.before(),
                 center: center.clone(),
                 square: radius * radius,
                 radius: *radius,
@@ -248,12 +248,12 @@ impl BoundShape {
             Self::Any(parts) => parts.iter().any(|part| part.contains(position)),
             Self::Not(part) => !part.contains(position),
             Self::Sphere {
-                times,
+                before,
                 center,
                 square,
                 ..
             } => {
-                let space = position.iter().skip(*times).zip(center);
+                let space = position.iter().skip(*before).zip(center);
                 distance(space.map(|(a, b)| a - b)) <= *square
             }
             Self::Near {
@@ -287,12 +287,12 @@ impl BoundShape {
             // Rounding is monotonic, so the computed distance of every position in the block is between the computed distances of its nearest
             // and its farthest point.
             Self::Sphere {
-                times,
+                before,
                 center,
                 square,
                 ..
             } => {
-                let axes = || low.iter().zip(high).skip(*times).zip(center);
+                let axes = || low.iter().zip(high).skip(*before).zip(center);
                 let nearest = axes().map(|((low, high), one)| (low - one).max(one - high).max(0.0));
                 let farthest = axes().map(|((low, high), one)| (high - one).max(one - low));
                 if distance(nearest) > *square {
@@ -384,12 +384,12 @@ impl BoundShape {
             }
             Self::Not(_) => {}
             Self::Sphere {
-                times,
+                before,
                 center,
                 radius,
                 ..
             } => {
-                for (axis, one) in (*times..).zip(center) {
+                for (axis, one) in (*before..).zip(center) {
                     let (low, high) = around(*one, *radius);
                     narrow(axis, low, high);
                 }
