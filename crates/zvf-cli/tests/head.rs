@@ -177,3 +177,44 @@ fn the_first_rows_of_whole_objects_are_rows() -> Result<()> {
     );
     Ok(())
 }
+
+/// The rows of additive levels follow one another, not chunk by chunk.
+#[test]
+fn the_last_rows_of_additive_levels() -> Result<()> {
+    let mut text = String::from("x,y,n\n");
+    // More rows than the last rows are searched in at a time.
+    for row in 0..300_000_u32 {
+        text.push_str(&format!("{},{},{row}\n", row % 997, row % 89));
+    }
+    let home = Home::made(&[("../p.csv", text)])?;
+    home.text(&["import", "p.csv", "p.zv", "--chunk-shape", "200,20", "-q"])?;
+    home.text(&[
+        "pyramid",
+        "p.zv",
+        "--factors",
+        "4",
+        "--method",
+        "density",
+        "-q",
+    ])?;
+    let path = home.path("p.zv/0/zarr.json");
+    let mut level: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+    level["attributes"]["zarr_vectors_level"]["refinement"] = "add".into();
+    std::fs::write(&path, level.to_string())?;
+    let asked = ["p.zv", "--where", "x > 100", "--columns", "x,y,n"];
+    let whole = home.text(&[&["query", "--format", "csv"], &asked[..]].concat())?;
+    let tail = home.json(&[&["tail", "-n", "3", "--json"], &asked[..]].concat())?;
+    let tail: Vec<u64> = tail["rows"]
+        .as_array()
+        .context("rows")?
+        .iter()
+        .filter_map(|row| row["n"].as_u64())
+        .collect();
+    let numbers = whole.lines().rev().take(3);
+    let mut wanted: Vec<u64> = numbers
+        .filter_map(|line| line.rsplit(',').next()?.parse().ok())
+        .collect();
+    wanted.reverse();
+    assert_eq!(tail, wanted);
+    Ok(())
+}

@@ -8,10 +8,11 @@ use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
-use zvf_store::Store;
 use zvf_store::format::int;
+use zvf_store::{Need, Store};
 
 use crate::error::OrBug;
+use crate::prepare::chain;
 use crate::{Outputs, Place, Query, QueryError, Summary, Table, Target};
 
 /// Approximate number of rows of a piece; the last rows are searched piece by piece.
@@ -38,7 +39,7 @@ pub struct RowSample {
 /// # Cost
 ///
 /// Reads splits of the query with about 262,144 rows (or as many as are requested), beginning with the last one, until there are enough rows. A
-/// condition that few rows satisfy may need all splits. Memory: the rows, at most the memory budget of the query.
+/// condition that few rows satisfy may need all splits. Of additive levels, which have rows in several levels, reads the whole answer. Memory: the rows, at most the memory budget of the query.
 ///
 /// # Errors
 ///
@@ -57,7 +58,13 @@ pub fn last_rows<'a>(
             ));
         }
         let budget = asked.memory_budget;
-        let pieces = asked.splits(store, Target::Rows(rows.max(PIECE))).await?;
+        let levels = chain(store, asked.level, asked.own_level_only, &Need::nothing()).await?;
+        // The answer has the rows of one level after the other, a piece has its rows of all levels.
+        let target = match levels.len() {
+            0 | 1 => Target::Rows(rows.max(PIECE)),
+            _ => Target::Count(1),
+        };
+        let pieces = asked.splits(store, target).await?;
         let mut found: Option<RowSample> = None;
         let mut left = rows;
         // Without rows, the first piece provides the columns.
