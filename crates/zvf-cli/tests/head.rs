@@ -186,7 +186,7 @@ fn the_last_rows_of_additive_levels() -> Result<()> {
     for row in 0..300_000_u32 {
         text.push_str(&format!("{},{},{row}\n", row % 997, row % 89));
     }
-    let home = Home::made(&[("../p.csv", text)])?;
+    let home = Home::made(&[("../p.csv", text.into())])?;
     home.text(&["import", "p.csv", "p.zv", "--chunk-shape", "200,20", "-q"])?;
     home.text(&[
         "pyramid",
@@ -197,7 +197,7 @@ fn the_last_rows_of_additive_levels() -> Result<()> {
         "density",
         "-q",
     ])?;
-    let path = home.path("p.zv/0/zarr.json");
+    let path = home.file("p.zv/0/zarr.json");
     let mut level: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
     level["attributes"]["zarr_vectors_level"]["refinement"] = "add".into();
     std::fs::write(&path, level.to_string())?;

@@ -353,3 +353,20 @@ fn radii_in_units_of_their_own_are_converted_beside_equal_positions() -> Result<
     assert_eq!(all, [1.0, 2.0, 3.0, 1000.0, 2000.0, 3000.0]);
     Ok(())
 }
+
+/// SWC has radii in the unit of its positions.
+#[test]
+fn radii_of_swc_are_in_the_unit_of_its_positions() -> Result<()> {
+    let home = Home::made(&[])?;
+    nodes(&home, "n", "um", Some("nm"))?;
+    let text = home.text(&["query", "n.zv", "--columns", "radius", "--format", "csv"])?;
+    let stored = text.lines().skip(1).map(str::parse::<f64>);
+    let stored = stored.collect::<Result<Vec<_>, _>>()?;
+    home.text(&["export", "n.zv", "n.swc", "-q"])?;
+    let file = std::fs::read_to_string(home.file("n.swc"))?;
+    let lines = file.lines().filter(|line| !line.starts_with('#'));
+    let radii = lines.filter_map(|line| line.split(' ').nth(5)?.parse::<f64>().ok());
+    let expected = stored.iter().map(|radius| radius / 1000.0);
+    assert_eq!(radii.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    Ok(())
+}

@@ -249,6 +249,11 @@ impl<'a> ExportState<'a> {
         self.note(format!("whole numbers of {name} were rounded to float64"));
     }
 
+    /// States that the file has the values of an attribute in a unit that it states.
+    pub(crate) fn unit_kept(&mut self, name: &str, unit: &str) {
+        self.units.remove(&format!("{name} ({unit})"));
+    }
+
     /// Adds a note that lists columns which the format cannot store.
     pub(crate) fn not_kept<'n>(&mut self, what: &str, names: impl Iterator<Item = &'n str>) {
         let names: Vec<&str> = names.collect();

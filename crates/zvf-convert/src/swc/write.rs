@@ -10,9 +10,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 use zvf_encode::error::OrBug;
 use zvf_encode::records::Sorter;
+use zvf_meta::{Affine, radius_factor};
 use zvf_query::{Column, Table};
 use zvf_store::Names;
 use zvf_store::format::int::index;
+use zvf_write::Axis;
+use zvf_write::arrow::UNIT;
 
 use crate::export::job::{ALL, BatchReceiver, ExportState, VERTICES, unit_of_swc};
 use crate::export::links::ends;
@@ -96,6 +99,9 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         exact: true,
         exact_radii: true,
         missing: 0,
+        axes: job.store.root().axes().to_vec(),
+        own_unit: None,
+        factor: None,
         schemas: None,
     };
     let mut query = job.flat(false);
@@ -197,6 +203,11 @@ struct NodeSorter<'a> {
     exact_radii: bool,
     /// Nodes without a radius, though others have one.
     missing: u64,
+    axes: Vec<Axis>,
+    /// The unit that `radius` itself states.
+    own_unit: Option<String>,
+    /// The factor that converts radii to the unit of the positions.
+    factor: Option<f64>,
     schemas: Option<ExportSchemas>,
 }
 
@@ -232,6 +243,8 @@ impl NodeSorter<'_> {
             exact,
             exact_radii,
             missing,
+            own_unit,
+            factor,
             ..
         } = self;
         drop((places, parents, ids));
@@ -243,6 +256,13 @@ impl NodeSorter<'_> {
                 job.whole_rounded("radius");
             }
             job.written_as_zero("radius", missing);
+            match (own_unit, factor) {
+                (Some(unit), Some(_)) => job.unit_kept("radius", &unit),
+                (Some(unit), None) => job.note(format!(
+                    "radius is written in {unit}, though SWC has radii in the unit of the positions: these units cannot be converted"
+                )),
+                (None, _) => {}
+            }
         }
         if !radii {
             job.note("the store has no numbers `radius`: every radius is 0");
@@ -281,6 +301,10 @@ impl NodeSorter<'_> {
 impl BatchReceiver for NodeSorter<'_> {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         self.single = ["position", "radius"].map(|name| single(&schemas.vertices, name));
+        let field = schemas.vertices.field_with_name("radius").ok();
+        self.own_unit = field.and_then(|field| field.metadata().get(UNIT)).cloned();
+        let (equal, axes) = (Affine::identity(self.axes.len()), &*self.axes);
+        self.factor = radius_factor(&equal, (axes, self.own_unit.as_deref()), (axes, None));
         self.schemas = Some(schemas.clone());
         Ok(())
     }
@@ -328,6 +352,7 @@ impl BatchReceiver for NodeSorter<'_> {
             let missing = radius.is_some_and(f64::is_nan);
             self.missing += u64::from(missing);
             let radius = radius.filter(|_| !missing);
+            let radius = radius.map(|radius| radius * self.factor.unwrap_or(1.0));
             let kind = types.as_ref().and_then(|list| list.get(number));
             let [x, y, z] = position.map(f64::to_bits);
             self.sorter.push([
