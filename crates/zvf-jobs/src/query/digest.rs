@@ -19,7 +19,6 @@ const SHOWN: usize = 8;
 pub(super) struct Digest {
     lo: Vec<f64>,
     hi: Vec<f64>,
-    single: bool,
     /// The first vertices.
     pub(super) vertices: Option<TableRows>,
     /// The first objects.
@@ -54,7 +53,6 @@ impl Digest {
         );
         self.lo.resize(dims, f64::INFINITY);
         self.hi.resize(dims, f64::NEG_INFINITY);
-        self.single = matches!(values.data_type(), DataType::Float16 | DataType::Float32);
         match values.data_type() {
             DataType::Float16 => self.rows::<Float16Type>(&values, |v| v.to_f64()),
             DataType::Float32 => self.rows::<Float32Type>(&values, f64::from),
@@ -99,19 +97,10 @@ impl Digest {
         }
     }
 
-    /// Smallest and largest coordinate on each axis, if there is any vertex.
+    /// Smallest and largest coordinate on each axis, exactly, so that their box has every vertex; `None` without vertices.
     pub(super) fn bounds(&self) -> Option<[Vec<f64>; 2]> {
         let some = !self.lo.is_empty() && self.lo.iter().zip(&self.hi).all(|(lo, hi)| lo <= hi);
-        some.then(|| [&self.lo, &self.hi].map(|ends| ends.iter().map(|v| self.tidy(*v)).collect()))
-    }
-
-    /// Converts a number of 32 bits or less to the float64 with the same shortest digits.
-    fn tidy(&self, value: f64) -> f64 {
-        if self.single {
-            format!("{:?}", value as f32).parse().unwrap_or(value)
-        } else {
-            value
-        }
+        some.then(|| [self.lo.clone(), self.hi.clone()])
     }
 }
 
