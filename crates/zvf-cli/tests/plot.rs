@@ -411,9 +411,15 @@ fn categories_have_colours_in_their_order_and_names() -> Result<()> {
         ("../ten.csv", rows(10).into()),
         ("../more.csv", rows(12).into()),
     ])?;
-    for (name, count) in [("ten", 10), ("more", 12)] {
-        let (file, store) = (format!("{name}.csv"), format!("{name}.zv"));
-        home.text(&["import", &file, &store])?;
+    // The attribute by whose values chunks are divided is none of the vertices.
+    let by_chunk = &["--chunk-by", "type"][..];
+    for (name, count, flags) in [
+        ("ten", 10, &[][..]),
+        ("more", 12, &[]),
+        ("ten", 10, by_chunk),
+    ] {
+        let (file, store) = (format!("{name}.csv"), format!("{name}{}.zv", flags.len()));
+        home.text(&[&["import", &file, &store], flags].concat())?;
         let ran = home.zvf(&[
             "plot", &store, "--color", "type", "--fading", "0", "-o", "o.svg",
         ])?;

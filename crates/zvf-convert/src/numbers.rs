@@ -151,9 +151,9 @@ pub(crate) fn check_finite(
     let name = format.name();
     Err(ConvertError::usage(
         "position",
-        format!("{bad:?}"),
+        format!("the coordinate {bad:?}"),
         format!(
-            "coordinates of {name} that are finite as {kind}; CSV, Arrow, Parquet and NPZ hold others"
+            "coordinates of {name} that are finite as {kind}: `--bbox` leaves other rows out, and CSV, PLY, Arrow, Parquet and NPZ hold them"
         ),
     ))
 }

@@ -629,8 +629,10 @@ impl Colors {
             .vertex_attributes()
             .iter()
             .find(|one| one.name == name);
-        if let Some(own) = own {
-            self.title = title(&own.unit);
+        // Queries also have the attribute by whose values chunks are divided.
+        let divides = level.doc().chunk_attribute_name.as_deref() == Some(name);
+        if own.is_some() || divides {
+            self.title = title(&own.and_then(|own| own.unit.clone()));
             self.paint = Paint::Column {
                 name: name.to_owned(),
                 channel,

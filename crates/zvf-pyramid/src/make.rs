@@ -397,7 +397,8 @@ impl LevelMaker<'_> {
                     finer: next.before,
                     vertices: summary.vertices,
                     chunks: summary.chunks,
-                    objects: next.objects,
+                    // The steps count a store without objects as one.
+                    objects: if objects > 0 { next.objects } else { 0 },
                     links: summary.links,
                     left_out: left_out.clone(),
                     bin_shape: step.bin_shape.clone(),

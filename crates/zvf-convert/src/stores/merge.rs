@@ -577,7 +577,7 @@ impl Sink for Fitting<'_> {
         let links = batch.links.len() / spec.links.width.max(1);
         let positions = batch.positions.exactly(spec.positions).ok_or_else(|| {
             let expected = format!(
-                "numbers up to 2^53, since those of {converted} are converted to the unit of the first store as {}: name {converted} first",
+                "numbers up to 2^53, since those of {converted} are converted to the unit of the first store as {}: give {converted} as the first store",
                 spec.positions,
                 converted = self.converted
             );

@@ -74,7 +74,7 @@ impl Staged {
                 let name = entry.file_name();
                 if !ours.iter().any(|our| name == **our) {
                     return Err(JobError::usage(format!(
-                        "{}: the directory holds {:?}, expected nothing or an earlier result",
+                        "{}: found {:?} in the directory, expected nothing or an earlier result of this command: remove it, or give another directory",
                         target.display(),
                         name.to_string_lossy()
                     )));
