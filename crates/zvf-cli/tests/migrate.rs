@@ -208,3 +208,61 @@ fn a_chunk_has_no_more_bins_than_an_import_allows() -> Result<()> {
     }
     Ok(())
 }
+
+/// A copy that is not verified says that a chunk is lost.
+#[test]
+fn unverified_copies_report_lost_vertices() -> Result<()> {
+    let home = two_chunks()?;
+    for array in ["vertices", "vertex_fragments", "vertex_attributes/n"] {
+        std::fs::remove_file(home.file(&format!("n.zv/0/{array}/c/3/3")))?;
+    }
+    let rechunk = ["rechunk", "n.zv", "r.zv", "--chunk-shape", "20,20"];
+    for copy in [&["migrate", "n.zv", "m.zv"][..], &rechunk[..]] {
+        let ran = home.zvf(copy)?;
+        ensure!(ran.code == 4, "{copy:?}: {}", ran.stderr);
+        let told = home.json(&[copy, &["--no-verify", "--json"]].concat())?;
+        let loss = told["losses"][0]["what"].as_str().unwrap_or_default();
+        ensure!(
+            loss.contains("states 4 vertices, and 2 were found"),
+            "{told}"
+        );
+        ensure!(told["repairs"] == json!([]), "{told}");
+    }
+    Ok(())
+}
+
+/// A declared type has no byte order.
+#[test]
+fn declared_types_are_those_of_both_byte_orders() -> Result<()> {
+    let home = two_chunks()?;
+    let path = home.file("n.zv/0/vertex_attributes/n/zarr.json");
+    let text = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, text.replace("int32", ">i4"))?;
+    let csv = home.text(&["query", "n.zv", "--columns", "n", "--format", "csv"])?;
+    let found: Vec<i32> = csv
+        .lines()
+        .skip(1)
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    ensure!(found == [1, 2, 3, 4].map(i32::swap_bytes), "{csv}");
+    home.text(&["migrate", "n.zv", "m.zv", "-q"])?;
+    ensure!(home.text(&["query", "m.zv", "--columns", "n", "--format", "csv"])? == csv);
+    Ok(())
+}
+
+/// Four points in two chunks, with an attribute that the root declares.
+fn two_chunks() -> Result<Home> {
+    let rows = "x,y,n\n0,0,1\n1,1,2\n30,30,3\n31,31,4\n";
+    let home = Home::made(&[("../n.csv", rows.into())])?;
+    let import = [
+        "import",
+        "n.csv",
+        "n.zv",
+        "--chunk-shape",
+        "10,10",
+        "--codec",
+        "none",
+    ];
+    home.text(&import)?;
+    Ok(home)
+}

@@ -638,13 +638,20 @@ impl MigrationRun {
             inherited_num_objects: inherited,
             ..documents::level(old, number)
         };
-        let stale = old.vertex_count != counts.vertices;
+        let (stated, found) = (old.vertex_count, counts.vertices);
         let path = format!("{number}/zarr.json");
-        self.notes.repaired(
-            &path,
-            "a stale number of vertices was corrected",
-            u64::from(stale),
-        );
+        if self.options.unverified && found < stated {
+            // Missing cells of listed chunks may have been read as empty ones.
+            self.notes.lost(
+                &path,
+                format!(
+                    "states {stated} vertices, and {found} were found: chunks are lost, or the number is out of date; a verified copy refuses lost chunks"
+                ),
+            );
+        } else {
+            let what = "a stale number of vertices was corrected";
+            self.notes.repaired(&path, what, u64::from(stated != found));
+        }
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
         Ok((counts, fragment_link_groups))
     }

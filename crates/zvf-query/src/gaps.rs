@@ -82,8 +82,14 @@ impl Gaps {
                 ));
             }
             if *short > 0 {
+                let unknown = match column.declared {
+                    Some(_) => "",
+                    None => {
+                        "; no document states how many values a row has: if it has several, they are wrong here"
+                    }
+                };
                 warnings.push(format!(
-                    "level {level}, attribute {name}: fewer rows than vertices in {short} chunks, values of appended vertices are null"
+                    "level {level}, attribute {name}: fewer rows than vertices in {short} chunks, values of appended vertices are null{unknown}"
                 ));
             }
         }

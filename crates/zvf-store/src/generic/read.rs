@@ -49,8 +49,11 @@ async fn read_any(
     let subset = ArraySubset::new_with_ranges(ranges);
     let (key, place) = (key(), name.clone());
     let work = isolate_future(async move {
-        let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata)
-            .map_err(|e| StoreError::unsupported(key, e.to_string()))?;
+        let array = Array::new_with_metadata(Arc::new(adapter), &node, metadata).map_err(|e| {
+            let what = e.to_string();
+            let what = what.strip_suffix(" is not supported").unwrap_or(&what);
+            StoreError::unsupported(key, what)
+        })?;
         let bytes = array.async_retrieve_array_subset::<ArrayBytes<'static>>(&subset);
         let bytes = bytes.await;
         bytes.map_err(|e| StoreError::malformed(place, e.to_string()))
