@@ -229,3 +229,18 @@ fn infinite_numbers_are_counted() -> Result<()> {
     assert!(text.contains("infinite, in no bin: 1"), "{text}");
     Ok(())
 }
+
+/// A group has each member once, whether or not the member is requested twice.
+#[test]
+fn objects_count_once_in_their_groups() -> Result<()> {
+    let rows = "object_id,x,y,i\n0,0,0,1\n0,1,0,2\n5,3,3,7\n5,4,4,9\n";
+    let home = Home::made(&[("../g.csv", rows.into())])?;
+    home.text(&["import", "g.csv", "g.zv", "--kind", "polyline"])?;
+    home.text(&["edit", "g.zv", "group", "add", "both", "0,5"])?;
+    let ask = ["stats", "g.zv", "--by", "group", "--columns", "i", "--json"];
+    let once = home.json(&[&ask[..], &["--objects", "0,5"]].concat())?;
+    let twice = home.json(&[&ask[..], &["--objects", "0,0,5"]].concat())?;
+    assert!(once.to_string().contains("4.75"), "{once}");
+    assert_eq!(once, twice);
+    Ok(())
+}

@@ -228,19 +228,19 @@ impl StatisticsScan {
             let wanted = Wanted::of(store, &spec)?;
             wanted.narrow(&mut query, spec.by.is_some());
             let (mut groups, mut members) = (Vec::new(), HashMap::new());
+            // An object that is requested twice has one section, and counts once in a group.
+            if let Some(ids) = query.objects.as_mut().filter(|_| spec.by.is_some()) {
+                let mut known = HashSet::new();
+                ids.retain(|id| known.insert(*id));
+            }
             match spec.by {
                 None => {}
                 Some(StatisticsBy::Object) => {
-                    let mut ids = match query.objects.take() {
+                    query.objects = match query.objects.take() {
                         Some(ids) => Some(ids),
                         None if query.is_by_object() => None,
                         None => Some(object_ids(store, query.level, query.own_level_only).await?),
                     };
-                    // An object that is requested twice has one section.
-                    let mut known = HashSet::new();
-                    ids.iter_mut()
-                        .for_each(|ids| ids.retain(|id| known.insert(*id)));
-                    query.objects = ids;
                 }
                 Some(StatisticsBy::Group) => {
                     let level = level_with_groups(store, query.level).await?;
