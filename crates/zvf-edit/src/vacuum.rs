@@ -1,6 +1,6 @@
 //! Removes the remains of edits: rows of deleted objects, and unreferenced Zarr objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use zvf_meta::ArrayDoc;
 use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
-use zvf_store::{GridArray, Need, ObjectIndex, Store};
+use zvf_store::{ChunkCoord, GridArray, Level, Need, ObjectIndex, Store};
 
 use super::commit::{CommitPlan, make};
 use super::documents::{document_at, index_doc};
@@ -163,34 +163,76 @@ async fn leftovers(
     };
     let left: Vec<String> = keys.into_iter().filter(is_left).collect();
     check_lists(&arrays, &left)?;
+    for &number in store.levels() {
+        let need = Need {
+            objects: true,
+            ..Need::nothing()
+        };
+        check_manifests(&store.level(number, &need).await?, &left).await?;
+    }
     Ok(left)
 }
 
-/// Fails if an unlisted cell of an array belongs to existing vertices: no edit leaves such a cell, so the presence list is wrong.
+/// Fails if an unlisted cell belongs to vertices that another list names: no edit leaves such a cell, so a presence list is wrong.
 fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
     for key in left {
-        let Some((level, rest)) = key.split_once('/') else {
+        let Some((level, cell)) = cell_of(key) else {
             continue;
         };
-        let cell = rest.strip_prefix("vertex_fragments/c/").or_else(|| {
-            rest.strip_prefix("vertex_attributes/")?
-                .split_once("/c/")
-                .map(|(_, cell)| cell)
+        let mut lists = arrays.iter().filter(|(folder, _)| {
+            cell_of(folder).is_some_and(|(own, _)| own == level)
+                && !key.starts_with(folder.as_str())
         });
-        let Some(cell) = cell else {
-            continue;
-        };
-        let folder = format!("{level}/vertices/c/");
-        let vertices = arrays.iter().find(|(path, _)| *path == folder);
-        if vertices.is_some_and(|(_, known)| known.contains(&format!("{folder}{cell}"))) {
-            return Err(WriteError::source(
-                key.clone(),
-                "nonempty_chunks of the array does not list this cell, but the vertices of its chunk are there: \
-                 `zvf repair` restores the list; nothing was removed",
-            ));
+        if lists.any(|(folder, known)| known.contains(&format!("{folder}{cell}"))) {
+            return Err(lost_entry(key, "those of other arrays list its chunk"));
         }
     }
     Ok(())
+}
+
+/// Fails if manifests name the chunk of an unlisted cell: released readers find it by its coordinate (0.9, section 7.4).
+async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteError> {
+    let number = level.number().to_string();
+    let own = left.iter().filter_map(|key| {
+        let (own, cell) = cell_of(key)?;
+        let chunk: Result<Vec<i64>, _> = cell.split('/').map(str::parse).collect();
+        (own == number).then_some((ChunkCoord::new(&chunk.ok()?), key))
+    });
+    let own: BTreeMap<ChunkCoord, &String> = own.collect();
+    let Some(index) = level.object_index().filter(|_| !own.is_empty()) else {
+        return Ok(());
+    };
+    for number in 0..index.manifest_chunks() {
+        let part = index.manifest_chunk(number).await?;
+        let first = part.first_slot();
+        for row in first..(first + wide(part.len())).min(index.len()) {
+            for (chunk, _) in index.entries(row, part.blob(row))? {
+                if let Some(key) = own.get(&chunk) {
+                    return Err(lost_entry(key, "manifests name its chunk"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The level and the chunk of a cell of vertices, their fragments or attributes, by its key `LEVEL/ARRAY/c/CHUNK`.
+fn cell_of(key: &str) -> Option<(&str, &str)> {
+    let (level, rest) = key.split_once('/')?;
+    let (array, cell) = rest.split_once("/c/")?;
+    let of_vertices = matches!(array, "vertices" | "vertex_fragments")
+        || array
+            .strip_prefix("vertex_attributes/")
+            .is_some_and(|name| !name.contains('/'));
+    of_vertices.then_some((level, cell))
+}
+
+#[cold]
+fn lost_entry(key: &str, why: &str) -> WriteError {
+    let what = format!(
+        "nonempty_chunks of the array does not list this cell, but {why}: `zvf repair` restores the list; nothing was removed"
+    );
+    WriteError::source(key, what)
 }
 
 /// The listed objects of an array of cells; `None` if they cannot be determined.

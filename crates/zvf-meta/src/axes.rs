@@ -5,6 +5,10 @@ use crate::{Affine, Axis, units};
 /// Names of axes of time.
 const TIMES: [&str; 3] = ["t", "time", "frame"];
 
+/// Names of the first and the second coordinate in space.
+const FIRST: [&str; 3] = ["x", "lon", "longitude"];
+const SECOND: [&str; 3] = ["y", "lat", "latitude"];
+
 impl Axis {
     /// Creates an axis without a unit. Its type follows from its name: `time` for `t`, `time` and `frame`, in any case, else `space`.
     #[must_use]
@@ -75,6 +79,25 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
         found: error.what,
         expected: "another map".to_owned(),
     })
+}
+
+/// The axes of space: x or longitude, then y or latitude, then z, then the others; in the order of the store if x or y has another name. Axes without a
+/// description count as space.
+#[must_use]
+pub fn axes_of_space(axes: &[Axis], dims: usize) -> Vec<usize> {
+    let space = (0..dims).filter(|axis| axes.get(*axis).is_none_or(Axis::is_space));
+    let space: Vec<usize> = space.collect();
+    let named = |names: &[&str]| {
+        let is = |axis: &Axis| names.iter().any(|one| axis.name.eq_ignore_ascii_case(one));
+        let mut space = space.iter();
+        space.find(|axis| axes.get(**axis).is_some_and(is)).copied()
+    };
+    let (Some(first), Some(second)) = (named(&FIRST), named(&SECOND)) else {
+        return space;
+    };
+    let ordered: Vec<usize> = [first, second].into_iter().chain(named(&["z"])).collect();
+    let rest = space.iter().filter(|axis| !ordered.contains(axis));
+    ordered.iter().chain(rest).copied().collect()
 }
 
 /// The unit of the axes of space, as the first one states it; `None` if one of them states none, or another one.

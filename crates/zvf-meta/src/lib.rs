@@ -99,7 +99,7 @@ pub mod version;
 pub use affine::{Affine, AffineError, VOXEL_SLACK, element_at};
 pub use array::{ArrayDoc, DataType};
 pub use attributes::{ABSENT_TEXTS, ArrayAttributes, GroupRange, odd_value};
-pub use axes::{AxesDiffer, map_of_axes, radius_factor, unit_of_space};
+pub use axes::{AxesDiffer, axes_of_space, map_of_axes, radius_factor, unit_of_space};
 pub use codec::{Codec, Sharding};
 pub use error::MetaError;
 pub use family::{LinkAttributeFamilyDoc, LinkFamilyDoc, ObjectIndexDoc, group_discriminator};

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 use serde_json::{Value, json};
 use zvf_store::Store;
 use zvf_store::format::int;
-use zvf_store::meta::Axis;
+use zvf_store::meta::{Axis, axes_of_space};
 
 use super::arrow::placed;
 use crate::QueryError;
@@ -17,10 +17,6 @@ use crate::error::{OrBug, Place};
 
 /// The name of the column, unless an attribute or an axis has that name.
 pub(crate) const GEOMETRY: &str = "geometry";
-
-/// Names of axes that become the first and the second coordinate of a point.
-const FIRST: [&str; 3] = ["x", "lon", "longitude"];
-const SECOND: [&str; 3] = ["y", "lat", "latitude"];
 
 /// Codes of ISO well-known binary: a point of two and of three coordinates.
 const POINT: u32 = 1;
@@ -126,22 +122,8 @@ impl Points {
 
 /// The axes of a point in the order of its coordinates; axes without a description count as space.
 fn axes_of(axes: &[Axis], dims: usize) -> Option<Vec<usize>> {
-    let space = (0..dims).filter(|axis| axes.get(*axis).is_none_or(Axis::is_space));
-    let space: Vec<usize> = space.collect();
-    if !(2..=3).contains(&space.len()) {
-        return None;
-    }
-    let named = |names: &[&str]| {
-        let is = |axis: &Axis| names.iter().any(|one| axis.name.eq_ignore_ascii_case(one));
-        let mut space = space.iter();
-        space.find(|axis| axes.get(**axis).is_some_and(is)).copied()
-    };
-    let (Some(first), Some(second)) = (named(&FIRST), named(&SECOND)) else {
-        return Some(space);
-    };
-    let rest = space.iter().copied();
-    let rest = rest.filter(|axis| ![first, second].contains(axis));
-    Some([first, second].into_iter().chain(rest).collect())
+    let space = axes_of_space(axes, dims);
+    (2..=3).contains(&space.len()).then_some(space)
 }
 
 /// The coordinate reference system of a document in a form that readers of geometries support: PROJJSON, a code such as `EPSG:28992`, or

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zvf_store::meta::{AxesDiffer, Axis, Metric};
+use zvf_store::meta::{AxesDiffer, Axis, Metric, axes_of_space};
 
 use super::mask::Mask;
 use super::mesh::{Block, Mesh};
@@ -56,11 +56,12 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: a sphere of other dimensions or in a store with several units, names of axes that the store does not have, a polygon in a store of one axis.
+    /// Misuse: a sphere of other dimensions or in a store with several units, names of axes that the store does not have, a polygon or a mesh in a store of fewer axes of space.
     pub(crate) fn bind(&self, axes: &[Axis]) -> Result<BoundRegion, QueryError> {
         let metric = Metric::of_lengths(axes);
         let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
-        let shape = bind(&self.shape, &names, metric.as_ref())?;
+        let space = axes_of_space(axes, axes.len());
+        let shape = bind(&self.shape, &names, (&space, metric.as_ref()))?;
         Ok(BoundRegion {
             shape,
             dims: axes.len(),
@@ -103,15 +104,18 @@ fn axis_of(member: &str, name: &str, axes: &[&str]) -> Result<usize, QueryError>
 fn bind(
     shape: &Shape,
     axes: &[&str],
-    metric: Result<&Metric, &AxesDiffer>,
+    (space, metric): (&[usize], Result<&Metric, &AxesDiffer>),
 ) -> Result<BoundShape, QueryError> {
     let each = |parts: &[Shape]| -> Result<Vec<BoundShape>, QueryError> {
-        parts.iter().map(|part| bind(part, axes, metric)).collect()
+        parts
+            .iter()
+            .map(|part| bind(part, axes, (space, metric)))
+            .collect()
     };
     Ok(match shape {
         Shape::All(parts) => BoundShape::All(each(parts)?),
         Shape::Any(parts) => BoundShape::Any(each(parts)?),
-        Shape::Not(part) => BoundShape::Not(Box::new(bind(part, axes, metric)?)),
+        Shape::Not(part) => BoundShape::Not(Box::new(bind(part, axes, (space, metric))?)),
         Shape::Sphere { center, radius } => {
             let metric = metric.map_err(|differ| {
                 let way = "a box and near() take each axis in its own unit";
@@ -153,18 +157,13 @@ fn bind(
             )
         }
         Shape::Mesh(mesh) => {
-            let named = |name: &str| axes.iter().position(|axis| *axis == name);
-            let named = [named("x"), named("y"), named("z")];
-            let space = match named {
-                [Some(x), Some(y), Some(z)] => [x, y, z],
-                _ if axes.len() < 3 => {
-                    return Err(QueryError::misuse(format!(
-                        "mesh: found a store of {} axes, expected three or more",
-                        axes.len()
-                    )));
-                }
-                _ => [0, 1, 2],
+            let &[x, y, z, ..] = space else {
+                return Err(QueryError::misuse(format!(
+                    "mesh: found a store of {} axes of space, expected three or more",
+                    space.len()
+                )));
             };
+            let space = [x, y, z];
             let mesh = Arc::clone(mesh);
             BoundShape::Mesh { mesh, space }
         }
@@ -182,18 +181,19 @@ fn bind(
             return Err(QueryError::bug("a relation of objects among places"));
         }
         Shape::Polygon { polygons, plane } => {
-            let named = |name: &str| axes.iter().position(|axis| *axis == name);
-            let plane = match plane {
-                Some([first, second]) => [
+            let plane = match (plane, space) {
+                (Some([first, second]), _) => [
                     axis_of("plane", first, axes)?,
                     axis_of("plane", second, axes)?,
                 ],
-                None if axes.len() < 2 => {
-                    return Err(QueryError::misuse(
-                        "polygon: found a store of one axis, expected two or more",
-                    ));
+                (None, &[x, y, ..]) => [x, y],
+                (None, _) => {
+                    return Err(QueryError::misuse(format!(
+                        "polygon: found a store of {} axes of space, expected two or more, or a plane that names two of its axes ({})",
+                        space.len(),
+                        axes.join(", ")
+                    )));
                 }
-                None => named("x").zip(named("y")).map_or([0, 1], |(x, y)| [x, y]),
             };
             BoundShape::Polygon {
                 polygons: Arc::clone(polygons),

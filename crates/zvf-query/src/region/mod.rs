@@ -38,9 +38,9 @@ pub use relation::ObjectRelation;
 /// | `sphere(1,2,3,4)` | at most 4 from the centre (1, 2, 3); one number an axis, then the radius (two axes: a disc) |
 /// | `near(x=0,1)` | at most 1 from the plane x = 0 |
 /// | `box(x=0:10,z=5:)` | between the ends of these axes; an end that is left out is infinite |
-/// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or of the first two axes if the store has no such names |
+/// | `polygon(POLYGON ((0 0, 4 0, 4 4, 0 0)))` | the prism over polygons of well-known text, in the plane of `x` and `y`, or longitude and latitude, or of the first two axes of space if the store has no such names |
 /// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; a final `, z=0:10` means `and box(z=0:10)` |
-/// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes |
+/// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes of space |
 /// | `hull(0 0 0, 1 0 0, 0 1 0, 0 0 1)` | the convex hull of points, which is a mesh |
 /// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then of each run of neighbouring elements the distance from the end of the one before, and its length; the last axis of the volume is the fastest |
 ///

@@ -324,7 +324,7 @@ fn what_is_no_region_is_refused_with_its_place() {
         (
             "polygon(POLYGON EMPTY)",
             &XYZ[..1],
-            "polygon: found a store of one axis",
+            "polygon: found a store of 1 axes of space",
         ),
     ] {
         let error = Region::parse(text)
@@ -484,8 +484,34 @@ fn meshes_that_are_no_surface_are_refused() {
         .bind(&named(&["x", "y"]));
     assert_eq!(
         error.unwrap_err().to_string(),
-        "mesh: found a store of 2 axes, expected three or more"
+        "mesh: found a store of 2 axes of space, expected three or more"
     );
+}
+
+/// Polygons and meshes are in space, x or longitude first, as the column of points is.
+#[test]
+fn polygons_and_meshes_are_in_space() {
+    let square = "polygon(POLYGON ((10 47, 13 47, 13 49, 10 49, 10 47)))";
+    let cases = [
+        (&["t", "lon", "lat"][..], &[100.0, 11.0, 48.0][..]),
+        (&["lat", "lon"], &[48.0, 11.0]),
+        (&["t", "Y", "X"], &[100.0, 48.0, 11.0]),
+        (&["a", "b", "c"], &[11.0, 48.0, 0.0]),
+    ];
+    for (axes, position) in cases {
+        assert!(bound(square, axes).contains(position), "{axes:?}");
+    }
+    let corner = "mesh(0 0 0, 9 0 0, 0 9 0, 0 0 9; 0 2 1, 0 1 3, 1 2 3, 0 3 2)";
+    for axes in [["t", "X", "Y", "Z"], ["time", "Z", "Y", "X"]] {
+        assert!(
+            bound(corner, &axes).contains(&[99.0, 1.0, 2.0, 3.0]),
+            "{axes:?}"
+        );
+        assert!(
+            !bound(corner, &axes).contains(&[1.0, 1.0, 1.0, 50.0]),
+            "{axes:?}"
+        );
+    }
 }
 
 /// Blocks inside and outside are recognized; blocks at the surface cross it.
