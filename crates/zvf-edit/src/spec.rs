@@ -130,8 +130,29 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
     if let Some(other) = encoding.filter(|encoding| *encoding != "raw") {
         return Err(refused(level.vertices().path(), other, "encoding raw"));
     }
-    if level.vertex_fragments().is_none() {
+    let Some(fragments) = level.vertex_fragments() else {
         return Err(refused("0/vertex_fragments", "nothing", "fragment indexes"));
+    };
+    // Writers that race lose entries of a list (trap T34). An edit would write without the vertices that the list lacks.
+    let listed = level.vertices().presence();
+    let attributes = level.vertex_attributes().iter().map(|one| &one.array);
+    for array in std::iter::once(fragments).chain(attributes) {
+        let own = array.presence();
+        let mut more = own.iter().filter(|chunk| !listed.contains(chunk));
+        let more = if std::ptr::eq(own, listed) {
+            None
+        } else {
+            more.next()
+        };
+        if let Some(chunk) = more {
+            let found = format!("chunk {chunk:?}, which nonempty_chunks of vertices does not list");
+            let expected =
+                "the chunks of vertices: `zvf repair` restores the list; nothing was changed";
+            return Err(WriteError::source(
+                array.path(),
+                format!("lists {found}, expected {expected}"),
+            ));
+        }
     }
     Ok(())
 }
