@@ -161,7 +161,8 @@ impl SnapshotTree {
                     });
                 if missing {
                     let path = format!("{number}/{}/{name}", family.folder());
-                    lost.push((path, None, "attribute_specs of the root"));
+                    let by = "attribute_specs of the root (if it was never written, remove its entry there)";
+                    lost.push((path, None, by));
                 }
             }
         }
