@@ -105,6 +105,28 @@ fn a_vacuum_keeps_cells_that_a_damaged_list_lacks() -> Result<()> {
     refused(&home, &[&["vacuum", "a.zv"]], "nonempty_chunks")
 }
 
+/// Writers that race lose entries of the lists; manifests still name the chunk.
+#[test]
+fn chunks_that_lists_lost_are_neither_removed_nor_written_over() -> Result<()> {
+    for all in [false, true] {
+        let home = lines()?;
+        let arrays = ["vertices", "vertex_fragments", "vertex_attributes/v"];
+        for array in arrays.iter().take(if all { 3 } else { 1 }) {
+            let path = home.file(&format!("a.zv/0/{array}/zarr.json"));
+            let left = json!(["1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0"]);
+            set(&path, "/attributes/nonempty_chunks", left)?;
+        }
+        let commands: &[&[&str]] = &[&["vacuum", "a.zv"], &["append", "a.zv", "more.csv"]];
+        refused(&home, commands, "`zvf repair` restores the list")?;
+        home.text(&["repair", "a.zv", "--apply"])?;
+        home.text(&["append", "a.zv", "more.csv"])?;
+        home.validates("a.zv")?;
+        let info = home.json(&["info", "a.zv", "--json"])?;
+        ensure!(info["levels"][0]["vertices"] == 122, "{info}");
+    }
+    Ok(())
+}
+
 /// The folders of one folder.
 pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
