@@ -12,6 +12,22 @@ fn spellings_of_one_type() {
     for text in ["float32", "f4", "<f4", "=f4", "|f4", "single", "f"] {
         assert_eq!(DType::parse(text), Ok(DType::DEFAULT), "{text}");
     }
+    for (text, kind) in [
+        ("byte", DTypeKind::I8),
+        ("short", DTypeKind::I16),
+        ("intc", DTypeKind::I32),
+        ("longlong", DTypeKind::I64),
+        ("ubyte", DTypeKind::U8),
+        ("ushort", DTypeKind::U16),
+        ("uintc", DTypeKind::U32),
+        ("ulonglong", DTypeKind::U64),
+    ] {
+        assert_eq!(DType::parse(text), Ok(DType::little(kind)), "{text}");
+    }
+    // The size of these depends on the machine.
+    for text in ["long", "ulong", "l", "L", "int_"] {
+        assert!(DType::parse(text).is_err(), "{text}");
+    }
     for text in ["bool", "?", "|b1", "b1", ">b1", "bool_"] {
         assert_eq!(
             DType::parse(text),
