@@ -1,0 +1,36 @@
+//! What attributes state about their values beside the type: names of channels, numbers for missing values.
+
+use super::store::AttributeSpec;
+
+impl AttributeSpec {
+    /// The names of channels, unless they are those that a store without names has (`ch0`, `ch1`, …).
+    #[must_use]
+    pub fn stated_channels(&self) -> Option<&[String]> {
+        let names = self.channel_names.as_deref()?;
+        let mut numbered = names.iter().enumerate();
+        let usual = numbered.all(|(at, name)| *name == format!("ch{at}"));
+        (!usual).then_some(names)
+    }
+
+    /// The description, if it states the number that stands for missing values, as `zvf import --nulls NUMBER` writes it.
+    #[must_use]
+    pub fn missing_mark(&self) -> Option<&str> {
+        let description = self.description.as_deref()?;
+        let number = description.strip_suffix(" is a missing value")?;
+        number.parse::<i64>().is_ok().then_some(description)
+    }
+
+    /// What two attributes of one name state differently although their values look alike: the names of channels, or the numbers for missing values.
+    /// Returns what this one states, and what the other one does.
+    #[must_use]
+    pub fn other_meaning(&self, own: &Self) -> Option<(String, String)> {
+        if let (Some(found), Some(expected)) = (self.stated_channels(), own.stated_channels())
+            && found != expected
+        {
+            let found = format!("the channels {}", found.join(", "));
+            return Some((found, format!("the channels {}", expected.join(", "))));
+        }
+        let (found, expected) = (self.missing_mark()?, own.missing_mark()?);
+        (found != expected).then(|| (found.to_owned(), expected.to_owned()))
+    }
+}
