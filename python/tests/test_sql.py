@@ -330,6 +330,16 @@ def test_predicates_of_polars_are_exact(truth: Truth) -> None:
         assert frame.filter(predicate).select(pl.len()).collect().item() == expected.sum(), str(predicate)
 
 
+def test_a_limit_of_polars_counts_rows_before_the_condition(truth: Truth) -> None:
+    frame = truth.open().scan_polars()
+    whole = frame.collect()
+    for predicate in (pl.col("x") > 10, pl.col("n") > 0, pl.col("chunk_x") == 1):
+        for count in (0, 1, ROWS // 2, ROWS + 1):
+            found = frame.head(count).filter(predicate).collect()
+            assert found.equals(whole.head(count).filter(predicate)), f"{predicate} of {count}"
+        assert frame.filter(predicate).head(7).collect().equals(whole.filter(predicate).head(7)), str(predicate)
+
+
 def test_a_query_is_a_table_too(truth: Truth) -> None:
     store = truth.open()
     low, high = np.array([-5, -5, -5]), np.array([12, 12, 12])
