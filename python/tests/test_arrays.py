@@ -77,6 +77,7 @@ def test_floats_that_are_missing(tmp_path: Path, values: Any) -> None:
         pl.Series([1, None, 3]),
         pl.Series([True, None, False]),
         pa.array([2**60 + 1, None, 3]),
+        [np.int64(2**60 + 1), np.float64("nan"), np.int64(3)],
     ],
     ids=repr,
 )
@@ -104,6 +105,8 @@ def table(values: Any) -> pa.Table:
     [
         ([2**63 + 1, -1, 0], "64 bits"),
         ([2**53 + 1, 0.5, 0], "beside floats"),
+        ([np.int64(2**53 + 1), np.float64(0.5), np.int64(0)], "beside floats"),
+        (pd.DataFrame({"a": [2**53 + 1, 2, 3], "b": [0.5, 1, 2]}), "beside floats"),
         ([Decimal(1), Decimal(2), None], "Decimal"),
         ([1, "a", None], "int, str"),
         (np.array([[1, 2], [3], [4]], dtype=object), "list"),
@@ -125,6 +128,10 @@ def test_values_that_no_store_holds(tmp_path: Path, values: Any, message: str) -
         (pd.Series([1, 2, 3], dtype="Int64"), [1, 2, 3]),
         ([True, False, True], [True, False, True]),
         (np.array([1, 2, 3], dtype=object), [1, 2, 3]),
+        ([np.uint64(2**63 + 1), np.int64(3), np.int64(4)], [2**63 + 1, 3, 4]),
+        ([np.uint64(1), np.int64(-3), np.int64(2**60 + 1)], [1, -3, 2**60 + 1]),
+        (pd.arrays.SparseArray([0, 0, 1.5]), [0, 0, 1.5]),
+        (pd.Series(pd.arrays.SparseArray([0, 0, 2**60 + 1])), [0, 0, 2**60 + 1]),
     ],
     ids=repr,
 )

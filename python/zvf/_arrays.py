@@ -115,10 +115,13 @@ def array_of(name: str, values: Any) -> Array:
         return _of_arrow(name, values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "Uf":
-        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers.
+        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers: also those of uint64 beside int64.
         objects = np.empty(array.shape, dtype=object)
-        objects[...] = np.asarray(values, dtype=object)
-        if array.dtype.kind == "U" or any(isinstance(one, int) and abs(one) > EXACT for one in objects.flat):
+        # A frame of pandas would first convert its columns to one type.
+        objects[...] = values.to_numpy(dtype=object) if hasattr(values, "iloc") else np.asarray(values, dtype=object)
+        whole = (int, np.integer)
+        all_whole = array.size > 0 and all(isinstance(one, whole) for one in objects.flat)
+        if array.dtype.kind == "U" or all_whole or any(isinstance(one, whole) and abs(int(one)) > EXACT for one in objects.flat):
             array = objects
     if array.dtype.kind == "O":
         return _of_objects(name, array)
@@ -171,6 +174,9 @@ def _of_pandas(name: str, values: Any) -> Array:
         return array_of(name, values.to_numpy() if isinstance(dtype, np.dtype) else values.to_numpy(dtype=object))
     if not missing.any():
         return np.asarray(values.to_numpy(dtype=kind))
+    if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):
+        # Of a sparse column, all values.
+        return array_of(name, np.asarray(values))
     if isinstance(dtype, np.dtype):
         return np.asarray(values.to_numpy())
     return _without(np.asarray(values.to_numpy(dtype=kind, na_value=0)), missing)
@@ -207,6 +213,8 @@ def _of_objects(name: str, array: Array) -> Array:
             raise _zvf.MisuseError(f"{name}: found whole numbers from {low} to {high}, expected those of one type of 64 bits")
         made = np.zeros(array.size, dtype=np.int64 if high < 1 << 63 else np.uint64)
     elif all(isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool) for one in known):
+        # NumPy's own numbers of two types would be compared as floats.
+        known = [int(one) for one in known]
         wide = [one for one in known if isinstance(one, (int, np.integer)) and abs(int(one)) > EXACT]
         if wide:
             raise _zvf.MisuseError(f"{name}: found {wide[0]} beside floats, expected whole numbers alone, or of at most 2**53")
@@ -214,7 +222,7 @@ def _of_objects(name: str, array: Array) -> Array:
     else:
         kinds = sorted({type(one).__name__ for one in known})
         raise _zvf.MisuseError(f"{name}: found values of {', '.join(kinds)}, expected numbers, truth values or texts")
-    made[~missing] = known
+    made[~missing] = np.array(known, dtype=made.dtype)
     made = made.reshape(array.shape)
     return _without(made, missing.reshape(array.shape)) if missing.any() else made
 
