@@ -200,3 +200,20 @@ def test_rows_of_a_block_are_those_of_the_store_before_it(tmp_path: Path) -> Non
         change.delete_points(rows[4])
         change.set_attribute("v", pa.table(rows[6]).append_column("v", pa.array([66])))
     assert zvf.open(url).query().to_numpy()["v"].tolist() == [0, 2, 3, 5, 66, 7, 8, 9]
+
+
+@pytest.mark.parametrize("fill", [None, pd.NA, pd.NaT, b"abc"])
+def test_fills_have_a_value(tmp_path: Path, fill: Any) -> None:
+    zvf.write(tmp_path / "a.zv", kind="point_cloud", positions=PLACES, attributes={"v": ["a", "b", "c"]}, chunk_shape=[100] * 3)
+    with pytest.raises(zvf.MisuseError, match="fill of v"), zvf.edit(tmp_path / "a.zv") as change:
+        change.append({"position": PLACES}, fill={"v": fill})
+
+
+def test_groups_have_whole_numbers(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="polyline", positions=PLACES, offsets=[0, 3], groups={"AF": [0]}, chunk_shape=[100] * 3)
+    with pytest.raises(zvf.MisuseError, match=r"found 0\.9"), zvf.edit(url) as change:
+        change.delete_group(0.9)  # type: ignore[arg-type]
+    with zvf.edit(url) as change:
+        change.delete_group(np.int64(0))  # type: ignore[arg-type]
+    assert not zvf.open(url).info["levels"][0]["groups"]

@@ -114,6 +114,8 @@ def export(
     """
     members = _selected(options, place)
     faces = members.get("faces")
+    if faces is True and links is None:
+        raise _zvf.MisuseError("faces: found True without links, expected links=FILE, the table of faces, or faces=FILE")
     if isinstance(faces, bool):
         members["faces"] = links if faces else None
     if not faces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _arrays, _zvf
@@ -370,7 +371,19 @@ def _links(given: object) -> _zvf.Table:
 
 def _group(group: str | int) -> str:
     """A text is a name, never a number."""
-    return f"name:{group}" if isinstance(group, str) else f"number:{int(group)}"
+    if isinstance(group, str):
+        return f"name:{group}"
+    try:
+        return f"number:{index(group)}"
+    except TypeError as error:
+        raise _zvf.MisuseError(f"group: found {group!r}, expected a name or a whole number") from error
+
+
+def _fill(name: str, value: object) -> str:
+    """A fill as text."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, bytes):
+        raise _zvf.MisuseError(f"fill of {name}: found {value!r}, expected a value: a number, a truth value, a text or a time")
+    return str(value)
 
 
 class Edit:
@@ -390,7 +403,7 @@ class Edit:
         `fill` has the values of attributes that the tables do not have; whole numbers need one, here or recorded by `set_attribute`.
         """
         for name, value in (fill or {}).items():
-            self._edit.set_fill(name, str(value))
+            self._edit.set_fill(name, _fill(name, value))
         ends = None if links is None else _links(links)
         self.notes += self._edit.append(_source(vertices), ends)
 
@@ -425,7 +438,7 @@ class Edit:
             "by_object_order": by_object_order,
             "ignore_missing": ignore_missing,
             "dtype": type,
-            "fill": None if fill is None else str(fill),
+            "fill": None if fill is None else _fill(name, fill),
             "new": new,
         }
         self.notes += self._edit.set_attribute(setting, None if table is None else _source(table))
