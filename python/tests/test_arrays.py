@@ -202,6 +202,37 @@ def test_rows_of_a_block_are_those_of_the_store_before_it(tmp_path: Path) -> Non
     assert zvf.open(url).query().to_numpy()["v"].tolist() == [0, 2, 3, 5, 66, 7, 8, 9]
 
 
+def test_rows_of_a_coarse_level_are_not_those_of_level_0(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    places = np.random.default_rng(3).uniform(0, 100, (200, 3))
+    zvf.write(url, kind="point_cloud", positions=places, attributes={"v": np.arange(200)}, chunk_shape=[100] * 3)
+    zvf.pyramid(url, factors=[8.0])
+    coarse = zvf.open(url).query(level=1, columns=["chunk", "row", "v"])
+    told = "rows of level 1, expected those of level 0"
+    with pytest.raises(zvf.MisuseError, match=told), zvf.edit(url) as change:
+        change.delete_points(coarse.vertices)
+    with pytest.raises(zvf.MisuseError, match=told), zvf.edit(url) as change:
+        change.set_attribute("v", coarse.vertices)
+    assert sorted(zvf.open(url).query().to_numpy()["v"].tolist()) == list(range(200))
+    # Values are the same on each level.
+    kept = set(zvf.open(url).query(level=1).to_numpy()["v"].tolist())
+    with zvf.edit(url) as change:
+        change.set_attribute("w", pa.table(coarse.vertices).append_column("w", pa.array([1] * len(kept))), key="v", type="int8", fill=0)
+    found = zvf.open(url).query().to_numpy()
+    assert set(found["v"][found["w"] == 1].tolist()) == kept
+
+
+def test_points_of_another_store_are_not_deleted(tmp_path: Path) -> None:
+    for name in ("a.zv", "b.zv"):
+        zvf.write(tmp_path / name, kind="point_cloud", positions=PLACES, chunk_shape=[100] * 3)
+    rows = zvf.open(tmp_path / "b.zv").query(columns=["chunk", "row"], limit=1).vertices
+    with pytest.raises(zvf.MisuseError, match=r"rows of .*b\.zv"), zvf.edit(tmp_path / "a.zv") as change:
+        change.delete_points(rows)
+    with zvf.edit(tmp_path / "." / "b.zv") as change:
+        change.delete_points(rows)
+    assert [zvf.open(tmp_path / name).levels[0].vertices for name in ("a.zv", "b.zv")] == [3, 2]
+
+
 @pytest.mark.parametrize("fill", [None, pd.NA, pd.NaT, b"abc"])
 def test_fills_have_a_value(tmp_path: Path, fill: Any) -> None:
     zvf.write(tmp_path / "a.zv", kind="point_cloud", positions=PLACES, attributes={"v": ["a", "b", "c"]}, chunk_shape=[100] * 3)

@@ -386,6 +386,13 @@ def _fill(name: str, value: object) -> str:
     return str(value)
 
 
+def _same_place(one: str, other: str) -> bool:
+    """Whether two addresses may be of one store: those of different services are not compared."""
+    if "://" in one or "://" in other:
+        return one.partition("://")[0] != other.partition("://")[0] or one.rstrip("/") == other.rstrip("/")
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 class Edit:
     """A change of a store that exists: all of it counts, or nothing."""
 
@@ -468,8 +475,18 @@ class Edit:
         self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:
-        """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`, as the store had them when the change began."""
-        found = rows.to_numpy(["chunk", "row"])
+        """Deletes points of a store without objects: rows of a query of level 0 with the columns `chunk` and `row`, as the store had them when the
+        change began."""
+        other = rows._store_url()
+        if other is not None and not _same_place(other, self._url):
+            raise _zvf.MisuseError(f"{self._url}: rows by chunk, row: found rows of {other}, expected those of the store that is changed")
+        table = rows.read()
+        level = table.metadata.get("zvf.level", "0")
+        if level != "0":
+            raise _zvf.MisuseError(
+                f"{self._url}: rows by chunk, row: found rows of level {level}, expected those of level 0, which edits change: query the points there"
+            )
+        found = table.to_numpy(["chunk", "row"])
         self._edit.delete_points(list(zip(found["chunk"].tolist(), found["row"].tolist(), strict=True)))
 
     def commit(self) -> dict[str, Any]:
