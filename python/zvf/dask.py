@@ -13,7 +13,7 @@ from dask.delayed import delayed
 
 from . import _zvf
 from ._arrays import EXACT
-from ._parts import Parts
+from ._parts import Columns, Parts
 from ._split import Split, cut
 from ._store import Store, opened
 from ._write import _source
@@ -131,10 +131,8 @@ def write(
 
 def _like(part: Any) -> Any:
     """What part is like: its columns, without rows."""
-    from ._parts import empty
-
     vertices, links = part if isinstance(part, tuple) else (part, None)
-    return (empty(vertices), None if links is None else empty(links))
+    return (Columns.of(vertices), None if links is None else Columns.of_links(links))
 
 
 def _written(store: Parts, name: str, part: Any) -> int:
