@@ -199,7 +199,7 @@ class Report:
     def table(self) -> Table:
         """The findings as a table of texts: `code`, `severity`, `title`, `place`, `found`, `expected`, `hint`."""
         names = Finding._fields
-        columns = [(name, [getattr(one, name) for one in self.findings], "text", None, None) for name in names]
+        columns = [(name, [getattr(one, name) for one in self.findings], "text", None, None, None) for name in names]
         return Table(_zvf.table_of_columns(columns, len(self.findings)))
 
 
