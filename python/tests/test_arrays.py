@@ -222,6 +222,23 @@ def test_rows_of_a_coarse_level_are_not_those_of_level_0(tmp_path: Path) -> None
     assert set(found["v"][found["w"] == 1].tolist()) == kept
 
 
+def test_tables_without_rows(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="graph", positions=PLACES, object_ids=[1, 1, 1], attributes={"v": [1, 2, 3]}, links=[[0, 1]], chunk_shape=[100] * 3)
+    none: dict[str, Any] = {"position": PLACES[:0], "w": np.zeros(0, "f4")}
+    with zvf.edit(url) as change:
+        change.set_attribute("w", none, type="float32", fill=1.5)
+        assert change.notes == ["3 of 3 vertices have no row in the table: they get 1.5"]
+        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)})
+    assert zvf.open(url).query().to_numpy()["w"].tolist() == [1.5] * 3
+    with pytest.raises(zvf.MisuseError, match="expected 3"), zvf.edit(url) as change:
+        change.set_attribute("v", {"v": np.zeros(0, int)}, by_order=True)
+    with pytest.raises(zvf.MisuseError, match="vertex attribute q"), zvf.edit(url) as change:
+        change.set_attribute("q", none)
+    with pytest.raises(zvf.MisuseError, match="links"), zvf.edit(url) as change:
+        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)}, links=[[0, 1]])
+
+
 def test_points_of_another_store_are_not_deleted(tmp_path: Path) -> None:
     for name in ("a.zv", "b.zv"):
         zvf.write(tmp_path / name, kind="point_cloud", positions=PLACES, chunk_shape=[100] * 3)
