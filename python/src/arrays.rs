@@ -33,7 +33,7 @@ use crate::table::{Table, foreign};
 /// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
 ///
 /// and `missing` (a buffer of one byte a row) where rows lack a value, and `times` (NumPy's word, such as `datetime64[s]`) where the numbers are dates,
-/// moments or durations.
+/// moments or durations, or `unit` (that of the attribute) where they are times of day, which NumPy has no type for.
 pub(crate) fn column<'py>(
     py: Python<'py>,
     name: &str,
@@ -150,14 +150,18 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
             let one = RecordBatch::try_from_iter([(name, Arc::clone(values))]);
             let numbers = one.and_then(|one| moments_as_numbers(&one));
             let numbers = numbers.map_err(|error| foreign(&error))?;
+            let field = numbers.schema_ref().fields().first();
+            let unit = field.and_then(|field| field.metadata().get(UNIT).cloned());
             let Some(numbers) = numbers.columns().first() else {
                 return Err(bug("a table without its column"));
             };
             let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() else {
                 return Err(bug("times that are not int64"));
             };
-            if let Some(word) = word_of_times(times) {
-                parts.set_item("times", word)?;
+            let unit = unit.ok_or_else(|| bug("times without a unit"))?;
+            match word_of_times(times) {
+                Some(word) => parts.set_item("times", word)?,
+                None => parts.set_item("unit", unit)?,
             }
             ("int64", numbers.values().inner().clone())
         }
@@ -200,13 +204,14 @@ fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<
 }
 
 /// One column to be made: its name, its values (a buffer of C order, as int64 of moments and durations, or texts), NumPy's word for their type or `text`, elements
-/// of a row where they are a list, and a buffer of one byte a value where some are missing.
+/// of a row where they are a list, a buffer of one byte a value where some are missing, and the unit where the type does not tell it.
 type Given<'py> = (
     String,
     Bound<'py, PyAny>,
     String,
     Option<usize>,
     Option<PyBuffer<u8>>,
+    Option<String>,
 );
 
 /// A table of one batch from columns of NumPy. The values are copied.
@@ -214,7 +219,7 @@ type Given<'py> = (
 pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult<Table> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
-    for (name, given, dtype, width, missing) in columns {
+    for (name, given, dtype, width, missing, unit) in columns {
         let moments = Moments::unit_of_type(&dtype);
         let dtype = if moments.is_some() { "int64" } else { &dtype };
         let mut values = values(&name, &given, dtype)?;
@@ -249,7 +254,7 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
             )));
         }
         let field = Field::new(name, array.data_type().clone(), array.is_nullable());
-        let unit = moments.map(|unit| (UNIT.to_owned(), unit));
+        let unit = moments.or(unit).map(|unit| (UNIT.to_owned(), unit));
         fields.push(field.with_metadata(unit.into_iter().collect()));
         arrays.push(array);
     }

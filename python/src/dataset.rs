@@ -103,6 +103,8 @@ pub(crate) struct Flat {
     query: Query,
     schema: SchemaRef,
     columns: Vec<FlatColumn>,
+    /// Components of the coordinates of a chunk.
+    rank: usize,
 }
 
 impl Flat {
@@ -143,14 +145,15 @@ impl Flat {
             // To its end, so that nothing is on its way any more.
             while answer.next().await.map_err(at)?.is_some() {}
             let names = names(&axes(store.inner()), &level, &query.columns);
-            Ok::<_, Failure>((schema, names))
+            Ok::<_, Failure>((schema, names, level.key_rank()))
         };
-        let (schema, names) = wait(py, OnInterrupt::Drop, learn)?;
+        let (schema, names, rank) = wait(py, OnInterrupt::Drop, learn)?;
         let schema = schema.ok_or_else(|| bug("a query without vertices"))?;
         let columns = flat::columns(&schema, &names);
         Ok(Self {
             schema: flat::schema(&columns, &schema),
             columns,
+            rank,
             store,
             query,
         })
@@ -258,8 +261,7 @@ impl Flat {
 
 impl Flat {
     fn listed(&self, flat: &[i64]) -> PyResult<Vec<Vec<i64>>> {
-        let rank = self.columns.iter().filter(|one| one.kind() == "chunk");
-        let rank = rank.count();
+        let rank = self.rank;
         if rank == 0 || !flat.len().is_multiple_of(rank) {
             return Err(bug("a list of chunks of another rank"));
         }

@@ -6,9 +6,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::arrays;
 use crate::border::{STREAM, take_stream};
@@ -95,6 +97,25 @@ impl Table {
         Ok(Self {
             schema: self.schema.clone(),
             batches: vec![batch.clone()],
+        })
+    }
+
+    /// The columns with all that the schema states, as an Arrow stream without batches.
+    fn schema_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let mut data = Vec::new();
+        let written = StreamWriter::try_new(&mut data, &self.schema);
+        let written = written.and_then(|mut writer| writer.finish());
+        written.map_err(|error| misuse(format!("{error}")))?;
+        Ok(PyBytes::new(py, &data))
+    }
+
+    /// A table without rows, of the columns that [`schema_bytes`](Self::schema_bytes) wrote.
+    #[staticmethod]
+    fn of_schema_bytes(data: &[u8]) -> PyResult<Self> {
+        let reader = StreamReader::try_new(data, None).map_err(|error| foreign(&error))?;
+        Ok(Self {
+            schema: reader.schema(),
+            batches: Vec::new(),
         })
     }
 

@@ -200,16 +200,20 @@ fn ended(what: &str) -> PyErr {
     ))
 }
 
-/// All batches of a stream in one, for tables that are taken as a whole.
+/// All batches of a stream in one, for tables that are taken as a whole; `None` for one without rows.
 fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
+    Ok(Some(joined(source)?).filter(|all| all.num_rows() > 0))
+}
+
+/// All batches of a stream in one.
+fn joined(source: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let reader = stream_of(source)?;
     let schema = reader.schema();
     source.py().detach(|| {
         let batches = reader.collect::<Result<Vec<_>, _>>();
         let batches = batches.map_err(|error| foreign(&error))?;
         let all = arrow_select::concat::concat_batches(&schema, &batches);
-        let all = stored(&all.map_err(|error| foreign(&error))?)?;
-        Ok((all.num_rows() > 0).then_some(all))
+        stored(&all.map_err(|error| foreign(&error))?)
     })
 }
 
@@ -482,12 +486,13 @@ impl Edit {
         links: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<String>> {
         let links = links.map(whole).transpose()?.flatten();
-        let vertices = whole(vertices)?;
+        let vertices = joined(vertices)?;
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
-        let Some(vertices) = vertices else {
+        // Links join the vertices of their table: of one without rows they are refused.
+        if vertices.num_rows() == 0 && links.is_none() {
             return Ok(Vec::new());
-        };
+        }
         let append = async {
             let done = edit.append_records(&vertices, links.as_ref()).await;
             done.map_err(|error| Failure::from(error).at(&self.url))
@@ -519,14 +524,10 @@ impl Edit {
         setting: Setting,
         table: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<String>> {
-        let given = table.is_some();
-        let table = table.map(whole).transpose()?.flatten();
+        let table = table.map(joined).transpose()?;
         let change = setting.change(table.as_ref())?;
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
-        if given && table.is_none() {
-            return Ok(Vec::new());
-        }
         let set = async {
             let change = setting.filled(change, edit).await?;
             let done = edit.set_attribute(&change, table.as_ref()).await;

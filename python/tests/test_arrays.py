@@ -77,6 +77,7 @@ def test_floats_that_are_missing(tmp_path: Path, values: Any) -> None:
         pl.Series([1, None, 3]),
         pl.Series([True, None, False]),
         pa.array([2**60 + 1, None, 3]),
+        [np.int64(2**60 + 1), np.float64("nan"), np.int64(3)],
     ],
     ids=repr,
 )
@@ -104,6 +105,8 @@ def table(values: Any) -> pa.Table:
     [
         ([2**63 + 1, -1, 0], "64 bits"),
         ([2**53 + 1, 0.5, 0], "beside floats"),
+        ([np.int64(2**53 + 1), np.float64(0.5), np.int64(0)], "beside floats"),
+        (pd.DataFrame({"a": [2**53 + 1, 2, 3], "b": [0.5, 1, 2]}), "beside floats"),
         ([Decimal(1), Decimal(2), None], "Decimal"),
         ([1, "a", None], "int, str"),
         (np.array([[1, 2], [3], [4]], dtype=object), "list"),
@@ -125,6 +128,10 @@ def test_values_that_no_store_holds(tmp_path: Path, values: Any, message: str) -
         (pd.Series([1, 2, 3], dtype="Int64"), [1, 2, 3]),
         ([True, False, True], [True, False, True]),
         (np.array([1, 2, 3], dtype=object), [1, 2, 3]),
+        ([np.uint64(2**63 + 1), np.int64(3), np.int64(4)], [2**63 + 1, 3, 4]),
+        ([np.uint64(1), np.int64(-3), np.int64(2**60 + 1)], [1, -3, 2**60 + 1]),
+        (pd.arrays.SparseArray([0, 0, 1.5]), [0, 0, 1.5]),
+        (pd.Series(pd.arrays.SparseArray([0, 0, 2**60 + 1])), [0, 0, 2**60 + 1]),
     ],
     ids=repr,
 )
@@ -193,3 +200,68 @@ def test_rows_of_a_block_are_those_of_the_store_before_it(tmp_path: Path) -> Non
         change.delete_points(rows[4])
         change.set_attribute("v", pa.table(rows[6]).append_column("v", pa.array([66])))
     assert zvf.open(url).query().to_numpy()["v"].tolist() == [0, 2, 3, 5, 66, 7, 8, 9]
+
+
+def test_rows_of_a_coarse_level_are_not_those_of_level_0(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    places = np.random.default_rng(3).uniform(0, 100, (200, 3))
+    zvf.write(url, kind="point_cloud", positions=places, attributes={"v": np.arange(200)}, chunk_shape=[100] * 3)
+    zvf.pyramid(url, factors=[8.0])
+    coarse = zvf.open(url).query(level=1, columns=["chunk", "row", "v"])
+    told = "rows of level 1, expected those of level 0"
+    with pytest.raises(zvf.MisuseError, match=told), zvf.edit(url) as change:
+        change.delete_points(coarse.vertices)
+    with pytest.raises(zvf.MisuseError, match=told), zvf.edit(url) as change:
+        change.set_attribute("v", coarse.vertices)
+    assert sorted(zvf.open(url).query().to_numpy()["v"].tolist()) == list(range(200))
+    # Values are the same on each level.
+    kept = set(zvf.open(url).query(level=1).to_numpy()["v"].tolist())
+    with zvf.edit(url) as change:
+        change.set_attribute("w", pa.table(coarse.vertices).append_column("w", pa.array([1] * len(kept))), key="v", type="int8", fill=0)
+    found = zvf.open(url).query().to_numpy()
+    assert set(found["v"][found["w"] == 1].tolist()) == kept
+
+
+def test_tables_without_rows(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="graph", positions=PLACES, object_ids=[1, 1, 1], attributes={"v": [1, 2, 3]}, links=[[0, 1]], chunk_shape=[100] * 3)
+    none: dict[str, Any] = {"position": PLACES[:0], "w": np.zeros(0, "f4")}
+    with zvf.edit(url) as change:
+        change.set_attribute("w", none, type="float32", fill=1.5)
+        assert change.notes == ["3 of 3 vertices have no row in the table: they get 1.5"]
+        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)})
+    assert zvf.open(url).query().to_numpy()["w"].tolist() == [1.5] * 3
+    with pytest.raises(zvf.MisuseError, match="expected 3"), zvf.edit(url) as change:
+        change.set_attribute("v", {"v": np.zeros(0, int)}, by_order=True)
+    with pytest.raises(zvf.MisuseError, match="vertex attribute q"), zvf.edit(url) as change:
+        change.set_attribute("q", none)
+    with pytest.raises(zvf.MisuseError, match="links"), zvf.edit(url) as change:
+        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)}, links=[[0, 1]])
+
+
+def test_points_of_another_store_are_not_deleted(tmp_path: Path) -> None:
+    for name in ("a.zv", "b.zv"):
+        zvf.write(tmp_path / name, kind="point_cloud", positions=PLACES, chunk_shape=[100] * 3)
+    rows = zvf.open(tmp_path / "b.zv").query(columns=["chunk", "row"], limit=1).vertices
+    with pytest.raises(zvf.MisuseError, match=r"rows of .*b\.zv"), zvf.edit(tmp_path / "a.zv") as change:
+        change.delete_points(rows)
+    with zvf.edit(tmp_path / "." / "b.zv") as change:
+        change.delete_points(rows)
+    assert [zvf.open(tmp_path / name).levels[0].vertices for name in ("a.zv", "b.zv")] == [3, 2]
+
+
+@pytest.mark.parametrize("fill", [None, pd.NA, pd.NaT, b"abc"])
+def test_fills_have_a_value(tmp_path: Path, fill: Any) -> None:
+    zvf.write(tmp_path / "a.zv", kind="point_cloud", positions=PLACES, attributes={"v": ["a", "b", "c"]}, chunk_shape=[100] * 3)
+    with pytest.raises(zvf.MisuseError, match="fill of v"), zvf.edit(tmp_path / "a.zv") as change:
+        change.append({"position": PLACES}, fill={"v": fill})
+
+
+def test_groups_have_whole_numbers(tmp_path: Path) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="polyline", positions=PLACES, offsets=[0, 3], groups={"AF": [0]}, chunk_shape=[100] * 3)
+    with pytest.raises(zvf.MisuseError, match=r"found 0\.9"), zvf.edit(url) as change:
+        change.delete_group(0.9)  # type: ignore[arg-type]
+    with zvf.edit(url) as change:
+        change.delete_group(np.int64(0))  # type: ignore[arg-type]
+    assert not zvf.open(url).info["levels"][0]["groups"]

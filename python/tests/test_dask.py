@@ -12,8 +12,10 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dask
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -298,3 +300,18 @@ def test_channels_stay_numbers_and_times_are_written_in_parts(client: Client, tm
     frame = zvf.dask.read(tmp_path / "parts")
     assert [list(row) for row in frame["c"].compute()] == values.tolist()
     assert frame["d"].compute().astype("datetime64[s]").astype("int64").tolist() == [1, 2]
+
+
+def test_columns_that_one_store_cannot_hold_are_refused(client: Client, tmp_path: Path) -> None:
+    place = pd.DataFrame({"x": [1.5, 2], "y": [1.0, 2], "z": [1.0, 2]})
+    terms: dict[str, Any] = {"chunk_shape": [9] * 3, "bounds": ((0, 0, 0), (9, 9, 9))}
+    twice = place.assign(a=[1, 2], b=[3, 4]).rename(columns={"a": 1, "b": "1"})
+    for frame, told in [(twice, "two columns"), (place.assign(y=[2**53 + 1, 1]), "whole numbers beside")]:
+        with pytest.raises(zvf.MisuseError, match=told):
+            zvf.dask.write(dd.from_pandas(frame, npartitions=1), tmp_path / "a.zv", **terms)
+
+
+def test_an_index_with_a_name_is_an_attribute(client: Client, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.5, 2], "y": [1.0, 2], "z": [1.0, 2]}, index=pd.Index([10, 20], name="pid"))
+    zvf.dask.write(dd.from_pandas(frame, npartitions=2), tmp_path / "a.zv", chunk_shape=[9] * 3, bounds=((0, 0, 0), (9, 9, 9)))
+    assert sorted(zvf.open(tmp_path / "a.zv").query().to_numpy()["pid"].tolist()) == [10, 20]

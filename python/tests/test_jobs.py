@@ -440,3 +440,12 @@ def test_archives_keep_names_and_units_of_axes(tmp_path: Path) -> None:
         assert sorted(found.files) == ["axes", "positions", "units", "v"]
         assert (found["axes"].tolist(), found["units"].tolist()) == (names, units)
         np.testing.assert_array_equal(found["positions"][np.argsort(found["v"])], positions)
+
+
+def test_faces_need_a_file(tmp_path: Path) -> None:
+    url = tmp_path / "mesh.zv"
+    zvf.write(url, kind="mesh", positions=np.eye(3), links=[[0, 1, 2]], chunk_shape=[9] * 3)
+    with pytest.raises(zvf.MisuseError, match="expected links=FILE"):
+        zvf.export(url, tmp_path / "m.csv", faces=True)
+    zvf.export(url, tmp_path / "m.csv", links=tmp_path / "f.csv", faces=True)
+    assert (tmp_path / "f.csv").exists()

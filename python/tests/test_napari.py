@@ -12,6 +12,8 @@ import pytest
 from npe2 import io_utils
 from npe2._pytest_plugin import TestPluginManager as Plugins
 
+import zvf
+
 Bundled = Callable[[str], Path]
 
 
@@ -77,3 +79,15 @@ def test_other_files_are_left_to_others(plugins: Plugins, tmp_path: Path) -> Non
     (tmp_path / "image.tif").write_bytes(b"II*\0")
     with pytest.raises(ValueError, match="No compatible readers"):
         io_utils._read([str(tmp_path / "image.tif")], stack=False, return_reader=True, _pm=plugins)
+
+
+@pytest.mark.parametrize(
+    ("axes", "order"), [("txyz", [0, 3, 2, 1]), ("txy", [0, 2, 1]), ("xy", [1, 0]), ("zyx", [0, 1, 2])]
+)
+def test_axes_before_x_stay_the_first_ones(tmp_path: Path, axes: str, order: list[int]) -> None:
+    from zvf import _napari
+
+    places = np.arange(2.0 * len(axes)).reshape(2, -1)
+    url = tmp_path / "a.zarrvectors"
+    zvf.write(url, kind="point_cloud", positions=places, axes=list(axes), chunk_shape=[100] * len(axes))
+    assert rows(_napari.read(str(url))[0][0]) == rows(places[:, order])

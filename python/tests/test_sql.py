@@ -330,6 +330,36 @@ def test_predicates_of_polars_are_exact(truth: Truth) -> None:
         assert frame.filter(predicate).select(pl.len()).collect().item() == expected.sum(), str(predicate)
 
 
+def test_a_limit_of_polars_counts_rows_before_the_condition(truth: Truth) -> None:
+    frame = truth.open().scan_polars()
+    whole = frame.collect()
+    for predicate in (pl.col("x") > 10, pl.col("n") > 0, pl.col("chunk_x") == 1):
+        for count in (0, 1, ROWS // 2, ROWS + 1):
+            found = frame.head(count).filter(predicate).collect()
+            assert found.equals(whole.head(count).filter(predicate)), f"{predicate} of {count}"
+        assert frame.filter(predicate).head(7).collect().equals(whole.filter(predicate).head(7)), str(predicate)
+
+
+def test_a_query_without_chunks_is_filtered_by_axes(truth: Truth) -> None:
+    query = truth.open().query(columns=["position", "attribute:n"])
+    expected = int((truth.columns["x"] > 10).filled(False).sum())
+    assert query.dataset().count_rows(filter=pc.field("x") > 10) == expected
+    assert query.scan_polars().filter(pl.col("x") > 10).collect().height == expected
+
+
+def test_datafusion_takes_null_for_not_in_a_list_of_pyarrow(truth: Truth) -> None:
+    """A wrong answer of DataFusion on any dataset of pyarrow, of lists of four values and more; as that of Polars."""
+    store = truth.open()
+    known = int((~np.isin(truth.columns["x"].data, [10, 20, 30, 40]) & ~np.ma.getmaskarray(truth.columns["x"])).sum())
+    missing = int(np.ma.getmaskarray(truth.columns["x"]).sum())
+    context = datafusion.SessionContext()
+    context.register_dataset("v", store.dataset())
+    context.register_dataset("w", pa.dataset.dataset(store.dataset().to_table()))
+    for name in ("v", "w"):
+        count = context.sql(f"SELECT count(*) AS c FROM {name} WHERE x NOT IN (10e0, 20e0, 30e0, 40e0)").to_pydict()["c"]
+        assert count == [known + missing], name
+
+
 def test_a_query_is_a_table_too(truth: Truth) -> None:
     store = truth.open()
     low, high = np.array([-5, -5, -5]), np.array([12, 12, 12])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -202,3 +204,60 @@ def test_ids_of_other_integer_types_are_taken(tmp_path: Path) -> None:
     table = pa.table({"position": PLACES, "object_id": pa.array([2**63] * 4, pa.uint64())})
     with pytest.raises(zvf.MisuseError, match="without loss"):
         zvf.write(str(tmp_path / "wide.zv"), kind="streamline", vertices=table, chunk_shape=[100.0] * 3)
+
+
+def test_a_store_in_parts_states_what_its_table_states(tmp_path: Path) -> None:
+    axes = '[{"name": "u", "type": "space", "unit": "um"}, {"name": "v", "type": "space", "unit": "um"}, {"name": "w", "type": "space", "unit": "nm"}]'
+    stated = {"zvf.unit": "mm", "zvf.description": "deep"}
+    fields = [
+        pa.field("position", PLACES.type),
+        pa.field("q", pa.float32(), metadata=stated),
+        pa.field("t", pa.time64("us")),
+        pa.field("d", pa.timestamp("ms")),
+        pa.field("c", pa.list_(pa.int16(), 2), metadata={"zvf.channel_names": '["a", "b"]'}),
+    ]
+    columns = [[1, 2, 3, 4], [5, 6, 7, 8], [1, None, 3, 4], [[1, 2]] * 4]
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, fields[1:], strict=True)]
+    table = pa.table([PLACES, *arrays], schema=pa.schema(fields, metadata={"zvf.axes": axes}))
+    made(tmp_path / "whole.zv", table)
+    terms: dict[str, Any] = {"kind": "point_cloud", "chunk_shape": [100.0] * 3, "bounds": ([0.0] * 3, [100.0] * 3)}
+    parts = pickle.loads(pickle.dumps(zvf.Parts(tmp_path / "parts.zv", like=table.schema.empty_table(), **terms)))
+    parts.begin()
+    parts.write("all", table)
+    parts.commit()
+    whole, joint = zvf.open(tmp_path / "whole.zv"), zvf.open(tmp_path / "parts.zv")
+    assert [axis["unit"] for axis in joint.info["axes"]] == ["um", "um", "nm"]
+    assert joint.info["axes"] == whole.info["axes"]
+    said = [[(a["path"], a["unit"], a["description"], a["dtype"], a["width"]) for a in one.info["levels"][0]["arrays"]] for one in (whole, joint)]
+    assert said[0] == said[1]
+    assert pa.table(joint.query().vertices).equals(pa.table(whole.query().vertices), check_metadata=True)
+
+
+def test_lists_of_moments_are_written(tmp_path: Path) -> None:
+    times = pa.array([[1, 2], [3, 4], [5, 6], [7, 8]], pa.list_(pa.timestamp("s"), 2))
+    zvf.write(tmp_path / "a.zv", kind="point_cloud", positions=POINTS, attributes={"v": times}, chunk_shape=[100.0] * 3)
+    store = zvf.open(tmp_path / "a.zv")
+    assert store.query().to_numpy()["v"].tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert {a["unit"] for a in store.info["levels"][0]["arrays"] if a["path"].endswith("/v")} == {"seconds since 1970-01-01T00:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "wanted"),
+    [
+        (pa.array([1, 2, None, 4], pa.time64("us")), "microseconds since midnight", [1, 2, -(1 << 63), 4]),
+        (pl.Series([1, 2, 3, 4], dtype=pl.Time), "nanoseconds since midnight", [1, 2, 3, 4]),
+        (pa.array([[1, 2]] * 4, pa.list_(pa.time32("s"), 2)), "seconds since midnight", [[1, 2]] * 4),
+    ],
+)
+def test_times_of_day_of_other_packages_keep_their_unit(tmp_path: Path, values: Any, unit: str, wanted: list[Any]) -> None:
+    url = tmp_path / "a.zv"
+    zvf.write(url, kind="point_cloud", positions=POINTS, attributes={"v": values}, chunk_shape=[100.0] * 3)
+    terms: dict[str, Any] = {"kind": "point_cloud", "chunk_shape": [100.0] * 3, "bounds": ([0.0] * 3, [100.0] * 3)}
+    columns = {"position": POINTS, "v": values}
+    parts = pickle.loads(pickle.dumps(zvf.Parts(tmp_path / "parts.zv", like=columns, **terms)))
+    parts.begin()
+    parts.write("all", columns)
+    parts.commit()
+    for store in (zvf.open(url), zvf.open(tmp_path / "parts.zv")):
+        assert {a["unit"] for a in store.info["levels"][0]["arrays"] if a["path"].endswith("/v")} == {unit}
+        assert store.query().to_numpy()["v"].tolist() == wanted

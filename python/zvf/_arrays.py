@@ -19,6 +19,10 @@ NUMBERS = frozenset(
 )
 
 
+UNIT = "zvf.unit"
+"""The unit of a column of whole numbers that are times of day, in the metadata of its type: NumPy has no type for them."""
+
+
 def to_numpy(table: _zvf.Table, columns: Sequence[str] | None = None, *, times: bool = False) -> dict[str, Array]:
     """The columns of a table, by name. Numbers of a table of one batch are views, which cannot be written to. With `times` dates, moments and
     durations are arrays of them, else of their numbers."""
@@ -40,10 +44,10 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
         return texts[np.frombuffer(parts["codes"], dtype=np.int64)] if "codes" in parts else texts[:-1]
     values: Array = np.frombuffer(parts["data"], dtype=parts["dtype"])
     if "times" in parts and times:
-        moments: Array = values.view(parts["times"]).copy()
-        if missing is not None:
-            moments[missing] = np.array("NaT", dtype=parts["times"])
-        return moments
+        values = values.view(parts["times"])
+    if "unit" in parts and times:
+        # Times of day: their number for a missing one is among the values.
+        values, missing = values.view(np.dtype(values.dtype, metadata={UNIT: parts["unit"]})), None
     if "offsets" in parts:
         offsets = np.frombuffer(parts["offsets"], dtype=np.int64)
         lists = np.empty(len(offsets) - 1, dtype=object)
@@ -53,9 +57,9 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
         values = values.reshape(-1, parts["width"])
     if missing is None:
         return values
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fmM":
         values = values.copy()
-        values[missing] = np.nan
+        values[missing] = np.nan if values.dtype.kind == "f" else np.array("NaT", dtype=values.dtype)
         return values
     # Whole numbers and truth values have no NaN.
     if values.ndim > 1:
@@ -67,7 +71,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
     """A table of arrays: one dimension is a column of numbers or texts, two are a column of lists of fixed size."""
     import numpy as np
 
-    given: list[tuple[str, object, str, int | None, object | None]] = []
+    given: list[tuple[str, object, str, int | None, object | None, str | None]] = []
     for name, values in columns.items():
         array = array_of(name, values)
         if array.ndim not in (1, 2):
@@ -77,9 +81,11 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
         if array.dtype.kind == "O":
             if array.ndim != 1:
                 raise _zvf.MisuseError(f"{name}: found texts in {array.ndim} dimensions, expected 1")
-            given.append((name, array.tolist(), "text", None, None))
+            given.append((name, array.tolist(), "text", None, None, None))
             continue
         dtype = array.dtype.name
+        stated = array.dtype.metadata
+        unit = None if stated is None else stated.get(UNIT)
         moments = array.dtype.kind in "Mm"
         if dtype not in NUMBERS and not moments:
             raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values, texts, or times in units of D, s, ms, us or ns")
@@ -98,7 +104,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
             flat = flat.view(np.uint8)
         elif dtype == "float16":
             flat = flat.view(np.uint16)
-        given.append((name, flat, dtype, array.shape[1] if array.ndim == 2 else None, missing))
+        given.append((name, flat, dtype, array.shape[1] if array.ndim == 2 else None, missing, unit))
     return _zvf.table_of_columns(given, rows or 0)
 
 
@@ -115,10 +121,13 @@ def array_of(name: str, values: Any) -> Array:
         return _of_arrow(name, values)
     array = np.asarray(values)
     if not hasattr(values, "dtype") and array.dtype.kind in "Uf":
-        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers.
+        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers: also those of uint64 beside int64.
         objects = np.empty(array.shape, dtype=object)
-        objects[...] = np.asarray(values, dtype=object)
-        if array.dtype.kind == "U" or any(isinstance(one, int) and abs(one) > EXACT for one in objects.flat):
+        # A frame of pandas would first convert its columns to one type.
+        objects[...] = values.to_numpy(dtype=object) if hasattr(values, "iloc") else np.asarray(values, dtype=object)
+        whole = (int, np.integer)
+        all_whole = array.size > 0 and all(isinstance(one, whole) for one in objects.flat)
+        if array.dtype.kind == "U" or all_whole or any(isinstance(one, whole) and abs(int(one)) > EXACT for one in objects.flat):
             array = objects
     if array.dtype.kind == "O":
         return _of_objects(name, array)
@@ -166,6 +175,9 @@ def _of_pandas(name: str, values: Any) -> Array:
         import pyarrow as pa  # type: ignore[import-untyped]
 
         return _of_arrow(name, pa.array(values))
+    if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):
+        # Of a sparse column, all values.
+        return array_of(name, np.asarray(values))
     kind = getattr(dtype, "numpy_dtype", dtype)
     if getattr(kind, "kind", "O") not in "biuf":
         return array_of(name, values.to_numpy() if isinstance(dtype, np.dtype) else values.to_numpy(dtype=object))
@@ -202,6 +214,8 @@ def _of_objects(name: str, array: Array) -> Array:
     if all(isinstance(one, (bool, np.bool_)) for one in known):
         made = np.zeros(array.size, dtype=bool)
     elif all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in known):
+        # NumPy's own numbers of two types would be compared as floats.
+        known = [int(one) for one in known]
         low, high = min(known), max(known)
         if low < -(1 << 63) or high >= (1 << (64 if low >= 0 else 63)):
             raise _zvf.MisuseError(f"{name}: found whole numbers from {low} to {high}, expected those of one type of 64 bits")
@@ -214,7 +228,7 @@ def _of_objects(name: str, array: Array) -> Array:
     else:
         kinds = sorted({type(one).__name__ for one in known})
         raise _zvf.MisuseError(f"{name}: found values of {', '.join(kinds)}, expected numbers, truth values or texts")
-    made[~missing] = known
+    made[~missing] = np.array(known, dtype=made.dtype)
     made = made.reshape(array.shape)
     return _without(made, missing.reshape(array.shape)) if missing.any() else made
 

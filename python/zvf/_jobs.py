@@ -114,6 +114,8 @@ def export(
     """
     members = _selected(options, place)
     faces = members.get("faces")
+    if faces is True and links is None:
+        raise _zvf.MisuseError("faces: found True without links, expected links=FILE, the table of faces, or faces=FILE")
     if isinstance(faces, bool):
         members["faces"] = links if faces else None
     if not faces:
@@ -197,7 +199,7 @@ class Report:
     def table(self) -> Table:
         """The findings as a table of texts: `code`, `severity`, `title`, `place`, `found`, `expected`, `hint`."""
         names = Finding._fields
-        columns = [(name, [getattr(one, name) for one in self.findings], "text", None, None) for name in names]
+        columns = [(name, [getattr(one, name) for one in self.findings], "text", None, None, None) for name in names]
         return Table(_zvf.table_of_columns(columns, len(self.findings)))
 
 

@@ -1,6 +1,6 @@
 """A reader of napari: a store becomes a layer of points, vectors or a surface.
 
-`napari.yaml` names it. The first axis of napari is the slowest: the axes x, y, z of a store are reversed.
+`napari.yaml` names it. The first axis of napari is the slowest: the axes x, y, z of a store are reversed, behind those before them (t, z, y, x).
 """
 
 from __future__ import annotations
@@ -64,7 +64,12 @@ def _level(store: Store, budget: int) -> Level:
 
 
 def _reversed(store: Store, places: Any) -> Any:
-    return places[:, ::-1] if store.axes[-3:] == ("x", "y", "z") or store.axes == ("x", "y") else places
+    """Places with the last axes x, y, z or x, y reversed; axes before them, such as one of time, stay the first ones."""
+    for tail in (("x", "y", "z"), ("x", "y")):
+        front = len(store.axes) - len(tail)
+        if store.axes[-len(tail) :] == tail:
+            return places[:, [*range(front), *reversed(range(front, len(store.axes)))]]
+    return places
 
 
 def _size(store: Store, level: Level) -> float:

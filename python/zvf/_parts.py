@@ -66,9 +66,9 @@ class Parts:
             "directed_links": directed_links,
         }
         vertices, links = like if isinstance(like, tuple) else (like, None)
-        self._vertices = empty(vertices)
-        self._link_columns = None if links is None else empty(links)
-        self._object_columns = None if objects is None else empty(objects)
+        self._vertices = Columns.of(vertices)
+        self._link_columns = None if links is None else Columns.of_links(links)
+        self._object_columns = None if objects is None else Columns.of(objects)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_url": self._place}
@@ -79,9 +79,9 @@ class Parts:
         return self._url
 
     def _described(self) -> _zvf.Parts:
-        links = None if self._link_columns is None else _links(self._link_columns)
-        objects = None if self._object_columns is None else _table(self._object_columns)
-        return _zvf.Parts.describe(self._url, self._wanted, self._writing, _table(self._vertices), links, objects)
+        links = None if self._link_columns is None else self._link_columns.table()
+        objects = None if self._object_columns is None else self._object_columns.table()
+        return _zvf.Parts.describe(self._url, self._wanted, self._writing, self._vertices.table(), links, objects)
 
     def begin(self, parts: Sequence[str] | int | None = None) -> bool:
         """Marks the place: nothing else may be written there before the commit. Returns whether the same was begun before.
@@ -100,7 +100,7 @@ class Parts:
         """
         rows = _table(_source(vertices))
         ends = None if links is None else _links(links)
-        expected = _links(self._link_columns) if self._link_columns is not None else None
+        expected = None if self._link_columns is None else self._link_columns.table()
         writer = self._described().writer(name, expected, redo)
         if writer is None:
             return rows.num_rows
@@ -134,10 +134,35 @@ class Parts:
         return f"<zvf.Parts of {self._url}>"
 
 
-def empty(given: object) -> dict[str, Any]:
-    """The columns of a table or mapping as arrays without rows. Dates, moments and durations remain so."""
-    if _is_mapping(given):
-        found = {name: _arrays.array_of(name, values) for name, values in given.items()}
-    else:
-        found = _arrays.to_numpy(_table(given), times=True)
-    return {name: values[:0].copy() for name, values in found.items()}
+def _without_rows(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arrays without rows, copied: the memory of one that was unpickled may lie at any address."""
+    return {name: _arrays.array_of(name, values)[:0].copy() for name, values in given.items()}
+
+
+class Columns:
+    """The columns of a table, with their units, descriptions and what else its schema states, without rows. It pickles."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, table: _zvf.Table) -> None:
+        self._schema = table.schema_bytes()
+
+    @classmethod
+    def of(cls, given: object) -> Columns:
+        """Those of a table, a stream or a mapping of arrays."""
+        if isinstance(given, Columns):
+            return given
+        if _is_mapping(given):
+            given = _without_rows(given)
+        return cls(_zvf.Stream.of(_source(given)).schema())
+
+    @classmethod
+    def of_links(cls, given: object) -> Columns:
+        """Those of a table, a stream or a mapping of links."""
+        if _is_mapping(given):
+            return cls(_links(_without_rows(given)))
+        return cls.of(given)
+
+    def table(self) -> _zvf.Table:
+        """A table of these columns."""
+        return _zvf.Table.of_schema_bytes(self._schema)

@@ -34,7 +34,8 @@ def scan(query: Query) -> pl.LazyFrame:
         wanted = list(schema) if with_columns is None else with_columns
         needed = set(wanted) if predicate is None else {*wanted, *predicate.meta.root_names()}
         left = None
-        if predicate is not None and flat.by_chunk():
+        # A limit counts rows before the condition: then chunks cannot be left out.
+        if predicate is not None and n_rows is None and flat.by_chunk():
             if not known:
                 known.append(Chunks(flat))
             left = known[0].left(_Predicate(predicate))
@@ -42,11 +43,11 @@ def scan(query: Query) -> pl.LazyFrame:
         try:
             while (n_rows is None or n_rows > 0) and (step := answer.next()) is not None:
                 frame = pl.DataFrame(Table(step[1]))
-                if predicate is not None:
-                    frame = frame.filter(predicate)
                 if n_rows is not None:
                     frame = frame.head(n_rows)
                     n_rows -= frame.height
+                if predicate is not None:
+                    frame = frame.filter(predicate)
                 yield frame.select(wanted)
         finally:
             answer.close()

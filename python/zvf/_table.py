@@ -30,6 +30,10 @@ class _Source(ABC):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as an Arrow stream: what pyarrow, Polars, DuckDB and others take."""
 
+    def _store_url(self) -> str | None:
+        """The address of the store whose rows these are, where it is known."""
+        return None
+
     def to_numpy(self, columns: Sequence[str] | None = None) -> dict[str, Array]:
         """The columns as arrays, by name.
 
@@ -142,6 +146,9 @@ class Scan(_Source):
                 f"level {self._query.terms['level']}, has none"
             )
         return answer
+
+    def _store_url(self) -> str | None:
+        return self._query.store.url
 
     def read(self) -> Table:
         """All rows, in memory."""

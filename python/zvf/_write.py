@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _arrays, _zvf
@@ -370,7 +371,26 @@ def _links(given: object) -> _zvf.Table:
 
 def _group(group: str | int) -> str:
     """A text is a name, never a number."""
-    return f"name:{group}" if isinstance(group, str) else f"number:{int(group)}"
+    if isinstance(group, str):
+        return f"name:{group}"
+    try:
+        return f"number:{index(group)}"
+    except TypeError as error:
+        raise _zvf.MisuseError(f"group: found {group!r}, expected a name or a whole number") from error
+
+
+def _fill(name: str, value: object) -> str:
+    """A fill as text."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, bytes):
+        raise _zvf.MisuseError(f"fill of {name}: found {value!r}, expected a value: a number, a truth value, a text or a time")
+    return str(value)
+
+
+def _same_place(one: str, other: str) -> bool:
+    """Whether two addresses may be of one store: those of different services are not compared."""
+    if "://" in one or "://" in other:
+        return one.partition("://")[0] != other.partition("://")[0] or one.rstrip("/") == other.rstrip("/")
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 class Edit:
@@ -390,7 +410,7 @@ class Edit:
         `fill` has the values of attributes that the tables do not have; whole numbers need one, here or recorded by `set_attribute`.
         """
         for name, value in (fill or {}).items():
-            self._edit.set_fill(name, str(value))
+            self._edit.set_fill(name, _fill(name, value))
         ends = None if links is None else _links(links)
         self.notes += self._edit.append(_source(vertices), ends)
 
@@ -425,7 +445,7 @@ class Edit:
             "by_object_order": by_object_order,
             "ignore_missing": ignore_missing,
             "dtype": type,
-            "fill": None if fill is None else str(fill),
+            "fill": None if fill is None else _fill(name, fill),
             "new": new,
         }
         self.notes += self._edit.set_attribute(setting, None if table is None else _source(table))
@@ -455,8 +475,18 @@ class Edit:
         self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:
-        """Deletes points of a store without objects: rows of a query with the columns `chunk` and `row`, as the store had them when the change began."""
-        found = rows.to_numpy(["chunk", "row"])
+        """Deletes points of a store without objects: rows of a query of level 0 with the columns `chunk` and `row`, as the store had them when the
+        change began."""
+        other = rows._store_url()
+        if other is not None and not _same_place(other, self._url):
+            raise _zvf.MisuseError(f"{self._url}: rows by chunk, row: found rows of {other}, expected those of the store that is changed")
+        table = rows.read()
+        level = table.metadata.get("zvf.level", "0")
+        if level != "0":
+            raise _zvf.MisuseError(
+                f"{self._url}: rows by chunk, row: found rows of level {level}, expected those of level 0, which edits change: query the points there"
+            )
+        found = table.to_numpy(["chunk", "row"])
         self._edit.delete_points(list(zip(found["chunk"].tolist(), found["row"].tolist(), strict=True)))
 
     def commit(self) -> dict[str, Any]:

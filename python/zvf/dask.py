@@ -12,9 +12,11 @@ from dask.base import compute
 from dask.delayed import delayed
 
 from . import _zvf
-from ._parts import Parts
+from ._arrays import EXACT
+from ._parts import Columns, Parts
 from ._split import Split, cut
 from ._store import Store, opened
+from ._write import _source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -113,8 +115,8 @@ def write(
     if isinstance(parts, dd.DataFrame):
         if kind != "point_cloud":
             raise _zvf.MisuseError(f"kind: found {kind!r}, expected \"point_cloud\", or a list of parts in the place of a dataframe")
-        given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
         like: Any = _vertices(parts._meta, position, columns)
+        given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
     else:
         given = [delayed(part) for part in parts]
         if not given:
@@ -129,10 +131,8 @@ def write(
 
 def _like(part: Any) -> Any:
     """What part is like: its columns, without rows."""
-    from ._parts import empty
-
     vertices, links = part if isinstance(part, tuple) else (part, None)
-    return (empty(vertices), None if links is None else empty(links))
+    return (Columns.of(vertices), None if links is None else Columns.of_links(links))
 
 
 def _written(store: Parts, name: str, part: Any) -> int:
@@ -171,9 +171,14 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
     """A part of a dataframe as arrays."""
     import numpy as np
 
+    # An index with a name is a column, as of `zvf.write`.
+    frame = _source(frame)
     kinds = {frame[name].dtype for name in position}
     # One type for all axes; float64 columns are what `read` makes of any, and stores have float32 unless they say so.
     kind = kinds.pop() if len(kinds) == 1 else np.dtype("f8")
+    for name in position:
+        if kind.kind == "f" and frame[name].dtype.kind in "iu" and (frame[name].abs() > EXACT).any():
+            raise _zvf.MisuseError(f"{name}: found whole numbers beside columns of floats, expected those of at most 2**53, or whole numbers on each axis")
     made: dict[str, Any] = {"position": np.ascontiguousarray(frame[list(position)].to_numpy(dtype=kind))}
     chunks = {f"chunk_{name}" for name in position}
     chosen = [name for name in frame.columns if str(name) not in chunks] if columns is None else list(columns)
@@ -182,5 +187,7 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
             values = frame[name]
             if values.isna().any() and values.dtype.kind in "iub":
                 raise _zvf.MisuseError(f"{name}: found rows without a value, expected one in each")
+            if str(name) in made:
+                raise _zvf.MisuseError(f"{name}: found two columns of this name, expected a name of its own for each")
             made[str(name)] = values
     return made

@@ -171,6 +171,32 @@ fn columns_of_a_query_go_back_in_any_order() -> Result<()> {
     Ok(())
 }
 
+/// Their chunks and rows are not those of level 0.
+#[test]
+fn tables_of_a_coarse_level_are_refused() -> Result<()> {
+    let home = points()?;
+    home.text(&["pyramid", "p.zv", "--factors", "4", "-q"])?;
+    let ids = "id,sample,cell";
+    let before = by_id(&home, "p.zv", "cell")?;
+    for format in ["arrow", "parquet"] {
+        let file = format!("coarse.{format}");
+        let columns = format!("position,chunk,row,{ids}");
+        let query = ["query", "p.zv", "--level", "1", "--columns", &columns, "-o"];
+        home.text(&[&query[..], &[&*file, "-q"]].concat())?;
+        for change in [&["set-attribute", "cell"][..], &["move"]] {
+            let edit = [&["edit", "p.zv"][..], change, &["--from", &*file]].concat();
+            let ran = home.zvf(&edit)?;
+            assert_eq!(ran.code, 2, "{format} {change:?}: {}", ran.stderr);
+            let says = "rows by chunk, row: found rows of level 1, expected those of level 0";
+            assert!(ran.stderr.contains(says), "{}", ran.stderr);
+            // Points of a coarse level are points of level 0.
+            home.text(&[&edit[..], &["--key", "id"]].concat())?;
+        }
+    }
+    assert_eq!(by_id(&home, "p.zv", "cell")?, before);
+    Ok(())
+}
+
 #[test]
 fn tables_of_edits_are_read_as_those_of_imports() -> Result<()> {
     let home = points()?;

@@ -67,6 +67,8 @@ use crate::values::number::NumberType;
 
 /// The unit of the values of a column, in the metadata of its field.
 pub const UNIT: &str = "zvf.unit";
+/// The level whose rows a table has, in the metadata of its schema.
+pub const LEVEL: &str = "zvf.level";
 /// The description of the values of a column, in the metadata of its field.
 pub const DESCRIPTION: &str = "zvf.description";
 /// Columns of vertices that are not attributes.

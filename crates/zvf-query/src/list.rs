@@ -82,6 +82,11 @@ fn stale_first(level: Option<&Level>) -> Vec<String> {
     Vec::from_iter(warning)
 }
 
+/// The metadata of a table that names the level it lists.
+fn of_level(number: u32) -> HashMap<String, String> {
+    HashMap::from([("zvf.level".to_owned(), number.to_string())])
+}
+
 async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
     let mut summary = Summary {
         levels: levels.iter().map(Level::number).collect(),
@@ -89,7 +94,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
         ..Summary::default()
     };
     let number = levels.first().map_or(0, Level::number);
-    let metadata = HashMap::from([("zvf.level".to_owned(), number.to_string())]);
+    let metadata = of_level(number);
     let table = ObjectUnion::new(&levels, Form::Listed, &metadata, &mut summary.warnings)?;
     emit.schemas(Schemas {
         objects: table.as_ref().map(|table| Arc::clone(&table.schema)),
@@ -406,7 +411,7 @@ impl LinkList {
         Self {
             level: level.clone(),
             family,
-            schema: Arc::new(Schema::new(fields)),
+            schema: Arc::new(Schema::new(fields).with_metadata(of_level(level.number()))),
             numbered,
         }
     }

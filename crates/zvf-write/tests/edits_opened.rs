@@ -185,3 +185,67 @@ fn places_in_other_objects_are_refused_after_a_move() {
         edit.abandon().await.unwrap();
     });
 }
+
+/// As a table that was queried on this level.
+fn on_level(level: &str, table: &RecordBatch) -> RecordBatch {
+    let stated = [("zvf.level".to_owned(), level.to_owned())];
+    let schema = table.schema_ref().as_ref().clone();
+    let schema = schema.with_metadata(stated.into_iter().collect());
+    table.clone().with_schema(Arc::new(schema)).unwrap()
+}
+
+/// Their places and their order are not those of level 0.
+#[test]
+fn rows_of_another_level_are_refused() {
+    block_on(async {
+        let ten_values: Vec<i64> = (0..10).collect();
+        let points = [
+            (placed(&[6], &[66]), Matching::new(), "chunk, row"),
+            (
+                table(&[("vertex", &[6]), ("v", &[66])]),
+                Matching::new(),
+                "vertex",
+            ),
+            (table(&[("v", &ten_values)]), Matching::by_order(), "order"),
+        ];
+        let owned = table(&[("object_id", &[7]), ("vertex", &[2]), ("v", &[66])]);
+        let lines = [
+            (owned, Matching::new(), "object_id, vertex"),
+            (
+                table(&[("v", &ten_values)]),
+                Matching::by_object_order(),
+                "object order",
+            ),
+        ];
+        for (kind, cases) in [
+            (Kind::PointCloud, &points[..]),
+            (Kind::Polyline, &lines[..]),
+        ] {
+            let memory = ten(kind).await;
+            for (rows, how, by) in cases {
+                let set = SetAttribute::new(Scope::Vertex, "v").with_matching(how.clone());
+                let mut edit = begin(&memory).await;
+                let other = on_level("1", rows);
+                let error = edit.set_attribute(&set, Some(&other)).await.unwrap_err();
+                let says = format!("rows by {by}: found rows of level 1");
+                assert!(error.to_string().contains(&says), "{error}");
+                edit.abandon().await.unwrap();
+                let mut edit = begin(&memory).await;
+                let own = on_level("0", rows);
+                edit.set_attribute(&set, Some(&own)).await.unwrap();
+                edit.abandon().await.unwrap();
+            }
+        }
+        // Values are the same on every level.
+        let memory = ten(Kind::PointCloud).await;
+        let mut edit = begin(&memory).await;
+        let new = SetAttribute::new(Scope::Vertex, "w")
+            .with_new(AttributeSpec::number("w", NumberType::F64))
+            .with_matching(Matching::by_key(["v"]));
+        let rows = table(&[("chunk_0", &[0]), ("row", &[0]), ("v", &[4]), ("w", &[44])]);
+        edit.set_attribute(&new, Some(&on_level("1", &rows)))
+            .await
+            .unwrap();
+        edit.commit().await.unwrap();
+    });
+}

@@ -8,8 +8,8 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
-    not_a_key, row_major,
+    Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
+    no_way, not_a_key, row_major,
 };
 use crate::link_values::{FoundLink, LinkEndColumns};
 use crate::matching::{Coding, Matching, Scope, TableKeys, listed, normalize, show};
@@ -47,6 +47,11 @@ impl Edit {
             true => self.ends(table).await?,
             false => None,
         };
+        match &ends {
+            Some((by, _)) => check_level(table, by)?,
+            None if how.by_order => check_level(table, "order")?,
+            None => {}
+        }
         let names = match &ends {
             Some((_, ends)) => Some(self.end_names(ends).await?),
             None => None,

@@ -13,7 +13,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
-use zvf_encode::arrow::in_stored_units;
+use zvf_encode::arrow::{LEVEL, in_stored_units};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -694,6 +694,21 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
         false => format!("one or several of {}", known.join(", ")),
     };
     WriteError::input(what, found, expected)
+}
+
+/// Refuses a table of another level than 0 if its rows are matched by their places or their order: these are not those of level 0, which an edit changes.
+fn check_level(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
+    let level = table.schema_ref().metadata().get(LEVEL);
+    let Some(level) = level.filter(|level| level.as_str() != "0") else {
+        return Ok(());
+    };
+    let expected = "those of level 0, which edits change: a table that was queried there, \
+        or one with values that are the same on level 0 (--key COLUMN)";
+    Err(WriteError::input(
+        format!("rows by {by}"),
+        format!("rows of level {level}"),
+        expected,
+    ))
 }
 
 /// Refuses several requested ways of matching, and a way that `scope` does not have.

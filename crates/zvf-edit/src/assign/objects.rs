@@ -9,8 +9,8 @@ use zvf_encode::{NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
-    not_a_key,
+    Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
+    no_way, not_a_key,
 };
 use crate::matching::{Coding, Matching, Scope, TableKeys, normalize};
 use crate::tables::AttributeTable;
@@ -92,7 +92,10 @@ impl Edit {
                 return named(&ids, pairs);
             }
             None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
-            None if how.by_order => in_order(Scope::Object, rows, of)?,
+            None if how.by_order => {
+                check_level(table, "order")?;
+                in_order(Scope::Object, rows, of)?
+            }
             None => return Err(no_way(Scope::Object, rows)),
         };
         let ids: Vec<i64> = live.iter().map(|(_, id)| *id).collect();

@@ -8,8 +8,8 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, PairedRows, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key,
-    row_major, unmatched,
+    Matched, PairedRows, Search, by_rows, check_level, exclusive, in_order, key_column, no_way,
+    not_a_key, row_major, unmatched,
 };
 use crate::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed, show,
@@ -145,6 +145,12 @@ impl Edit {
         };
         let owned = self.index.is_some() && table.column_by_name("object_id").is_some();
         let addresses = self.addresses(table).await?;
+        match addresses.first() {
+            _ if how.by_order => check_level(table, "order")?,
+            _ if how.by_object_order => check_level(table, "object order")?,
+            Some((by, _)) => check_level(table, by)?,
+            None => {}
+        }
         let primary = match addresses.first() {
             _ if how.by_order || how.by_object_order => None,
             Some((by, rows)) => Some((by, rows)),

@@ -697,7 +697,7 @@ impl EditTable {
         Ok(columns)
     }
 
-    /// A table of columns, and of the attributes that the file has.
+    /// A table of columns, and of the attributes that the file has; with the level that the file states.
     pub(crate) fn records(
         &self,
         mut columns: Vec<EditColumn>,
@@ -709,7 +709,7 @@ impl EditTable {
                 columns.push(self.attribute(one, fill(&one.name).as_deref())?);
             }
         }
-        Ok(RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?)
+        self.on_its_level(columns)
     }
 
     /// New vertices, with their objects and those attributes that the store has.

@@ -25,6 +25,7 @@ use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
+use zvf_encode::arrow::LEVEL;
 use zvf_encode::error::OrBug;
 
 use super::arrow::hand_over;
@@ -241,7 +242,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     });
     let fields: Vec<Field> = fields.collect();
     let pairs = file.key_value_metadata().into_iter().flatten();
-    let stated = pairs.filter(|pair| [AXES, CRS, FRAME].contains(&pair.key.as_str()));
+    let stated = pairs.filter(|pair| [AXES, CRS, FRAME, LEVEL].contains(&pair.key.as_str()));
     let stated = stated.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
     let stated: HashMap<String, String> = stated.collect();
     Schema::new_with_metadata(fields, stated)

@@ -1,12 +1,13 @@
 //! What columns state about their values, such as their unit, and notes on columns that state none.
 
-use arrow_array::Array;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
-use zvf_encode::arrow::{described, elements, texts};
+use zvf_encode::arrow::{LEVEL, described, elements, texts};
+use zvf_encode::error::OrBug;
 use zvf_store::meta::moments::Moments;
 use zvf_write::{AttributeSpec, NumberType};
 
-use super::EditTable;
+use super::{EditColumn, EditTable};
 use crate::error::Result;
 
 impl EditTable {
@@ -18,6 +19,16 @@ impl EditTable {
         let zeros = |digits: &str| !digits.is_empty() && digits.bytes().all(|one| one == b'0');
         let midnight = rest.is_empty() || rest.strip_prefix('.').is_some_and(zeros);
         midnight.then_some(day)
+    }
+
+    /// A table of columns, with the level that the file states.
+    pub(super) fn on_its_level(&self, columns: Vec<EditColumn>) -> Result<RecordBatch> {
+        let table = RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?;
+        let stated = self.batch.schema_ref().metadata().get_key_value(LEVEL);
+        let stated = stated.map(|(key, level)| (key.clone(), level.clone()));
+        let schema = table.schema_ref().as_ref().clone();
+        let schema = schema.with_metadata(stated.into_iter().collect());
+        Ok(table.with_schema(schema.into()).or_bug("other metadata")?)
     }
 
     /// The field of the batch with the values of a column.
