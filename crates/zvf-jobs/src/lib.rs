@@ -133,7 +133,8 @@ pub use validate::{ProfileName, ValidateJob, ValidateReport};
 pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
     DecimalMark, Delimiter, DeltaText, FillValue, FormatName, KindName, NewVersion, NullsName,
-    NumberName, OutsideValue, PieceText, ShardChoice, SpaceBox, SpaceName, StatisticsUnit,
+    NumberName, OutsideNumber, OutsideValue, PieceText, ShardChoice, SpaceBox, SpaceName,
+    StatisticsUnit,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

@@ -14,7 +14,7 @@ use zvf_volume::{AxisUse, Counts, Interpolation, Sampler, Volume, VolumeError, V
 
 use crate::error::Result;
 use crate::values::pairs;
-use crate::{Context, JobError, JobEvent, OutsideValue};
+use crate::{Context, JobError, JobEvent, OutsideNumber, OutsideValue};
 
 options! {
     /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
@@ -123,7 +123,11 @@ impl SampleJob {
         let sampler = Sampler::new(volume.clone(), uses, &matched.to_world, order);
         let mut sampler = sampler.map_err(of_volume)?;
         if let Some(outside) = &self.outside {
-            sampler = sampler.with_outside(*outside.value()).map_err(of_volume)?;
+            let with_outside = match *outside.value() {
+                OutsideNumber::Whole(whole) => sampler.with_outside_whole(whole),
+                OutsideNumber::Real(real) => sampler.with_outside(real),
+            };
+            sampler = with_outside.map_err(of_volume)?;
         }
         let dtype = sampler.dtype().to_string();
         let number = NumberType::from_name(&dtype);

@@ -34,7 +34,7 @@ written! {
     /// A type of numbers, such as `float32`.
     NumberName(NumberType): {"type": "string"}, |value| text(value, number), default "float32": NumberType::F32;
     /// A number, also `nan`, `inf` or `-inf` as a text.
-    OutsideValue(f64): {"type": ["number", "string"]}, outside;
+    OutsideValue(OutsideNumber): {"type": ["number", "string"]}, outside;
     /// An attribute as `NAME:TYPE` or `NAME:TYPE:CHANNELS`.
     AttributeText(AttributeSpec): {"type": "string"}, |value| text(value, attribute);
     /// A check of the validator by its code or name.
@@ -128,11 +128,43 @@ fn fill(value: &Value) -> Result<String, String> {
     }
 }
 
-fn outside(value: &Value) -> Result<f64, String> {
-    match value.as_f64() {
-        Some(number) => Ok(number),
-        None => text(value, |text| text.parse().map_err(|_| "a number")),
+/// A number whose type is known later: whole numbers keep all their digits, which float64 has not beyond 2^53.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OutsideNumber {
+    /// A whole number, written without an exponent.
+    Whole(i128),
+    /// Any other number.
+    Real(f64),
+}
+
+fn outside(value: &Value) -> Result<OutsideNumber, String> {
+    // Readers of JSON round numbers with a point or an exponent.
+    if let Some(real) = value.as_f64().filter(|_| value.is_f64()) {
+        return Ok(OutsideNumber::Real(real));
     }
+    let number = value.is_number().then(|| json!(value.to_string()));
+    text(number.as_ref().unwrap_or(value), |text| {
+        // `3.0` is as good as `3`.
+        let digits = text.split_once('.').map_or(text, |(whole, rest)| {
+            match rest.bytes().all(|byte| byte == b'0') {
+                true => whole,
+                false => text,
+            }
+        });
+        if let Ok(whole) = digits.parse::<i128>() {
+            // Negative zero is a float.
+            let is_zero = whole == 0 && text.starts_with('-');
+            return Ok(match is_zero {
+                true => OutsideNumber::Real(-0.0),
+                false => OutsideNumber::Whole(whole),
+            });
+        }
+        let real: f64 = text.parse().map_err(|_| "a number")?;
+        match real.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
+            true => Err("a number that 64 bits hold"),
+            false => Ok(OutsideNumber::Real(real)),
+        }
+    })
 }
 
 fn number(text: &str) -> Result<NumberType, &'static str> {
@@ -377,4 +409,40 @@ pub fn parse_size(text: &str) -> Result<f64, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("found {text:?}, expected a number an axis, such as 100,100,50"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OutsideNumber, OutsideValue};
+    use OutsideNumber::{Real, Whole};
+
+    #[test]
+    fn whole_numbers_outside_keep_all_digits() {
+        for (text, wanted) in [
+            ("9007199254740993", Whole(9_007_199_254_740_993)),
+            ("18446744073709551615", Whole(i128::from(u64::MAX))),
+            ("-9223372036854775808", Whole(i128::from(i64::MIN))),
+            ("3.0", Whole(3)),
+            ("-0.0", Real(0.0)),
+            ("0.5", Real(0.5)),
+            ("1e3", Real(1000.0)),
+            ("-inf", Real(f64::NEG_INFINITY)),
+        ] {
+            let found: OutsideValue = text.parse().unwrap();
+            assert_eq!(*found.value(), wanted, "{text}");
+        }
+        for (text, wanted) in [
+            ("18446744073709551615", Whole(i128::from(u64::MAX))),
+            ("-9223372036854775808", Whole(i128::from(i64::MIN))),
+            ("3.0", Real(3.0)),
+        ] {
+            let found: OutsideValue = serde_json::from_str(text).unwrap();
+            assert_eq!(*found.value(), wanted, "{text}");
+        }
+        for text in ["1e400", "-1e400", "", "label", ".", "1.2.0"] {
+            assert!(text.parse::<OutsideValue>().is_err(), "{text}");
+        }
+        let nan: OutsideValue = "nan".parse().unwrap();
+        assert!(matches!(*nan.value(), Real(number) if number.is_nan()));
+    }
 }

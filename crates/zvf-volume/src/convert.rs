@@ -4,16 +4,18 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use zarrs::array::{Array, ArrayBytes, ArrayMetadata, ArraySubset};
 use zarrs::filesystem::FilesystemStore;
 use zvf_caterva::{Codec, Writer};
 use zvf_codec::isolate::isolate;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
+use zvf_grid::int::wide;
 use zvf_grid::{Axis, Cells, Dims, Selection};
 use zvf_tet::{DatasetSpec, TetWriter};
 
 use crate::blocking::blocking;
+use crate::open::VolumeSource;
 use crate::{Counts, Element, Volume, VolumeError, VolumeFormat, VolumeInfo};
 
 /// Options of [`convert`].
@@ -22,7 +24,7 @@ use crate::{Counts, Element, Volume, VolumeError, VolumeFormat, VolumeInfo};
 pub struct ConvertOptions {
     /// Extents of a tile or chunk. Default: as in the source.
     pub chunk: Option<Vec<u64>>,
-    /// Extents of a block, for Caterva. Default: as in the source, or at most 32 along each axis.
+    /// Extents of a block, for Caterva. Default: as in the source, or at most 32 along each axis, more if a block then has at most 256 KiB.
     pub block: Option<Vec<u64>>,
     /// Stores the elements without compression. Default Zstandard.
     pub raw: bool,
@@ -70,6 +72,22 @@ pub async fn convert(
             out.display()
         )));
     }
+    if form != VolumeFormat::Zarr && out.is_dir() {
+        return Err(VolumeError::misuse(format!(
+            "{} is a folder, which a file does not replace: remove it, or choose another name",
+            out.display()
+        )));
+    }
+    if options.name.is_some() && form != VolumeFormat::Tet {
+        return Err(VolumeError::misuse(
+            "a name (--name): only datasets of .tet have one",
+        ));
+    }
+    if options.block.is_some() && form != VolumeFormat::Caterva {
+        return Err(VolumeError::misuse(
+            "extents of blocks (--block-shape): only .b2nd has blocks",
+        ));
+    }
     let chunk = match &options.chunk {
         Some(chunk) => Dims::new(chunk)?,
         None => chunk_of(info)?,
@@ -78,7 +96,8 @@ pub async fn convert(
         .cells(&chunk)?
         .total()
         .unwrap_or(u64::MAX);
-    let mut sink = VolumeSink::new(form, out, info, &chunk, options)?;
+    let mut lost = lost(volume, form);
+    let mut sink = VolumeSink::new(form, out, volume, &chunk, options, &mut lost)?;
     let (mut counts, mut done) = (Counts::default(), 0_u64);
     while let Some(region) = sink.next()? {
         let (mut bytes, took) = volume.read(&region).await?;
@@ -96,7 +115,7 @@ pub async fn convert(
         form,
         elements: info.shape.count().unwrap_or(u64::MAX),
         counts,
-        lost: lost(info, form),
+        lost,
     })
 }
 
@@ -123,8 +142,9 @@ fn form_of(out: &Path) -> Result<VolumeFormat, VolumeError> {
     }
 }
 
-/// The properties that a container cannot store.
-fn lost(info: &VolumeInfo, form: VolumeFormat) -> Vec<String> {
+/// The properties that a container cannot store, or that are not converted to its own. What the writer of a container finds is added later.
+fn lost(volume: &Volume, form: VolumeFormat) -> Vec<String> {
+    let info = volume.info();
     let mut lost = Vec::new();
     if info.axes.iter().any(|axis| axis.place.is_some()) {
         lost.push("where the elements are (scale and translation of the image)".to_owned());
@@ -138,7 +158,110 @@ fn lost(info: &VolumeInfo, form: VolumeFormat) -> Vec<String> {
     if info.axes.iter().any(|axis| axis.unit.is_some()) {
         lost.push("units of axes".to_owned());
     }
+    if info.axes.iter().any(|axis| axis.kind.is_some()) {
+        lost.push("types of axes (space, time, channel)".to_owned());
+    }
+    match volume.source() {
+        VolumeSource::Tet(file, _) => {
+            let footer = file.footer();
+            let metadata = footer.and_then(|footer| footer.metadata.as_ref());
+            if metadata.is_some_and(|one| one.file.is_some() || !one.other.is_empty()) {
+                lost.push("the description of the file".to_owned());
+            }
+            if form != VolumeFormat::Tet {
+                let own = metadata.and_then(|one| one.datasets.get(&info.name));
+                if let Some(own) = own {
+                    let names = own.attrs.keys().chain(own.other.keys());
+                    lost.extend(listed("attributes", names));
+                    lost.extend(listed("labels of the axes", own.coords.keys()));
+                }
+                if footer.is_some_and(|footer| !footer.history.is_empty()) {
+                    lost.push("the history".to_owned());
+                }
+            }
+        }
+        VolumeSource::Caterva(array) => {
+            if form != VolumeFormat::Caterva {
+                let names: Vec<String> = layers(array).collect();
+                lost.extend(listed("metalayers", names.iter()));
+            }
+        }
+        VolumeSource::Zarr(array) => {
+            lost.extend(listed("attributes of the image", array.of_image().iter()));
+            if form != VolumeFormat::Zarr {
+                let names = array.attributes().as_object();
+                lost.extend(listed("attributes", names.into_iter().flat_map(Map::keys)));
+                if !is_zero(array.fill()) {
+                    lost.push(lost_fill(array.fill()));
+                }
+            }
+        }
+        VolumeSource::Image(_) => lost.push("other fields of the header".to_owned()),
+    }
     lost
+}
+
+/// `what` with the first names in brackets; `None` without names.
+fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<String> {
+    /// Names in a message.
+    const MOST: usize = 8;
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    let more = names.len() > MOST;
+    names.truncate(MOST);
+    if more {
+        names.push("…");
+    }
+    (!names.is_empty()).then(|| format!("{what} ({})", names.join(", ")))
+}
+
+/// Whether a fill value is that of a container without fill values.
+fn is_zero(fill: &Value) -> bool {
+    matches!(fill, Value::Null | Value::Bool(false)) || fill.as_f64() == Some(0.0)
+}
+
+fn lost_fill(fill: &Value) -> String {
+    format!("the fill value {fill}; elements that have it stay as they are")
+}
+
+/// Names of the metalayers of a frame that do not state its array.
+fn layers(array: &zvf_caterva::Array) -> impl Iterator<Item = String> {
+    let frame = array.frame();
+    let layers = [frame.metalayers(), frame.vlmetalayers()];
+    let layers = layers.into_iter().flatten().flat_map(|one| one.iter());
+    let names = layers.map(|layer| String::from_utf8_lossy(layer.name).into_owned());
+    names.filter(|name| !is_of_array(name))
+}
+
+/// Whether a metalayer states shape, chunks and type of the array, which a writer states anew.
+fn is_of_array(layer: &str) -> bool {
+    matches!(layer, "b2nd" | "caterva")
+}
+
+/// Adds the metalayers of a frame; those that cannot be copied are lost.
+fn with_layers(
+    mut write: zvf_caterva::WriteOptions,
+    array: &zvf_caterva::Array,
+    lost: &mut Vec<String>,
+) -> Result<zvf_caterva::WriteOptions, VolumeError> {
+    /// Most bytes of a metalayer.
+    const MOST: usize = 64 << 20;
+    let frame = array.frame();
+    for layer in frame.metalayers()?.iter() {
+        match std::str::from_utf8(layer.name) {
+            Ok(name) if is_of_array(name) => {}
+            Ok(name) => write = write.with_metalayer(name, layer.content),
+            Err(_) => lost.push("a metalayer whose name is no UTF-8".to_owned()),
+        }
+    }
+    for layer in frame.vlmetalayers()?.iter() {
+        let name = String::from_utf8_lossy(layer.name);
+        match frame.vlmeta(&name, MOST) {
+            Ok(Some(content)) => write = write.with_vlmetalayer(&name, &content),
+            Ok(None) => lost.push("a metalayer whose name is no UTF-8".to_owned()),
+            Err(error) => lost.push(format!("the metalayer {name}: {error}")),
+        }
+    }
+    Ok(write)
 }
 
 enum VolumeSink {
@@ -151,10 +274,12 @@ impl VolumeSink {
     fn new(
         form: VolumeFormat,
         out: &Path,
-        info: &VolumeInfo,
+        volume: &Volume,
         chunk: &Dims,
         options: &ConvertOptions,
+        lost: &mut Vec<String>,
     ) -> Result<Self, VolumeError> {
+        let info = volume.info();
         let name = || match (&options.name, info.name.as_str()) {
             (Some(name), _) => name.clone(),
             (None, "") => "data".to_owned(),
@@ -169,21 +294,25 @@ impl VolumeSink {
                     zvf_tet::TileCodec::Zstd
                 };
                 let spec = DatasetSpec::new(name(), dtype, &info.shape, chunk).with_codec(codec);
-                let write = zvf_tet::WriteOptions::default().with_footer(footer(info, &name()));
+                let write =
+                    zvf_tet::WriteOptions::default().with_footer(footer(volume, &name(), lost));
                 let writer = TetWriter::create(out, vec![spec], write)?;
                 Ok(Self::Tet(Box::new(writer), info.element.clone()))
             }
             VolumeFormat::Caterva => {
                 let block = block(info, chunk, options)?;
                 let codec = (!options.raw).then_some(Codec::Zstd);
-                let write = zvf_caterva::WriteOptions::new(info.element.size, chunk, &block)
+                let mut write = zvf_caterva::WriteOptions::new(info.element.size, chunk, &block)
                     .with_dtype(&info.element.text)
                     .with_codec(codec, 3);
+                if let VolumeSource::Caterva(array) = volume.source() {
+                    write = with_layers(write, array, lost)?;
+                }
                 let writer = Writer::create(out, &info.shape, write)?;
                 Ok(Self::Caterva(Box::new(writer), info.shape))
             }
             VolumeFormat::Zarr => Ok(Self::Zarr(Box::new(ZarrSink::new(
-                out, info, chunk, options,
+                out, volume, chunk, options, lost,
             )?))),
             VolumeFormat::Nifti | VolumeFormat::Mgh => {
                 Err(VolumeError::misuse(format!("{form} is not written")))
@@ -253,26 +382,54 @@ fn short(dtype: DType) -> String {
     format!("{letter}{}", dtype.size() * 8)
 }
 
-/// A footer with the names of the axes, if every axis has a name.
-fn footer(info: &VolumeInfo, name: &str) -> zvf_tet::Footer {
-    let mut footer = zvf_tet::Footer::default();
+/// A footer with the names of the axes, if every axis has a name; from a TET file also with the attributes and labels of the dataset, and the history.
+fn footer(volume: &Volume, name: &str, lost: &mut Vec<String>) -> zvf_tet::Footer {
+    let info = volume.info();
+    let of = |history: Vec<zvf_tet::HistoryRow>, own: zvf_tet::DatasetMetadata| {
+        let metadata = (own != zvf_tet::DatasetMetadata::default()).then(|| {
+            let mut metadata = zvf_tet::Metadata::default();
+            metadata.datasets.insert(name.to_owned(), own);
+            metadata
+        });
+        let mut footer = zvf_tet::Footer::default();
+        footer.history = history;
+        footer.metadata = metadata;
+        footer
+    };
+    if let VolumeSource::Tet(file, _) = volume.source()
+        && let Some(footer) = file.footer()
+    {
+        let metadata = footer.metadata.as_ref();
+        let own = metadata.and_then(|one| one.datasets.get(&info.name));
+        let kept = of(footer.history.clone(), own.cloned().unwrap_or_default());
+        match kept.check() {
+            Ok(()) => return kept,
+            Err(error) => lost.push(format!("attributes, labels and history ({error})")),
+        }
+    }
     let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
-    if let Some(names) = names.filter(|names| !names.is_empty()) {
-        let mut metadata = zvf_tet::Metadata::default();
-        let of_it = zvf_tet::DatasetMetadata {
+    if let Some(names) = names {
+        let own = zvf_tet::DatasetMetadata {
             dim_names: names,
             ..zvf_tet::DatasetMetadata::default()
         };
-        metadata.datasets.insert(name.to_owned(), of_it);
-        footer.metadata = Some(metadata);
+        let named = of(Vec::new(), own);
+        match named.check() {
+            Ok(()) => return named,
+            Err(error) => lost.push(format!("names of axes ({error})")),
+        }
+    } else if info.axes.iter().any(|axis| axis.name.is_some()) {
+        lost.push("names of axes (one of them has none)".to_owned());
     }
-    footer
+    zvf_tet::Footer::default()
 }
 
 /// Extents of a block: the requested ones, those of the source, or a part of the chunk.
 fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
-    /// Most elements of a block on one axis.
-    const MOST: u64 = 32;
+    /// Elements of a block on one axis, unless the chunk has fewer.
+    const LEAST: u64 = 32;
+    /// Most bytes of a block with more elements on an axis.
+    const BYTES: u64 = 256 << 10;
     if let Some(block) = &options.block {
         return Ok(Dims::new(block)?);
     }
@@ -284,7 +441,19 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
                 .map(|(one, chunk)| (*one).clamp(1, *chunk))
                 .collect()
         }
-        None => chunk.iter().map(|one| (*one).clamp(1, MOST)).collect(),
+        // Small blocks compress badly, those of one axis above all.
+        None => {
+            let rank = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
+            let bytes = |most: u64| {
+                let elements = most.checked_pow(rank);
+                elements.and_then(|one| one.checked_mul(wide(info.element.size).max(1)))
+            };
+            let mut most = LEAST;
+            while rank > 0 && bytes(2 * most).is_some_and(|bytes| bytes <= BYTES) {
+                most *= 2;
+            }
+            chunk.iter().map(|one| (*one).clamp(1, most)).collect()
+        }
     };
     Ok(Dims::new(&block)?)
 }
@@ -304,10 +473,12 @@ struct ZarrSink {
 impl ZarrSink {
     fn new(
         out: &Path,
-        info: &VolumeInfo,
+        volume: &Volume,
         chunk: &Dims,
         options: &ConvertOptions,
+        lost: &mut Vec<String>,
     ) -> Result<Self, VolumeError> {
+        let info = volume.info();
         let Some(dtype) = info.element.number else {
             return Err(VolumeError::misuse(format!(
                 "elements {}: only numbers are written to Zarr",
@@ -319,10 +490,13 @@ impl ZarrSink {
         if !options.raw {
             codecs.push(json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}}));
         }
-        let fill = if dtype.kind == DTypeKind::Bool {
-            json!(false)
-        } else {
-            json!(0)
+        let zero = match dtype.kind {
+            DTypeKind::Bool => json!(false),
+            _ => json!(0),
+        };
+        let (attributes, fill) = match volume.source() {
+            VolumeSource::Zarr(array) => (array.attributes().clone(), array.fill()),
+            _ => (Value::Null, &Value::Null),
         };
         let mut document = json!({
             "zarr_format": 3,
@@ -331,16 +505,23 @@ impl ZarrSink {
             "data_type": DType::little(dtype.kind).to_string(),
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunk.to_vec()}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill,
+            "fill_value": zero,
             "codecs": codecs,
-            "attributes": {},
+            "attributes": attributes.as_object().cloned().unwrap_or_default(),
         });
-        let names: Option<Vec<String>> = info.axes.iter().map(|axis| axis.name.clone()).collect();
-        if let (Some(names), Some(members)) = (
-            names.filter(|all| !all.is_empty()),
-            document.as_object_mut(),
-        ) {
-            members.insert("dimension_names".to_owned(), json!(names));
+        if info.axes.iter().any(|axis| axis.name.is_some()) {
+            // An axis without a name is null.
+            let names = info.axes.iter().map(|axis| axis.name.as_deref());
+            document["dimension_names"] = names.collect();
+        }
+        if !is_zero(fill) {
+            // Version 2 may state a fill value that version 3 does not have.
+            let mut filled = document.clone();
+            filled["fill_value"] = fill.clone();
+            match has_valid_fill(&filled) {
+                true => document = filled,
+                false => lost.push(lost_fill(fill)),
+            }
         }
         let failed = |error: &dyn std::fmt::Display| io(out, error);
         let made = isolate(|| {
@@ -431,6 +612,16 @@ impl ZarrSink {
             None => Ok(()),
         }
     }
+}
+
+/// Whether the fill value of an array's document is one of its type.
+fn has_valid_fill(document: &Value) -> bool {
+    let made = isolate(|| {
+        let metadata = serde_json::from_value::<ArrayMetadata>(document.clone()).ok()?;
+        let store = Arc::new(zarrs::storage::store::MemoryStore::new());
+        Array::new_with_metadata(store, "/", metadata).ok()
+    });
+    matches!(made, Ok(Some(_)))
 }
 
 /// The parent folder of a path.

@@ -5,9 +5,9 @@ use std::ops::Range;
 use futures::{StreamExt, TryStreamExt};
 use serde_json::Value;
 use zvf_grid::{Dims, Run, Selection, copy};
-use zvf_store::{IoOptions, RawStore};
+use zvf_store::{Class, IoOptions, RawStore};
 
-use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo};
+use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo, VolumePick};
 
 /// Chunks that are read concurrently.
 const AT_ONCE: usize = 8;
@@ -18,13 +18,18 @@ pub(crate) struct ZarrArray {
     raw: RawStore,
     path: String,
     document: Value,
+    attributes: Value,
+    /// Names of the attributes of its image, without those of the levels.
+    of_image: Vec<String>,
 }
 
-/// All arrays at an address, in order: the levels of an image, or else the arrays of a group by name.
+/// The arrays at an address, in order: the levels of an image, or else the arrays of a group by name. A picked one is opened alone, so that others
+/// that are missing or cannot be read do no harm; a number counts those that can be read.
 ///
 /// `None` if there is no Zarr node.
 pub(crate) async fn arrays(
     address: &str,
+    pick: Option<&VolumePick>,
     options: &IoOptions,
 ) -> Result<Option<Vec<(VolumeInfo, ZarrArray)>>, VolumeError> {
     let raw = RawStore::open(address, options)?;
@@ -35,17 +40,44 @@ pub(crate) async fn arrays(
         let known = array(&raw, "", root, None)?;
         return Ok(Some(vec![known]));
     }
+    let named = |name: &str| match pick {
+        Some(VolumePick::Name(wanted)) => wanted == name,
+        _ => true,
+    };
     let levels = image(&root.attributes)?;
     let mut found = Vec::new();
     if levels.is_empty() {
+        let mut refused = Vec::new();
         for name in raw.folders("").await?.unwrap_or_default() {
-            match ZarrNode::read(&raw, &name).await? {
-                Some(node) if node.is_array => found.push(array(&raw, &name, node, None)?),
-                _ => {}
+            if !named(&name) {
+                continue;
+            }
+            let node = ZarrNode::read(&raw, &name).await;
+            let opened = node.and_then(|node| match node.filter(|node| node.is_array) {
+                Some(node) => array(&raw, &name, node, None).map(Some),
+                None => Ok(None),
+            });
+            match opened {
+                Ok(one) => found.extend(one),
+                Err(error) if error.class() == Class::Malformed => refused.push(error),
+                Err(error) => return Err(error),
             }
         }
+        let Some((first, _)) = found.first_mut() else {
+            return match refused.into_iter().next() {
+                Some(error) => Err(error),
+                None => Ok(Some(found)),
+            };
+        };
+        let left_out = refused.iter().map(|error| format!("left out: {error}"));
+        first.notes.extend(left_out);
+        return Ok(Some(found));
     }
+    let of_image = of_image(&root.attributes);
     for level in levels {
+        if !named(&level.path) {
+            continue;
+        }
         let Some(node) = ZarrNode::read(&raw, &level.path)
             .await?
             .filter(|node| node.is_array)
@@ -54,10 +86,12 @@ pub(crate) async fn arrays(
             return Err(VolumeError::malformed(
                 place,
                 "no array",
-                "the level that the image names",
+                format!("the level that the image names; {address}#NAME opens another level alone"),
             ));
         };
-        found.push(array(&raw, &level.path, node, Some(level.axes))?);
+        let (info, mut array) = array(&raw, &level.path, node, Some(level.axes))?;
+        array.of_image.clone_from(&of_image);
+        found.push((info, array));
     }
     Ok(Some(found))
 }
@@ -116,6 +150,17 @@ fn json(key: &str, bytes: &[u8]) -> Result<Value, VolumeError> {
 struct ImageLevel {
     path: String,
     axes: Vec<AxisInfo>,
+}
+
+/// Names of the attributes of an image, without those that state its levels.
+fn of_image(attributes: &Value) -> Vec<String> {
+    let members = attributes["ome"].as_object();
+    let members = members.or_else(|| attributes.as_object());
+    let names = members.into_iter().flat_map(serde_json::Map::keys);
+    names
+        .filter(|name| !matches!(name.as_str(), "multiscales" | "version"))
+        .cloned()
+        .collect()
 }
 
 /// The levels of the first multiscale image of a group.
@@ -265,6 +310,8 @@ fn array(
         raw: raw.clone(),
         path: path.to_owned(),
         document: node.document,
+        attributes: node.attributes,
+        of_image: Vec::new(),
     };
     Ok((info, array))
 }
@@ -322,6 +369,21 @@ fn version_3(document: &Value) -> ArrayMembers {
 }
 
 impl ZarrArray {
+    /// The attributes, as an object or null.
+    pub(crate) const fn attributes(&self) -> &Value {
+        &self.attributes
+    }
+
+    /// The fill value, as the document states it.
+    pub(crate) fn fill(&self) -> &Value {
+        &self.document["fill_value"]
+    }
+
+    /// Names of the attributes of its image, without those that state its levels.
+    pub(crate) fn of_image(&self) -> &[String] {
+        &self.of_image
+    }
+
     /// Reads a selection: one box from each chunk that it intersects. Returns the number of chunks.
     pub(crate) async fn read(
         &self,

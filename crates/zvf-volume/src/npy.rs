@@ -2,7 +2,7 @@
 
 use crate::Element;
 
-/// The header of a `.npy` file (version 1.0, or 2.0 if it is long) for elements in C order, which follow it.
+/// The header of a `.npy` file (version 1.0, 2.0 if it is long, or 3.0 if names of fields are not ASCII) for elements in C order, which follow it.
 ///
 /// Records are named by their list of fields; types that NumPy does not have become opaque bytes.
 #[must_use]
@@ -23,15 +23,20 @@ pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
         "{{'descr': {descr}, 'fortran_order': False, 'shape': ({}), }}",
         extents.trim_end()
     );
-    let short = text.len() < usize::from(u16::MAX) - 128;
-    let front = if short { 10 } else { 12 };
+    // NumPy reads the text of versions 1.0 and 2.0 as Latin-1, and that of 3.0 as UTF-8.
+    let version = match text.is_ascii() {
+        true if text.len() < usize::from(u16::MAX) - 128 => 1,
+        true => 2,
+        false => 3,
+    };
+    let front = if version == 1 { 10 } else { 12 };
     // Front, text and line break together must be a multiple of 64.
     while (front + text.len() + 1) % 64 != 0 {
         text.push(' ');
     }
     text.push('\n');
     let mut header = b"\x93NUMPY".to_vec();
-    header.extend_from_slice(if short { &[1, 0] } else { &[2, 0] });
+    header.extend_from_slice(&[version, 0]);
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
     header.extend_from_slice(length.get(..front - 8).unwrap_or(&length));
     header.extend_from_slice(text.as_bytes());
@@ -70,6 +75,23 @@ mod tests {
             let found = String::from_utf8_lossy(&header);
             assert!(found.contains(&start), "{found:?}");
             assert_eq!(header.len() % 64, 0);
+            assert_eq!(header[6], 1);
         }
+    }
+
+    #[test]
+    fn names_that_are_not_ascii_need_version_3() {
+        let element = Element {
+            text: "[('é', '<f4')]".to_owned(),
+            size: 4,
+            number: None,
+        };
+        let header = npy_header(&element, &[2]);
+        assert_eq!(header[6..8], [3, 0]);
+        let length = u32::from_le_bytes(header[8..12].try_into().unwrap());
+        let text = std::str::from_utf8(&header[12..]).unwrap();
+        assert_eq!(text.len(), usize::try_from(length).unwrap());
+        assert!(text.contains("[('é', '<f4')]"), "{text}");
+        assert_eq!(header.len() % 64, 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Opens an address. The container is detected from the first bytes of the file, not from its name.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use zvf_tet::TetFile;
 use crate::blocking::blocking;
 use crate::image::{self, ZarrArray};
 use crate::image_file::{self, ImageFile};
-use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo};
+use crate::{AxisInfo, Element, VolumeError, VolumeFormat, VolumeInfo, VolumePick};
 
 /// The open file or array that a volume is read from.
 #[derive(Debug, Clone)]
@@ -24,20 +25,23 @@ pub(crate) enum VolumeSource {
     Image(Arc<ImageFile>),
 }
 
-/// Opens all volumes at an address.
+/// Opens all volumes at an address. Of a Zarr hierarchy `pick` alone is opened.
 pub(crate) async fn all(
     address: &str,
+    pick: Option<&VolumePick>,
     options: &IoOptions,
 ) -> Result<Vec<(VolumeInfo, VolumeSource)>, VolumeError> {
     let location = FileLocation::resolve(address, options)?;
+    let most = options.limits.cell_bytes;
     let (found, failed) = match location {
-        FileLocation::Local(path) => (blocking(move || local(&path)).await?, None),
-        FileLocation::Object(place) => remote(address, &place).await?,
+        FileLocation::Local(path) => (blocking(move || local(&path, most)).await?, None),
+        FileLocation::Object(place) => remote(address, &place, most).await?,
     };
     if let Some(found) = found {
         return Ok(found);
     }
-    let arrays = image::arrays(address, options).await?.unwrap_or_default();
+    let arrays = image::arrays(address, pick, options).await?;
+    let arrays = arrays.unwrap_or_default();
     if let Some(failed) = failed.filter(|_| arrays.is_empty()) {
         return Err(failed.into());
     }
@@ -59,7 +63,7 @@ pub(crate) async fn all(
 type FoundVolumes = Option<Vec<(VolumeInfo, VolumeSource)>>;
 
 /// The volumes of a file or a sparse frame; `None` for another folder.
-fn local(path: &Path) -> Result<FoundVolumes, VolumeError> {
+fn local(path: &Path, most: u64) -> Result<FoundVolumes, VolumeError> {
     if path.is_dir() {
         if !path.join(Frame::HEAD).is_file() {
             return Ok(None);
@@ -69,7 +73,7 @@ fn local(path: &Path) -> Result<FoundVolumes, VolumeError> {
     let name = path.display().to_string();
     let file = FileAt::open(path);
     let file = file.map_err(VolumeError::file(format!("reading {name}")))?;
-    match container(Box::new(file), &name)? {
+    match container(Box::new(file), &name, most)? {
         None => Err(VolumeError::malformed(
             name,
             "another file",
@@ -79,8 +83,8 @@ fn local(path: &Path) -> Result<FoundVolumes, VolumeError> {
     }
 }
 
-/// The volumes of a file; the container is detected from its first bytes. `None` for other files.
-fn container(file: Box<dyn ReadAt>, name: &str) -> Result<FoundVolumes, VolumeError> {
+/// The volumes of a file; the container is detected from its first bytes. `None` for other files. `most` limits the bytes of a tile in memory.
+fn container(file: Box<dyn ReadAt>, name: &str, most: u64) -> Result<FoundVolumes, VolumeError> {
     let failed = || VolumeError::file(format!("reading {name}"));
     let mut first = [0; 16];
     let size = file.size().map_err(failed())?;
@@ -88,12 +92,19 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<FoundVolumes, VolumeEr
     let first = first.get_mut(..length).unwrap_or_default();
     file.read_at(0, first).map_err(failed())?;
     if first.starts_with(&zvf_tet::layout::MAGIC) {
-        let file = Arc::new(TetFile::from_source(file)?);
+        // The caller's limit comes before the budget that the file requests.
+        let budget = zvf_tet::Budget {
+            bytes: Some(most),
+            ..zvf_tet::Budget::default()
+        };
+        let open = zvf_tet::OpenOptions::default().with_budget(budget);
+        let file = Arc::new(TetFile::from_source_with(file, open)?);
+        let mut codecs = codecs(file.entries());
         let infos: Vec<VolumeInfo> = file
             .datasets()
             .iter()
             .map(|one| VolumeInfo {
-                codecs: codecs(file.entries(), one.number()),
+                codecs: codecs.remove(&one.number()).unwrap_or_default(),
                 ..dataset(one, file.footer())
             })
             .collect();
@@ -119,6 +130,7 @@ fn container(file: Box<dyn ReadAt>, name: &str) -> Result<FoundVolumes, VolumeEr
 async fn remote(
     address: &str,
     place: &ObjectLocation,
+    most: u64,
 ) -> Result<(FoundVolumes, Option<IoError>), VolumeError> {
     let mut failed = None;
     let mut answered = |answer| match answer {
@@ -132,7 +144,7 @@ async fn remote(
     };
     if let Some(file) = answered(place.open().await)? {
         let name = address.to_owned();
-        let found = blocking(move || container(Box::new(file), &name));
+        let found = blocking(move || container(Box::new(file), &name, most));
         if let Some(found) = found.await? {
             return Ok((Some(found), None));
         }
@@ -145,22 +157,17 @@ async fn remote(
     Ok((Some(vec![found.await?]), None))
 }
 
-/// The codecs of the tiles of a dataset.
-fn codecs(entries: &[zvf_tet::IndexEntry], number: u64) -> Vec<String> {
-    let of_it = entries
+/// The codecs of the tiles, by the number of the dataset: one pass over the index.
+fn codecs(entries: &[zvf_tet::IndexEntry]) -> BTreeMap<u64, Vec<String>> {
+    let pairs = entries
         .iter()
-        .filter(|entry| entry.dataset_id.get() == number);
-    let codecs: std::collections::BTreeSet<u32> = of_it.map(|entry| entry.codec.get()).collect();
+        .map(|entry| (entry.dataset_id.get(), entry.codec.get()));
+    let mut codecs: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for (number, codec) in pairs.collect::<BTreeSet<(u64, u32)>>() {
+        let name = if codec == 1 { "zstd" } else { "raw" };
+        codecs.entry(number).or_default().push(name.to_owned());
+    }
     codecs
-        .into_iter()
-        .map(|codec| {
-            if codec == 1 {
-                "zstd".to_owned()
-            } else {
-                "raw".to_owned()
-            }
-        })
-        .collect()
 }
 
 fn dataset(dataset: &zvf_tet::Dataset, footer: Option<&zvf_tet::Footer>) -> VolumeInfo {

@@ -147,12 +147,21 @@ impl VolumePlacement {
             .iter()
             .map(|wanted| names.iter().position(|name| Some(*name) == *wanted))
             .collect();
-        let (mut picked, order) = match by_name.filter(|_| stated.is_none()) {
+        let by_name = by_name.filter(|_| stated.is_none());
+        let twice = by_name.as_ref().and_then(|found| {
+            let mut seen = HashSet::new();
+            found.iter().copied().find(|at| !seen.insert(*at))
+        });
+        if let Some(name) = twice.and_then(|at| names.get(at)) {
+            return Err(VolumeError::misuse(format!(
+                "two axes of the volume are called {name}: --affine states which is which, in the order of its axes, or an index, by the number of the axis, fixes one"
+            )));
+        }
+        let (mut picked, order) = match by_name {
             Some(found) if info.affine.is_some() => (found, (0..space.len()).collect()),
             Some(found) => {
                 let mut picked = found.clone();
                 picked.sort_unstable();
-                picked.dedup();
                 let place = |axis: &usize| picked.iter().position(|one| one == axis).unwrap_or(0);
                 let order: Vec<usize> = found.iter().map(place).collect();
                 (picked, order)

@@ -51,7 +51,8 @@ pub struct Sampler {
     /// From the world to elements.
     to_voxel: Affine,
     order: Interpolation,
-    outside: f64,
+    /// The bytes of a value outside the volume.
+    outside: Vec<u8>,
     result: DType,
     /// Most bytes of a box in one read.
     most: u64,
@@ -123,7 +124,10 @@ impl Sampler {
             volume,
             axes,
             order,
-            outside: if result.is_float() { f64::NAN } else { 0.0 },
+            outside: match result.is_float() {
+                true => real(result, f64::NAN).unwrap_or_default(),
+                false => vec![0; result.size()],
+            },
             result,
             most: Self::BOX,
         })
@@ -132,16 +136,31 @@ impl Sampler {
     /// Sets the value of places outside the volume. Default NaN, or 0 for integers.
     ///
     /// # Errors
-    /// Misuse: a value that the type of the result cannot store.
+    /// Misuse: a value that the type of the result does not hold. For integers these are also all floats beyond 2^53, which may have been rounded
+    /// before; [`Self::with_outside_whole`] takes such numbers.
     pub fn with_outside(mut self, value: f64) -> Result<Self, VolumeError> {
-        if !holds(self.result, value) {
-            return Err(VolumeError::misuse(format!(
-                "{value} for places outside: {} does not hold it",
-                self.result
-            )));
-        }
-        self.outside = value;
+        self.outside = real(self.result, value).ok_or_else(|| self.not_held(value))?;
         Ok(self)
+    }
+
+    /// Sets the value of places outside the volume to a whole number, exactly if the result has integers.
+    ///
+    /// # Errors
+    /// Misuse: a value that the type of the result does not hold.
+    pub fn with_outside_whole(mut self, value: i128) -> Result<Self, VolumeError> {
+        self.outside = whole(self.result, value).ok_or_else(|| self.not_held(value))?;
+        Ok(self)
+    }
+
+    fn not_held(&self, value: impl std::fmt::Display) -> VolumeError {
+        let expected = match self.result.is_float() {
+            true => "a number that it holds, nan, inf or -inf",
+            false => "a whole number that it holds, with all digits (no exponent beyond 2^53)",
+        };
+        VolumeError::misuse(format!(
+            "{value} for places outside: {} does not hold it, expected {expected}",
+            self.result
+        ))
     }
 
     /// Sets the largest number of bytes of elements that one read takes.
@@ -186,9 +205,7 @@ impl Sampler {
                 .collect();
             let size = self.result.size();
             let mut bytes = Vec::with_capacity(count.saturating_mul(size));
-            let mut none = Vec::with_capacity(size);
-            put(self.result, self.outside, &mut none);
-            (0..count).for_each(|_| bytes.extend_from_slice(&none));
+            (0..count).for_each(|_| bytes.extend_from_slice(&self.outside));
             let mut sampled = Sampled {
                 outside: u64::try_from(count.saturating_sub(inside.len())).unwrap_or(u64::MAX),
                 bytes,
@@ -408,107 +425,124 @@ impl Sampler {
     }
 }
 
-/// Whether a type can represent a value; floats round.
-fn holds(dtype: DType, value: f64) -> bool {
-    let (low, end) = match dtype.kind {
-        _ if dtype.is_float() => return true,
-        DTypeKind::Bool => (0.0, 2.0),
-        // The bounds are powers of two, which float64 represents exactly; it cannot represent the largest 64-bit integers.
-        DTypeKind::I8 => (-128.0, 128.0),
-        DTypeKind::I16 => (-32_768.0, 32_768.0),
-        DTypeKind::I32 => (-2.0_f64.powi(31), 2.0_f64.powi(31)),
-        DTypeKind::I64 => (-2.0_f64.powi(63), 2.0_f64.powi(63)),
-        DTypeKind::U8 => (0.0, 256.0),
-        DTypeKind::U16 => (0.0, 65_536.0),
-        DTypeKind::U32 => (0.0, 2.0_f64.powi(32)),
-        DTypeKind::U64 => (0.0, 2.0_f64.powi(64)),
-        _ => return false,
-    };
-    value >= low && value < end && value.fract() == 0.0
+/// The little-endian bytes of a float in a type; `None` if the type does not hold it. Float types round, but what is finite stays finite.
+fn real(dtype: DType, value: f64) -> Option<Vec<u8>> {
+    /// Up to here float64 has every whole number, so that a value is the number that was written.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !dtype.is_float() {
+        let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
+        #[expect(clippy::cast_possible_truncation, reason = "at most 2^53")]
+        return is_whole.then(|| whole(dtype, value as i128)).flatten();
+    }
+    let mut bytes = Vec::new();
+    put(dtype, value, &mut bytes);
+    let holds = number(dtype, &bytes).is_infinite() == value.is_infinite();
+    holds.then_some(bytes)
 }
 
-/// Appends a number, little-endian; integers saturate.
+/// The little-endian bytes of a whole number in a type; `None` if the type does not hold it. Float types round.
+fn whole(dtype: DType, value: i128) -> Option<Vec<u8>> {
+    macro_rules! stored {
+        ($type:ty) => {
+            <$type>::try_from(value).ok()?.to_le_bytes().to_vec()
+        };
+    }
+    Some(match dtype.kind {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "float types round to the nearest"
+        )]
+        _ if dtype.is_float() => return real(dtype, value as f64),
+        DTypeKind::Bool => vec![u8::try_from(value).ok().filter(|one| *one < 2)?],
+        DTypeKind::I8 => stored!(i8),
+        DTypeKind::I16 => stored!(i16),
+        DTypeKind::I32 => stored!(i32),
+        DTypeKind::I64 => stored!(i64),
+        DTypeKind::U8 => stored!(u8),
+        DTypeKind::U16 => stored!(u16),
+        DTypeKind::U32 => stored!(u32),
+        DTypeKind::U64 => stored!(u64),
+        _ => return None,
+    })
+}
+
+/// Appends a float in a type of floats, little-endian; rounds to the nearest.
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "floats round to the nearest, integers take only what `with_outside` has tried"
+    reason = "floats round to the nearest"
 )]
 fn put(dtype: DType, value: f64, bytes: &mut Vec<u8>) {
     match dtype.kind {
         DTypeKind::F16 => bytes.extend_from_slice(&half::f16::from_f64(value).to_le_bytes()),
         DTypeKind::F32 => bytes.extend_from_slice(&(value as f32).to_le_bytes()),
-        DTypeKind::F64 => bytes.extend_from_slice(&value.to_le_bytes()),
-        DTypeKind::I8 => bytes.extend_from_slice(&(value as i8).to_le_bytes()),
-        DTypeKind::I16 => bytes.extend_from_slice(&(value as i16).to_le_bytes()),
-        DTypeKind::I32 => bytes.extend_from_slice(&(value as i32).to_le_bytes()),
-        DTypeKind::I64 => bytes.extend_from_slice(&(value as i64).to_le_bytes()),
-        DTypeKind::U16 => bytes.extend_from_slice(&(value as u16).to_le_bytes()),
-        DTypeKind::U32 => bytes.extend_from_slice(&(value as u32).to_le_bytes()),
-        DTypeKind::U64 => bytes.extend_from_slice(&(value as u64).to_le_bytes()),
-        DTypeKind::Bool | DTypeKind::U8 => bytes.push(value as u8),
-        _ => bytes.resize(bytes.len().saturating_add(dtype.size()), 0),
+        _ => bytes.extend_from_slice(&value.to_le_bytes()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{DType, DTypeKind, holds, put};
+    use super::{DType, DTypeKind, real, whole};
     use crate::element::number;
 
+    const INTEGERS: [(DTypeKind, i128, i128); 9] = [
+        (DTypeKind::Bool, 0, 1),
+        (DTypeKind::I8, i8::MIN as i128, i8::MAX as i128),
+        (DTypeKind::I16, i16::MIN as i128, i16::MAX as i128),
+        (DTypeKind::I32, i32::MIN as i128, i32::MAX as i128),
+        (DTypeKind::I64, i64::MIN as i128, i64::MAX as i128),
+        (DTypeKind::U8, 0, u8::MAX as i128),
+        (DTypeKind::U16, 0, u16::MAX as i128),
+        (DTypeKind::U32, 0, u32::MAX as i128),
+        (DTypeKind::U64, 0, u64::MAX as i128),
+    ];
+
     #[test]
-    fn what_a_type_holds_comes_back() {
-        let edges = [
-            -2.0_f64.powi(63),
-            2.0_f64.powi(63),
-            2.0_f64.powi(64),
-            -129.0,
-            -128.0,
-            -1.0,
-            -0.5,
-            0.0,
-            1.0,
-            2.0,
-            127.0,
-            128.0,
-            255.0,
-            256.0,
-            65_535.0,
-            65_536.0,
-            f64::NAN,
-            f64::INFINITY,
-        ];
-        for kind in [
-            DTypeKind::Bool,
-            DTypeKind::I8,
-            DTypeKind::I16,
-            DTypeKind::I32,
-            DTypeKind::I64,
-            DTypeKind::U8,
-            DTypeKind::U16,
-            DTypeKind::U32,
-            DTypeKind::U64,
-        ] {
+    fn whole_numbers_are_stored_exactly_or_not_at_all() {
+        for (kind, low, high) in INTEGERS {
             let dtype = DType::little(kind);
-            let bits = 8 * dtype.size() as u32;
-            let signed = matches!(
-                kind,
-                DTypeKind::I8 | DTypeKind::I16 | DTypeKind::I32 | DTypeKind::I64
-            );
-            let (low, most) = match (kind, signed) {
-                (DTypeKind::Bool, _) => (0, 1),
-                (_, true) => (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1),
-                (_, false) => (0, (1_i128 << bits) - 1),
-            };
-            for value in edges {
-                let exact = value as i128;
-                let wanted = exact as f64 == value && (low..=most).contains(&exact);
-                assert_eq!(holds(dtype, value), wanted, "{dtype} {value}");
-                if wanted {
-                    let mut bytes = Vec::new();
-                    put(dtype, value, &mut bytes);
-                    assert_eq!(number(dtype, &bytes), value, "{dtype} {value}");
-                }
+            for value in [low, high, low + 1, high - 1, 0, 1] {
+                let mut bytes = whole(dtype, value).unwrap();
+                assert_eq!(bytes.len(), dtype.size());
+                let sign = if value < 0 { 0xff } else { 0 };
+                bytes.resize(16, sign);
+                assert_eq!(i128::from_le_bytes(bytes.try_into().unwrap()), value);
+            }
+            for value in [low - 1, high + 1, i128::MIN, i128::MAX] {
+                assert_eq!(whole(dtype, value), None, "{dtype} {value}");
             }
         }
+        let double = DType::little(DTypeKind::F64);
+        assert_eq!(whole(double, -3), real(double, -3.0));
+    }
+
+    #[test]
+    fn floats_become_the_number_that_was_written_or_are_refused() {
+        for (kind, low, high) in INTEGERS {
+            let dtype = DType::little(kind);
+            for value in [-129.0_f64, -1.0, -0.0, 1.0, 2.0, 255.0, 65_536.0] {
+                let wanted = (low..=high).contains(&(value as i128));
+                let stored = real(dtype, value);
+                assert_eq!(stored.is_some(), wanted, "{dtype} {value}");
+                if let Some(bytes) = stored {
+                    assert_eq!(number(dtype, &bytes), value);
+                }
+            }
+            // Beyond 2^53 the number that was written may have been another one.
+            for value in [0.5, f64::NAN, f64::INFINITY, 2.0_f64.powi(60)] {
+                assert_eq!(real(dtype, value), None, "{dtype} {value}");
+            }
+        }
+        for (kind, value, holds) in [
+            (DTypeKind::F16, 65_504.0, true),
+            (DTypeKind::F16, 70_000.0, false),
+            (DTypeKind::F16, f64::NEG_INFINITY, true),
+            (DTypeKind::F32, 1e300, false),
+            (DTypeKind::F32, 0.1, true),
+            (DTypeKind::F32, f64::NAN, true),
+            (DTypeKind::F64, 1e300, true),
+        ] {
+            assert_eq!(real(DType::little(kind), value).is_some(), holds, "{value}");
+        }
+        assert_eq!(whole(DType::little(DTypeKind::F16), 70_000), None);
     }
 }

@@ -29,7 +29,7 @@ impl Volume {
     ) -> BoxFuture<'a, Result<Vec<Self>, VolumeError>> {
         Box::pin(async move {
             let place = VolumeAddress::parse(address);
-            let found = all(&place.file, options).await?;
+            let found = all(&place.file, place.pick.as_ref(), options).await?;
             let count = found.len();
             let volumes = found.into_iter().map(|(info, source)| Self {
                 address: place.file.clone(),
@@ -89,13 +89,17 @@ impl Volume {
         &self.info
     }
 
+    pub(crate) const fn source(&self) -> &VolumeSource {
+        &self.source
+    }
+
     /// The file, folder or URL that holds it.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Reads a box: `low` to `high`, half-open, C order, bytes as stored.
+    /// Reads a box: `low` to `high`, half-open, C order, bytes as [`Self::read`] gives them.
     ///
     /// # Cost
     /// As [`Self::read`].
@@ -121,8 +125,8 @@ impl Volume {
         })
     }
 
-    /// Reads a selection: elements in C order, bytes as stored (Zarr: in the byte order of this machine); also returns the
-    /// cost.
+    /// Reads a selection: elements in C order, of the type of [`VolumeInfo::element`]: TET and Caterva as stored, Zarr in the byte order of this machine, image
+    /// files with a slope as float64; also returns the cost.
     ///
     /// # Cost
     /// Reads each tile, chunk or block that the selection intersects once; the result is in memory.
@@ -144,11 +148,14 @@ impl Volume {
             match &self.source {
                 VolumeSource::Tet(file, number) => {
                     let (file, number) = (Arc::clone(file), *number);
+                    // The caller chose the size of the result; the budget limits tiles only.
+                    let mut bytes = self.buffer(&selection)?;
                     let (bytes, stats) = blocking(move || {
                         let dataset = file.datasets().get(number);
                         let dataset =
                             dataset.ok_or_else(|| VolumeError::misuse("no such dataset"))?;
-                        Ok(file.read(dataset, &selection)?)
+                        let stats = file.read_into(dataset, &selection, &mut bytes);
+                        Ok((bytes, stats.map_err(of_tile)?))
                     })
                     .await?;
                     Ok((bytes, tet_counts(stats)))
@@ -203,6 +210,18 @@ impl Volume {
                 limit: u64::try_from(isize::MAX).unwrap_or(u64::MAX),
             }),
         }
+    }
+}
+
+/// The error of a tile; one over the budget says how the budget is raised.
+fn of_tile(error: zvf_tet::Error) -> VolumeError {
+    match error {
+        zvf_tet::Error::Limit { what, found, limit } => VolumeError::Limit {
+            what: format!("{what} (the limit is the memory budget, --memory-budget)"),
+            found,
+            limit,
+        },
+        error => error.into(),
     }
 }
 

@@ -4,5 +4,6 @@
 
 mod forms;
 mod images;
+mod kept;
 mod ranges;
 mod samples;

@@ -40,7 +40,7 @@ pub(crate) struct SliceArgs {
     /// What is read
     #[arg(long, value_name = "R", default_value = "", allow_hyphen_values = true)]
     pub(crate) range: String,
-    /// A name that ends in .npy, or in .raw for the elements' bytes as stored, in C order, without a header
+    /// A name that ends in .npy, or in .raw for the bytes of the elements in C order, without a header; `volume info` shows their type
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 }
@@ -56,16 +56,16 @@ pub(crate) struct ConvertArgs {
     /// Extents of a tile or chunk
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub(crate) chunk_shape: Option<Vec<u64>>,
-    /// Extents of a block, of b2nd
+    /// Extents of a block, for .b2nd alone
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub(crate) block_shape: Option<Vec<u64>>,
-    /// Name of the dataset, of tet
+    /// Name of the dataset, for .tet alone
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Does not compress
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Replaces an existing file or folder at OUT
+    /// Replaces an existing file at OUT, or also a folder if OUT ends in .zarr
     #[arg(long)]
     pub(crate) overwrite: bool,
 }
