@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use zvf_query::stale_level;
+use zvf_meta::{Kind, LinksConvention};
+use zvf_query::{Outputs, Query, query, stale_level};
 use zvf_store::format::dtype::{DType, DTypeKind};
 use zvf_store::{Class, Deltas, Names, Need, Store};
 
@@ -117,6 +118,8 @@ pub fn export_precomputed<'a>(
             folder,
             budget: memory_budget,
             shards,
+            links: 0,
+            lines_lack: Vec::new(),
             done: ExportedFolder::default(),
         };
         let views = View::of(writer.opened.kind());
@@ -131,6 +134,7 @@ pub fn export_precomputed<'a>(
             writer.done.views.push(view.name());
             writer.view(*view).await?;
         }
+        writer.lines_lack();
         writer.done.notes.extend(writer.lost().await?);
         for names in [&mut writer.done.left_out, &mut writer.done.rounded] {
             names.sort();
@@ -145,6 +149,10 @@ struct PrecomputedWriter<'a> {
     folder: &'a Path,
     budget: u64,
     shards: Shards,
+    /// Number of links or faces of level 0 in the files.
+    links: u64,
+    /// Attributes of objects that the view of lines lacks.
+    lines_lack: Vec<String>,
     done: ExportedFolder,
 }
 
@@ -163,6 +171,16 @@ enum KeyKind {
     SmallIds,
     /// Morton codes with this number of bits; `None`: they do not fit into 64 bits.
     Cells(Option<u32>),
+}
+
+/// The number of links of an answer.
+async fn links_of(store: &Store, asked: Query) -> Result<u64, ViewError> {
+    let mut answer = query(store, asked).await?;
+    let mut all = 0_u64;
+    while let Some((_, batch)) = answer.next().await? {
+        all = all.saturating_add(batch.num_rows() as u64);
+    }
+    Ok(all)
 }
 
 /// Converts the failure of a view.
@@ -194,8 +212,11 @@ impl PrecomputedWriter<'_> {
                 let mut index = self.index(vec![name], KeyKind::Ids, segments.len() as u64)?;
                 for segment in segments {
                     let key = segment.to_string();
-                    let content = self.content(&[name, &key]).await?;
-                    self.add(&mut index, segment, &key, &[], &bytes(&content))?;
+                    let file = skeletons::encoded(&self.opened, self.budget, segment).await;
+                    let (file, links) =
+                        file.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
+                    self.links = self.links.saturating_add(links);
+                    self.add(&mut index, segment, &key, &[], &file)?;
                 }
                 self.finish(index, &mut info)?;
             }
@@ -207,6 +228,7 @@ impl PrecomputedWriter<'_> {
                     let files = multilod::files(&self.opened, self.budget, segment).await;
                     let key = segment.to_string();
                     let files = files.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
+                    self.links = self.links.saturating_add(files.faces);
                     if index.shards.is_none() {
                         self.put(&[name, &key], &files.fragments)?;
                     }
@@ -270,13 +292,77 @@ impl PrecomputedWriter<'_> {
         self.done.notes.extend(unnamed.map(|(name, count)| {
             format!("{view}: names of categories of attribute {name} are left out ({count}): their codes are written")
         }));
-        for (member, into) in [
-            ("left_out", &mut self.done.left_out),
-            ("rounded", &mut self.done.rounded),
-        ] {
+        let left_out = match view == View::Lines.name() {
+            true => &mut self.lines_lack,
+            false => &mut self.done.left_out,
+        };
+        for (member, into) in [("left_out", left_out), ("rounded", &mut self.done.rounded)] {
             let names = document["zvf"][member].as_array().into_iter().flatten();
             into.extend(names.filter_map(|one| one.as_str().map(str::to_owned)));
         }
+    }
+
+    /// Reports the attributes that the view of lines lacks: texts of objects are properties of skeletons, if there are skeletons.
+    fn lines_lack(&mut self) {
+        let names = std::mem::take(&mut self.lines_lack);
+        if !self.done.views.contains(&View::Skeletons.name()) {
+            self.done.left_out.extend(names);
+            return;
+        }
+        let left_out = &self.done.left_out;
+        let elsewhere = names.iter().filter(|name| !left_out.contains(name));
+        self.done.notes.extend(elsewhere.map(|name| {
+            format!("lines: attribute {name} is left out: annotations have no values of its type; the properties of skeletons have it")
+        }));
+    }
+
+    /// A sentence about links that no segment has, because their vertices are not all in one object. `None` if there are none.
+    ///
+    /// # Cost
+    /// Reads the links of level 0 once.
+    async fn lost_links(&self) -> Result<Option<String>, ExportError> {
+        let wrong = |error: ViewError| failed("info", &error);
+        let store = &self.opened.store;
+        let stored = matches!(
+            self.opened.kind(),
+            Kind::Graph | Kind::Skeleton | Kind::Mesh
+        ) || store.root().links_convention().ok()
+            != Some(LinksConvention::ImplicitSequential);
+        let views = &self.done.views;
+        let shown =
+            views.contains(&View::Skeletons.name()) || views.contains(&View::Multilod.name());
+        // Without an object index the only segment has all links.
+        let objects = self.opened.objects().await.map_err(wrong)?;
+        if !shown || !stored || !objects.exist {
+            return Ok(None);
+        }
+        let asked = Query {
+            columns: Vec::new(),
+            outputs: Outputs {
+                vertices: false,
+                links: true,
+                objects: false,
+            },
+            memory_budget: self.budget,
+            ..Query::default()
+        };
+        let noun = match self.opened.kind() {
+            Kind::Mesh => "faces",
+            _ => "links",
+        };
+        let all = match links_of(store, asked).await {
+            Ok(all) => all,
+            Err(error) if error.class() == Class::Limit => {
+                return Ok(Some(format!(
+                    "{noun} whose vertices are not all in one object are left out, and are not counted: {error}"
+                )));
+            }
+            Err(error) => return Err(wrong(error)),
+        };
+        let lost = all.saturating_sub(self.links);
+        Ok((lost > 0).then(|| {
+            format!("{noun} whose vertices are not all in one object are left out: {lost}; a segment is one object")
+        }))
     }
 
     /// The properties of the segments of a view.
@@ -375,6 +461,7 @@ impl PrecomputedWriter<'_> {
         let names = links.flat_map(|family| family.attributes().iter());
         let names = names.map(|one| one.name.clone()).collect();
         lost("link attributes", names, "the views have none");
+        notes.extend(self.lost_links().await?);
         let objects = self.opened.objects().await.map_err(wrong)?;
         if objects.numbered {
             notes.push(

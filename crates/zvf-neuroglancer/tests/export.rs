@@ -7,7 +7,8 @@ use zvf_neuroglancer::{ExportedFolder, Shards, export_precomputed};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
-    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, WriteOptions,
+    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    WriteOptions,
 };
 
 fn exported(case: &str, folder: &Path) -> Result<ExportedFolder> {
@@ -257,5 +258,81 @@ fn lines_of_one_axis_are_exported_without_skeletons() -> Result<()> {
         done.notes
     );
     assert_eq!(files(&out.join("lines/by_id"))?.len(), 2);
+    Ok(())
+}
+
+/// The export of a new store.
+fn made(
+    home: &Path,
+    spec: StoreSpec,
+    batch: &Batch,
+    objects: Option<&ObjectTable>,
+) -> Result<ExportedFolder> {
+    let address = home.join("s.zv").display().to_string();
+    Runtime::new()?.wait(async {
+        let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+        writer.push(batch)?;
+        if let Some(objects) = objects {
+            writer.push_objects(objects)?;
+        }
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        let out = home.join("out");
+        anyhow::Ok(export_precomputed(store, &out, 16 << 20, Shards::Auto).await?)
+    })
+}
+
+/// A segment is one object: what joins two of them is in no file, and is counted.
+#[test]
+fn links_and_faces_between_objects_are_noted() -> Result<()> {
+    let places: Vec<f32> = (0_u8..6)
+        .flat_map(|at| [f32::from(at), f32::from(at * at), 0.0])
+        .collect();
+    let ids: [i64; 6] = [1, 1, 1, 2, 2, 2];
+    let edges: &[u64] = &[0, 1, 1, 2, 3, 4, 2, 3];
+    let faces: &[u64] = &[0, 1, 2, 3, 4, 5, 1, 2, 3];
+    for (kind, links, noun) in [(Kind::Graph, edges, "links"), (Kind::Mesh, faces, "faces")] {
+        let ends = if kind == Kind::Mesh { 3 } else { 2 };
+        for kept in [links.len(), links.len() - ends] {
+            let home = tempfile::tempdir()?;
+            let spec = StoreSpec::new(kind, [3.0; 3]).with_objects();
+            let batch = Batch::new(&places[..])
+                .with_object_ids(&ids[..])
+                .with_links(&links[..kept]);
+            let done = made(home.path(), spec, &batch, None)?;
+            let told = format!(
+                "{noun} whose vertices are not all in one object are left out: 1; a segment is one object"
+            );
+            let found = done.notes.contains(&told);
+            assert_eq!(found, kept == links.len(), "{kind:?}: {:?}", done.notes);
+            assert!(
+                !done
+                    .notes
+                    .iter()
+                    .any(|note| note.contains("left out") && *note != told)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Lines lack texts of objects, which the skeletons of the same objects have.
+#[test]
+fn texts_of_lines_are_in_the_properties_of_skeletons() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let spec = StoreSpec::new(Kind::Polyline, [10.0; 3])
+        .with_objects()
+        .with_object_attribute(AttributeSpec::text("kind"));
+    let places = (0..12_u8).map(f32::from).collect::<Vec<_>>();
+    let batch = Batch::new(&places[..]).with_object_ids(&[1, 1, 2, 2][..]);
+    let objects = ObjectTable::new(&[1, 2][..]).with_attribute("kind", Values::texts(["a", "b"]));
+    let done = made(home.path(), spec, &batch, Some(&objects))?;
+    assert_eq!(done.left_out, Vec::<String>::new());
+    let told = "lines: attribute kind is left out: annotations have no values of its type; the properties of skeletons have it";
+    assert!(
+        done.notes.iter().any(|note| note == told),
+        "{:?}",
+        done.notes
+    );
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
-use zvf_meta::{Kind, LinksConvention};
+use zvf_meta::{Axis, Kind, LinksConvention, units};
 use zvf_query::numbers::shape;
 use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Need, Store};
@@ -18,7 +18,6 @@ use crate::draw::HeldVertices;
 use crate::extent::FarthestVertices;
 use crate::level::{self, LevelChoice};
 use crate::rows::{self, DrawnColumns, Paint, TextColors};
-use crate::scale;
 
 /// A store with the selection and the style in which it is drawn.
 #[derive(Debug, Clone)]
@@ -100,11 +99,16 @@ pub(crate) struct OpenLayer {
     pub(crate) vertices: u64,
 }
 
-/// Axes and unit of the space that all layers share.
+/// Axes and unit of the space that all layers share: axes of different units of length are drawn in the unit of the first one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlotSpace {
     pub(crate) names: [String; 3],
     pub(crate) unit: Option<String>,
+}
+
+/// A unit, or `no unit`.
+fn unit_name(unit: Option<&str>) -> &str {
+    unit.unwrap_or("no unit")
 }
 
 /// Number of vertices above which points are drawn as densities.
@@ -117,10 +121,21 @@ const EARLY: usize = 1_000_000;
 const GROUPS: u64 = 100_000;
 
 impl PlotSpace {
-    /// The columns of positions that are used as x, y and z: axes of those names, else the first axes of space.
+    /// The columns of positions that are used as x, y and z: axes of those names (x and y, if there are two), else the first axes of space.
     pub(crate) fn columns(store: &Store) -> Vec<usize> {
         let axes = store.root().axes();
-        let named: Option<Vec<usize>> = ["x", "y", "z"]
+        let space: Vec<usize> = axes
+            .iter()
+            .enumerate()
+            .filter(|(_, axis)| axis.kind() == "space")
+            .map(|(number, _)| number)
+            .take(3)
+            .collect();
+        let wanted = match space.len() {
+            2 => ["x", "y"].as_slice(),
+            _ => &["x", "y", "z"],
+        };
+        let named: Option<Vec<usize>> = wanted
             .iter()
             .map(|name| {
                 axes.iter()
@@ -130,28 +145,26 @@ impl PlotSpace {
         if let Some(named) = named {
             return named;
         }
-        let space: Vec<usize> = axes
-            .iter()
-            .enumerate()
-            .filter(|(_, axis)| axis.kind() == "space")
-            .map(|(number, _)| number)
-            .take(3)
-            .collect();
         match space.is_empty() {
             true => (0..store.root().dims().min(3)).collect(),
             false => space,
         }
     }
 
+    /// The axes that are used as x, y and z.
+    fn axes(store: &Store) -> Vec<&Axis> {
+        let axes = store.root().axes();
+        let columns = Self::columns(store).into_iter();
+        columns.filter_map(|number| axes.get(number)).collect()
+    }
+
     /// The space of a store.
     pub(crate) fn of(store: &Store) -> Self {
-        let axes = store.root().axes();
-        let found: Vec<_> = Self::columns(store)
-            .into_iter()
-            .filter_map(|number| axes.get(number))
-            .collect();
+        let found = Self::axes(store);
         let unit = found.first().and_then(|axis| axis.unit.clone());
-        let same = found.iter().all(|axis| axis.unit == unit);
+        let convertible = found
+            .iter()
+            .all(|axis| factor(axis.unit.as_deref(), unit.as_deref()).is_some());
         Self {
             names: std::array::from_fn(|axis| {
                 found
@@ -159,28 +172,66 @@ impl PlotSpace {
                     .map(|one| one.name.clone())
                     .unwrap_or_default()
             }),
-            unit: unit.filter(|_| same),
+            unit: unit.filter(|_| convertible),
         }
     }
 
-    /// The size of a store's unit in units of this space, and a warning.
-    fn scale(&self, store: &Store, name: &str) -> (f64, Option<String>) {
-        let own = Self::of(store).unit;
-        match (&self.unit, &own) {
-            (mine, other) if mine == other => (1.0, None),
-            (Some(mine), Some(other)) if scale::ratio(other, mine).is_some() => {
-                (scale::ratio(other, mine).unwrap_or(1.0), None)
-            }
-            (mine, other) => {
-                let say = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "no unit".into());
-                let text = format!(
-                    "{name}: found {}, expected {} as in the first store; its numbers are drawn as they are",
-                    say(other),
-                    say(mine)
-                );
-                (1.0, Some(text))
-            }
+    /// The sizes of a store's units along x, y and z in units of this space, and a warning.
+    fn scale(&self, store: &Store, name: &str) -> ([f64; 3], Option<String>) {
+        let axes = Self::axes(store);
+        let own: Vec<Option<&str>> = axes.iter().map(|axis| axis.unit.as_deref()).collect();
+        let mine = self.unit.as_deref();
+        let found: Option<Vec<f64>> = own.iter().map(|unit| factor(*unit, mine)).collect();
+        if let Some(found) = found {
+            let of = |axis: usize| found.get(axis).copied().unwrap_or(1.0);
+            return (std::array::from_fn(of), None);
         }
+        let first = own.first().copied().flatten();
+        let text = match own.iter().all(|unit| *unit == first) {
+            true => format!(
+                "{name}: found {}, expected {} as in the first store; its numbers are drawn as they are",
+                unit_name(first),
+                unit_name(mine)
+            ),
+            false => {
+                let listed = axes.iter().zip(&own);
+                let listed =
+                    listed.map(|(axis, unit)| format!("{} in {}", axis.name, unit_name(*unit)));
+                format!(
+                    "{name}: found axes {}, expected units that can be converted to one; its numbers are drawn as they are",
+                    listed.collect::<Vec<_>>().join(", ")
+                )
+            }
+        };
+        ([1.0; 3], Some(text))
+    }
+
+    /// The size of the unit of radii in units of this space: the one that the attribute states, else that of positions, whose mean is taken where
+    /// the axes differ.
+    fn radius_scale(&self, store: &Store, level: &Level, radius: Option<&str>) -> f64 {
+        let mut attributes = level.vertex_attributes().iter();
+        let stated = radius.and_then(|name| attributes.find(|one| one.name == name)?.unit.clone());
+        let stated = stated.zip(self.unit.as_deref());
+        if let Some(factor) = stated.and_then(|(unit, of)| units::factor(&unit, of)) {
+            return factor;
+        }
+        let axes = Self::columns(store).len();
+        let (scale, _) = self.scale(store, "");
+        let volume: f64 = scale.iter().product();
+        match axes {
+            1 => volume,
+            2 => volume.sqrt(),
+            _ => volume.cbrt(),
+        }
+    }
+}
+
+/// The size of a unit in another one; `None` unless they are the same, or can be converted into each other.
+fn factor(unit: Option<&str>, of: Option<&str>) -> Option<f64> {
+    match (unit, of) {
+        (unit, of) if unit == of => Some(1.0),
+        (Some(unit), Some(of)) => units::factor(unit, of),
+        _ => None,
     }
 }
 
@@ -239,8 +290,13 @@ impl OpenLayer {
         let mut columns = DrawnColumns {
             axes: PlotSpace::columns(store),
             scale,
+            radius_scale: space.radius_scale(store, &level, radius.as_deref()),
+            by_object: shapes == Shapes::Chains || colors.paint.by_object(),
             paint: colors.paint.clone(),
             origin: colors.origin,
+            clipped: layer
+                .range
+                .is_some_and(|(low, high)| (high - low).abs() <= f64::from(f32::MAX)),
             radius,
             texts: Arc::new(TextColors::default()),
         };
@@ -280,9 +336,9 @@ impl OpenLayer {
         let of: FxHashSet<u32> = opened.names.iter().map(|(color, _)| color.bits()).collect();
         let (names, of) = (opened.names.len(), of.len());
         if of < names {
-            let noun = match opened.columns.paint {
-                Paint::Texts(_) => "categories",
-                _ => "groups",
+            let noun = match color {
+                ColorBy::Group => "groups",
+                _ => "categories",
             };
             warnings.push(format!(
                 "{}: {names} {noun} have {of} colours: some have the same one",
@@ -377,11 +433,11 @@ impl OpenLayer {
         let (low, high) = &layer.store.root().zarr_vectors.bounds;
         let side = |of: &[f64], asked: Option<&[f64]>, tighter: fn(f64, f64) -> f64| {
             let mut corner = [0.0; 3];
-            for (value, axis) in corner.iter_mut().zip(&self.columns.axes) {
+            let axes = self.columns.axes.iter().zip(self.columns.scale);
+            for (value, (axis, scale)) in corner.iter_mut().zip(axes) {
                 let declared = *of.get(*axis)?;
                 let asked = asked.and_then(|corner| corner.get(*axis));
-                *value =
-                    asked.map_or(declared, |asked| tighter(declared, *asked)) * self.columns.scale;
+                *value = asked.map_or(declared, |asked| tighter(declared, *asked)) * scale;
             }
             Some(corner)
         };
@@ -420,7 +476,7 @@ fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Q
     let mut query = layer.query.clone();
     query.level = level;
     query.columns = vec![Column::Position];
-    if shapes == Shapes::Chains || columns.paint.by_object() {
+    if columns.by_object {
         query.columns.push(Column::ObjectId);
     }
     let mut names: Vec<String> = Vec::new();
@@ -495,6 +551,36 @@ struct Colors {
     channels: usize,
     groups: Vec<(Rgb, String)>,
     warning: Option<String>,
+}
+
+/// Colours of objects by an attribute of texts.
+struct ObjectTexts<'l> {
+    /// The objects that are drawn; `None`: all that the rest of the query selects.
+    drawn: Option<FxHashSet<&'l i64>>,
+    known: TextColors,
+    /// Colours by the ids of objects; missing texts have the colour of missing values.
+    colors: FxHashMap<i64, u32>,
+}
+
+impl<'l> ObjectTexts<'l> {
+    fn new(layer: &'l Layer) -> Self {
+        let objects = layer.query.objects.as_ref();
+        Self {
+            drawn: objects.map(|ids| ids.iter().collect()),
+            known: TextColors::default(),
+            colors: FxHashMap::default(),
+        }
+    }
+
+    /// Adds the rows of a batch; the texts of objects that are not drawn are not listed.
+    fn add(&mut self, ids: &[i64], texts: &ArrayRef) -> Result<(), PlotError> {
+        let drawn = |id: &i64| self.drawn.as_ref().is_none_or(|drawn| drawn.contains(id));
+        let listed: Vec<bool> = ids.iter().map(drawn).collect();
+        self.known.add_all(texts, &listed)?;
+        let colors = rows::text_colors(texts, &self.known)?;
+        self.colors.extend(ids.iter().copied().zip(colors));
+        Ok(())
+    }
 }
 
 impl Colors {
@@ -664,8 +750,21 @@ impl Colors {
         self.title = title(&found.attributes().unit);
         let mut answer = list_objects(&layer.store, level.number(), false).await?;
         let mut of = FxHashMap::default();
+        let mut texts = ObjectTexts::new(layer);
         while let Some((_, batch)) = answer.next().await? {
-            let (_, ids) = rows::column(&batch, "object_id")?;
+            // Not by `rows::column`, which prefers an attribute of this name.
+            let ids = batch.column_by_name("object_id");
+            let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+            let ids = ids.map(|ids| ids.values().to_vec());
+            let ids = ids.ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
+            let (_, values) = rows::column(&batch, name)?;
+            if shape(values.data_type()).is_none() {
+                if channel > 0 {
+                    return Err(rows::no_channel(name, channel, 1));
+                }
+                texts.add(&ids, &values)?;
+                continue;
+            }
             if self.origin.is_none() {
                 self.origin = rows::first_number(&batch, name, channel)?;
             }
@@ -675,15 +774,18 @@ impl Colors {
             if channel >= width {
                 return Err(rows::no_channel(name, channel, width));
             }
-            let ids = ids
-                .as_primitive_opt::<Int64Type>()
-                .map(|ids| ids.values().to_vec());
-            let ids = ids.ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
             for (id, row) in ids.into_iter().zip(numbers.chunks(width)) {
                 of.insert(id, row.get(channel).copied().unwrap_or(f64::NAN));
             }
         }
-        self.paint = Paint::Numbers(Arc::new(of));
+        self.paint = match texts.colors.is_empty() {
+            true => Paint::Numbers(Arc::new(of)),
+            false => {
+                self.title.clear();
+                self.groups = texts.known.legend().collect();
+                Paint::Colors(Arc::new(texts.colors))
+            }
+        };
         Ok(())
     }
 }

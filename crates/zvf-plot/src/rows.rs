@@ -54,11 +54,17 @@ impl Paint {
 pub(crate) struct DrawnColumns {
     /// The columns of positions that are used as x, y and z; a store of two axes has no third one.
     pub(crate) axes: Vec<usize>,
-    /// Factor of positions: units of the picture in one unit of the store.
-    pub(crate) scale: f64,
+    /// Factors of x, y and z: units of the picture in one unit of the store.
+    pub(crate) scale: [f64; 3],
+    /// Factor of radii.
+    pub(crate) radius_scale: f64,
+    /// Whether the rows have the ids of their objects.
+    pub(crate) by_object: bool,
     pub(crate) paint: Paint,
     /// The number that is subtracted from numbers before they are rounded to float32; `None` until one is known.
     pub(crate) origin: Option<f64>,
+    /// Whether numbers that float32 does not hold are outside of the range of the colour map, where they have the colour of its nearer end.
+    pub(crate) clipped: bool,
     /// The column with the radius of lines.
     pub(crate) radius: Option<String>,
     /// The texts that are known, if texts decide colours.
@@ -84,6 +90,21 @@ impl TextColors {
             self.numbers.insert(text.to_owned(), self.names.len());
             self.names.push(text.to_owned());
         }
+    }
+
+    /// Adds the texts of a column in the order in which they occur, of `listed` rows only; categories in the order of their codes, all of them.
+    pub(crate) fn add_all(&mut self, column: &ArrayRef, listed: &[bool]) -> Result<(), PlotError> {
+        if let Some(coded) = column.as_any_dictionary_opt() {
+            let texts = texts_of(coded.values())?.into_iter().flatten();
+            texts.for_each(|text| self.add(text));
+            return Ok(());
+        }
+        let texts = texts_of(column)?.into_iter().zip(listed);
+        let texts = texts.filter(|(_, listed)| **listed);
+        texts
+            .filter_map(|(text, _)| text)
+            .for_each(|text| self.add(text));
+        Ok(())
     }
 
     /// The colour of a text. The letters of an unknown text determine its colour.
@@ -121,10 +142,29 @@ impl DrawnRows {
         one.copied().unwrap_or(MISSING.bits())
     }
 
-    fn take_numbers(&mut self, numbers: impl Iterator<Item = f64> + Clone) {
+    /// Takes numbers less the origin.
+    ///
+    /// # Errors
+    /// Misuse: a number that float32 does not hold, unless it is `clipped`.
+    fn take_numbers(
+        &mut self,
+        numbers: impl Iterator<Item = f64> + Clone,
+        clipped: bool,
+    ) -> Result<(), PlotError> {
         let finite = numbers.clone().filter(|one| one.is_finite());
         self.range = finite.fold(None, |range, one| union(range, Some((one, one))));
+        let held = |one: f64| one.abs() <= f64::from(f32::MAX);
+        if let Some((low, high)) = self.range
+            && !clipped
+            && !(held(low) && held(high))
+        {
+            return Err(PlotError::usage(
+                "color: found numbers that differ by more than 3.4e38, expected differences that float32 holds: --range LOW,HIGH of a smaller span \
+                 draws those in it, and an attribute of their logarithms or fractions draws all",
+            ));
+        }
         self.values = numbers.map(|one| (one as f32).to_bits()).collect();
+        Ok(())
     }
 }
 
@@ -133,15 +173,8 @@ impl DrawnColumns {
     pub(crate) fn settle(&mut self, batch: &RecordBatch) -> Result<(), PlotError> {
         if let Paint::Texts(name) = &self.paint {
             let (_, column) = column(batch, name)?;
-            let texts = match column.as_any_dictionary_opt() {
-                Some(coded) => Arc::clone(coded.values()),
-                None => column,
-            };
-            let known = Arc::make_mut(&mut self.texts);
-            texts_of(&texts)?
-                .into_iter()
-                .flatten()
-                .for_each(|text| known.add(text));
+            let listed = vec![true; batch.num_rows()];
+            Arc::make_mut(&mut self.texts).add_all(&column, &listed)?;
         }
         if let (Paint::Column { name, channel }, None) = (&self.paint, self.origin) {
             self.origin = first_number(batch, name, *channel)?;
@@ -159,7 +192,9 @@ impl DrawnColumns {
             positions: self.positions(batch)?,
             ..DrawnRows::default()
         };
-        if let Some(ids) = batch.column_by_name("object_id") {
+        // A store without objects may have an attribute of this name.
+        let ids = batch.column_by_name("object_id");
+        if let Some(ids) = ids.filter(|_| self.by_object) {
             let ids = ids
                 .as_primitive_opt::<Int64Type>()
                 .ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
@@ -194,7 +229,8 @@ impl DrawnColumns {
             }
             Paint::Numbers(of) => {
                 let ids = std::mem::take(&mut rows.ids);
-                rows.take_numbers(ids.iter().map(|id| of.get(id).copied().unwrap_or(f64::NAN)));
+                let numbers = ids.iter().map(|id| of.get(id).copied().unwrap_or(f64::NAN));
+                rows.take_numbers(numbers, self.clipped)?;
                 rows.ids = ids;
             }
             Paint::Texts(name) => {
@@ -206,7 +242,8 @@ impl DrawnColumns {
                 if *channel >= width {
                     return Err(no_channel(name, *channel, width));
                 }
-                rows.take_numbers(numbers.iter().copied().skip(*channel).step_by(width));
+                let numbers = numbers.iter().copied().skip(*channel).step_by(width);
+                rows.take_numbers(numbers, self.clipped)?;
             }
         }
         Ok(())
@@ -219,15 +256,16 @@ impl DrawnColumns {
     /// A bug of the query: no positions.
     pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<Point3>, PlotError> {
         let (flat, width) = elements(&column(batch, "position")?.1);
-        let scale = self.scale;
         let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<Point3> {
             (0..batch.num_rows())
                 .map(|row| {
                     let cells = row * width..(row + 1) * width;
-                    std::array::from_fn(|axis| match self.axes.get(axis) {
-                        Some(axis) => of(cells.clone(), *axis) * scale,
-                        None => 0.0,
-                    })
+                    let mut point = [0.0; 3];
+                    let axes = self.axes.iter().zip(self.scale);
+                    for (value, (axis, scale)) in point.iter_mut().zip(axes) {
+                        *value = of(cells.clone(), *axis) * scale;
+                    }
+                    point
                 })
                 .collect()
         };
@@ -276,7 +314,7 @@ pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError 
 }
 
 /// A colour for each row of texts.
-fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
+pub(crate) fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
     if let Some(coded) = column.as_any_dictionary_opt() {
         let colors = text_colors(coded.values(), known)?;
         let keys = coded.normalized_keys().into_iter().enumerate();
@@ -317,7 +355,7 @@ pub(crate) fn numbers(
     let (field, column) = column(batch, name)?;
     let Some((width, _)) = shape(column.data_type()) else {
         return Err(PlotError::usage(format!(
-            "found values of type {}, expected numbers or texts",
+            "attribute {name}: found values of type {}, expected numbers",
             column.data_type()
         )));
     };

@@ -21,11 +21,6 @@ fn metric(unit: &str) -> Option<(&'static str, f64)> {
     found.map(|(_, symbol, meters)| (*symbol, *meters))
 }
 
-/// The ratio of two units of length; `None` unless both are known.
-pub(crate) fn ratio(unit: &str, of: &str) -> Option<f64> {
-    Some(metric(unit)?.1 / metric(of)?.1)
-}
-
 /// A length as text: in a unit in which the number is from 1 to 1000, if the unit is known.
 pub(crate) fn length(value: f64, unit: Option<&str>) -> String {
     let Some(unit) = unit else {
@@ -134,11 +129,6 @@ mod tests {
         assert_eq!(length(0.5, Some("millimeter")), "500 µm");
         assert_eq!(length(5.0, Some("parsec")), "5 parsec");
         assert_eq!(length(50_000.0, None), "50000");
-        assert_eq!(
-            ratio("micrometer", "nanometer").map(f64::round),
-            Some(1000.0)
-        );
-        assert_eq!(ratio("second", "nanometer"), None);
     }
 
     #[test]

@@ -395,7 +395,7 @@ impl Scene {
             line: line * times / 2.0,
             point: point * times / 2.0,
             least: 0.4 * times,
-            scale: opened.columns.scale,
+            scale: opened.columns.radius_scale,
             directions: matches!(opened.columns.paint, Paint::Direction),
             numeric: Info::of(opened).numeric,
         };

@@ -196,7 +196,10 @@ fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            letter if letter.is_control() => out.push(' '),
+            // XML has neither control characters nor these two.
+            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {
+                out.push(' ')
+            }
             letter => out.push(letter),
         }
     }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use zvf_plot::{Drawing, Layer, Picture, PlotError, PlotOptions, Rgb, plot};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
-use zvf_write::{Batch, Kind, StoreSpec, StoreWriter, WriteOptions};
+use zvf_write::{Batch, Kind, ObjectTable, StoreSpec, StoreWriter, WriteOptions};
 
 /// A store in a folder that is removed when it is dropped.
 pub(crate) struct Made {
@@ -16,6 +16,15 @@ pub(crate) struct Made {
 impl Made {
     /// A store of one batch.
     pub(crate) fn new(spec: StoreSpec, batch: &Batch) -> Result<Self> {
+        Self::with_objects(spec, batch, None)
+    }
+
+    /// A store of one batch, and the attributes of its objects.
+    pub(crate) fn with_objects(
+        spec: StoreSpec,
+        batch: &Batch,
+        objects: Option<&ObjectTable>,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let address = folder.path().join("made.zarrvectors");
         let address = address.to_string_lossy().into_owned();
@@ -23,6 +32,9 @@ impl Made {
         runtime.wait(async {
             let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
             writer.push(batch)?;
+            if let Some(objects) = objects {
+                writer.push_objects(objects)?;
+            }
             writer.finish().await
         })?;
         Ok(Self {

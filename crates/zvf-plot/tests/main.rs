@@ -6,4 +6,5 @@ mod made;
 mod numbers;
 mod seen;
 mod shapes;
+mod units;
 mod vectors;

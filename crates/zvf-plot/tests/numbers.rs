@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use zvf_plot::{ColorBy, Layer, PlotOptions, plot_svg};
-use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, Values};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, Values};
 
 use crate::made::{Made, plain};
 
@@ -151,6 +151,68 @@ fn channels_are_named() -> Result<()> {
             .iter()
             .any(|text| text.contains("v has 2 channels"));
         assert_eq!(found, said, "{warnings:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn differences_beyond_float32_are_refused_or_clipped() -> Result<()> {
+    let values: Vec<f64> = (0_u8..5).map(|at| (f64::from(at) + 1.0) * 1e39).collect();
+    let (made, mut layer) = made(number(NumberType::F64), values.into(), 5)?;
+    let error = made
+        .wait(plot_svg(&[layer.clone()], &plain(300, 300)))
+        .unwrap_err();
+    assert!(error.to_string().contains("3.4e38"), "{error}");
+    // All but the first are above the range.
+    layer.range = Some((1e39, 1.1e39));
+    let (colors, _) = drawn(&made, &layer)?;
+    let expected = [STEPS[0], STEPS[4], STEPS[4], STEPS[4], STEPS[4]];
+    assert!(alike(&colors, &expected), "{colors:?}");
+    layer.range = Some((1e39, 5e39));
+    assert!(made.wait(plot_svg(&[layer], &plain(300, 300))).is_err());
+    Ok(())
+}
+
+/// Without objects, `object_id` is an attribute as any other.
+#[test]
+fn an_attribute_may_be_called_object_id() -> Result<()> {
+    let positions = [0.0_f32, 0.0, 0.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+    let attribute = AttributeSpec::number("object_id", NumberType::F64);
+    let spec = StoreSpec::new(Kind::PointCloud, [100.0; 3]).with_vertex_attribute(attribute);
+    let batch = Batch::new(&positions[..]).with_attribute("object_id", vec![1.5, 2.5, 3.5]);
+    let made = Made::new(spec, &batch)?;
+    let mut layer = made.layer()?;
+    layer.color = ColorBy::Attribute("object_id".into(), None);
+    let (colors, _) = drawn(&made, &layer)?;
+    assert!(
+        alike(&colors, &[STEPS[0], STEPS[2], STEPS[4]]),
+        "{colors:?}"
+    );
+    Ok(())
+}
+
+/// Texts and categories of objects have the colours that those of vertices have.
+#[test]
+fn texts_of_objects_are_coloured() -> Result<()> {
+    const FEW: [&str; 3] = ["#5b9bd5", "#f28e2b", "#59a14f"];
+    let positions: Vec<f32> = (0_u8..4).flat_map(|at| [f32::from(at), 0.0, 0.0]).collect();
+    for attribute in [AttributeSpec::text("kind"), AttributeSpec::category("kind")] {
+        let spec = StoreSpec::new(Kind::PointCloud, [100.0; 3])
+            .with_objects()
+            .with_object_attribute(attribute);
+        let batch = Batch::new(&positions[..]).with_object_ids(&[1, 2, 3, 1][..]);
+        let objects = ObjectTable::new(&[1, 2, 3][..])
+            .with_attribute("kind", Values::texts(["axon", "soma", "axon"]));
+        let made = Made::with_objects(spec, &batch, Some(&objects))?;
+        let mut layer = made.layer()?;
+        layer.color = ColorBy::Attribute("kind".into(), None);
+        let (colors, texts) = drawn(&made, &layer)?;
+        assert_eq!(colors, [FEW[0], FEW[1], FEW[0], FEW[0]]);
+        for name in ["soma", "axon"] {
+            assert!(texts.contains(&name.to_owned()), "{texts:?}");
+        }
+        layer.color = ColorBy::Attribute("kind".into(), Some(1));
+        assert!(made.wait(plot_svg(&[layer], &plain(300, 300))).is_err());
     }
     Ok(())
 }

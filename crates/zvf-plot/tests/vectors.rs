@@ -59,7 +59,7 @@ fn faces_are_polygons_with_light_and_names_are_escaped() -> Result<()> {
     )?;
     let (mut one, mut other) = (made.layer()?, made.layer()?);
     one.name = "a < b & c".into();
-    other.name = "d".into();
+    other.name = "d\u{ffff}e".into();
     let options = PlotOptions {
         decorated: true,
         background: Some(Rgb::WHITE),
@@ -68,6 +68,7 @@ fn faces_are_polygons_with_light_and_names_are_escaped() -> Result<()> {
     let svg = made.wait(plot_svg(&[one, other], &options))?.picture;
     assert_eq!(svg.matches("<polygon").count(), 2);
     assert!(svg.contains(">a &lt; b &amp; c</text>"), "{svg}");
+    assert!(svg.contains(">d e</text>"), "{svg}");
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! An open store, and the tag of everything derived from it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use axum::http::HeaderValue;
@@ -10,19 +11,19 @@ use zvf_store::Store;
 #[derive(Debug)]
 pub(crate) struct OpenedStore {
     pub(crate) views: Arc<ViewedStore>,
-    tag: Option<HeaderValue>,
+    /// The part of ETags that all files of the snapshot share; `None`: they have no ETags.
+    nonce: Option<String>,
 }
 
 impl OpenedStore {
     pub(crate) fn new(store: Store) -> Self {
-        // A random tag for this snapshot, because views are derived from the documents that were read when it was opened.
+        // Random tags for this snapshot, because views are derived from the documents that were read when it was opened.
         let mut nonce = [0u8; 8];
-        let tag = getrandom::fill(&mut nonce).ok().and_then(|()| {
-            HeaderValue::from_str(&format!("\"{:016x}\"", u64::from_le_bytes(nonce))).ok()
-        });
+        let filled = getrandom::fill(&mut nonce).ok();
+        let nonce = filled.map(|()| format!("{:016x}", u64::from_le_bytes(nonce)));
         Self {
             views: Arc::new(ViewedStore::new(store)),
-            tag,
+            nonce,
         }
     }
 
@@ -30,8 +31,11 @@ impl OpenedStore {
         self.views.store()
     }
 
-    /// The ETag of every view of this snapshot.
-    pub(crate) fn tag(&self) -> Option<&HeaderValue> {
-        self.tag.as_ref()
+    /// The ETag of a file of a view of this snapshot; those of other files differ, so that a client knows it only if the file exists.
+    pub(crate) fn tag(&self, path: &[&str]) -> Option<HeaderValue> {
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        let text = format!("\"{}-{:016x}\"", self.nonce.as_ref()?, hasher.finish());
+        HeaderValue::from_str(&text).ok()
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 
 use crate::http_error::{HandlerResult, HttpError};
@@ -25,6 +25,12 @@ pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
+/// Whether `If-None-Match` names any ETag.
+pub(crate) fn is_any(headers: &HeaderMap) -> bool {
+    let mut tags = tags(headers, &header::IF_NONE_MATCH).into_iter().flatten();
+    tags.any(|one| one == "*")
+}
+
 /// Checks `If-Match`: whether the ETag of the answer is one that the client names. Weak ETags match none (RFC 9110, 13.1.1).
 ///
 /// # Errors
@@ -44,11 +50,12 @@ pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> Han
     Err(HttpError::new(StatusCode::PRECONDITION_FAILED, message))
 }
 
-/// The requested range of an answer of `size` bytes, and its `Content-Range`; `None`: the whole answer.
+/// The requested range of an answer of `size` bytes, and its `Content-Range`; `None`: the whole answer. Only GET has ranges (RFC 9110, 14.2).
 ///
 /// # Errors
 /// 416 for a range without a byte of the answer.
 pub(crate) fn part(
+    method: &Method,
     headers: &HeaderMap,
     tag: Option<&HeaderValue>,
     size: u64,
@@ -56,7 +63,8 @@ pub(crate) fn part(
     // If the client has another version, a range is useless, and the whole answer is sent.
     let condition = headers.get(header::IF_RANGE);
     let same = condition.is_none_or(|condition| Some(condition) == tag);
-    let range = headers.get(header::RANGE).filter(|_| same);
+    let range = headers.get(header::RANGE);
+    let range = range.filter(|_| same && *method == Method::GET);
     let place = |text: String| {
         HeaderValue::from_str(&text)
             .map_err(|_| HttpError::malformed("a range that is not a valid header"))

@@ -44,7 +44,7 @@ async fn object(raw: RawStore, key: String, method: &Method, headers: &HeaderMap
     if tag.as_ref().is_some_and(|tag| is_known(headers, tag)) {
         return Ok(with_tag(StatusCode::NOT_MODIFIED, tag, Body::empty()));
     }
-    let found = part(headers, tag.as_ref(), state.size)?;
+    let found = part(method, headers, tag.as_ref(), state.size)?;
     let (status, range) = match &found {
         Some((range, _)) => (StatusCode::PARTIAL_CONTENT, range.clone()),
         None => (StatusCode::OK, 0..state.size),

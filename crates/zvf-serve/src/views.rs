@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use zvf_neuroglancer::{ViewContent, content, is_made};
 
 use crate::http_error::{HandlerResult, HttpError};
 use crate::opened::OpenedStore;
 use crate::path;
-use crate::reply::{check_match, is_known, part, with_tag};
+use crate::reply::{check_match, is_any, is_known, part, with_tag};
 use crate::sources::{AnswerKind, Sources};
 
 /// Answers GET and HEAD.
@@ -31,8 +31,8 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
         true => None,
         false => Some(sources.permit_for(work(rest)).await?),
     };
-    let (budget, headers) = (sources.budget, &parts.headers);
-    let answer = source.with_current(|opened| current(opened, budget, rest, headers));
+    let (budget, asked) = (sources.budget, (&parts.method, &parts.headers));
+    let answer = source.with_current(|opened| current(opened, budget, rest, asked));
     Ok(answer.await?.0)
 }
 
@@ -50,23 +50,26 @@ async fn current(
     opened: Arc<OpenedStore>,
     budget: u64,
     rest: &[&str],
-    headers: &HeaderMap,
+    (method, headers): (&Method, &HeaderMap),
 ) -> HandlerResult {
-    let tag = opened.tag();
-    check_match(headers, tag)?;
-    if tag.is_some_and(|tag| is_known(headers, tag)) {
-        return Ok(with_tag(
-            StatusCode::NOT_MODIFIED,
-            tag.cloned(),
-            Body::empty(),
-        ));
+    let tag = opened.tag(rest);
+    check_match(headers, tag.as_ref())?;
+    let known = tag.as_ref().is_some_and(|tag| is_known(headers, tag));
+    let unchanged = || with_tag(StatusCode::NOT_MODIFIED, tag.clone(), Body::empty());
+    // Only a file that exists has an ETag that the client can know; `*` says nothing of that.
+    let any = known && is_any(headers);
+    if known && !any {
+        return Ok(unchanged());
     }
     let content = content(&opened.views, budget, rest).await?;
+    if any {
+        return Ok(unchanged());
+    }
     let (bytes, kind) = match content {
         ViewContent::File(bytes) => (bytes, "application/octet-stream"),
         ViewContent::Document(document) => (document.to_string().into(), "application/json"),
     };
-    let part = part(headers, tag, bytes.len() as u64)?;
+    let part = part(method, headers, tag.as_ref(), bytes.len() as u64)?;
     let cut = part.as_ref().and_then(|(range, _)| {
         let start = usize::try_from(range.start).ok()?;
         let end = usize::try_from(range.end).ok()?;
@@ -77,7 +80,7 @@ async fn current(
         None => StatusCode::OK,
     };
     let body = Body::from(cut.unwrap_or(bytes));
-    let mut response = with_tag(status, tag.cloned(), body);
+    let mut response = with_tag(status, tag.clone(), body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));

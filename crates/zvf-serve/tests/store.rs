@@ -79,7 +79,8 @@ fn ranges_conditions_and_origins() -> Result<()> {
     let head = served.ask("HEAD", &path, &[("Range", "bytes=0-0")])?;
     assert_eq!(
         (head.status, head.header("content-length")),
-        (206, Some("1"))
+        (200, Some(size.to_string().as_str())),
+        "only GET has ranges"
     );
 
     let etag = served

@@ -295,6 +295,21 @@ fn a_store_that_changes_is_read_again() -> Result<()> {
     assert_eq!(held.status, 200);
     let same = served.ask("GET", path, &[("If-None-Match", &etag)])?;
     assert_eq!(same.status, 304);
+    let any = served.ask("GET", path, &[("If-None-Match", "*")])?;
+    assert_eq!(any.status, 304);
+    // A condition counts only where the file exists.
+    let missing = "/precomputed/store/skeletons/none";
+    for tag in ["*", etag.as_str()] {
+        let reply = served.ask("GET", missing, &[("If-None-Match", tag)])?;
+        assert_eq!(reply.status, 404, "{tag}");
+    }
+    let head = served.ask("HEAD", path, &[("Range", "bytes=0-3")])?;
+    let length = first.body.len().to_string();
+    assert_eq!(
+        (head.status, head.header("content-length")),
+        (200, Some(length.as_str())),
+        "only GET has ranges"
+    );
     let root = store.path().join("zarr.json");
     let text = std::fs::read_to_string(&root)?;
     std::fs::remove_file(&root)?;

@@ -45,7 +45,8 @@ pub struct SpatialLevel {
     pub grid_shape: Vec<u64>,
     /// Size of a cell on each axis.
     pub chunk_size: Vec<f64>,
-    /// Greatest number of annotations in a cell, from which Neuroglancer computes the density of the level.
+    /// Number of annotations from which Neuroglancer computes the density of the level: of points that of an average cell, and fuller cells have
+    /// more.
     pub limit: u64,
 }
 

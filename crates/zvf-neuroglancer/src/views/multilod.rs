@@ -25,6 +25,8 @@ pub(crate) struct Files {
     pub(crate) manifest: Bytes,
     /// The file `ID`.
     pub(crate) fragments: Bytes,
+    /// Number of faces of level 0, before they are cut.
+    pub(crate) faces: u64,
 }
 
 /// The document `info`.
@@ -78,6 +80,7 @@ pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> R
 pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Result<Files> {
     check_space(opened)?;
     let mut details: Vec<Detail> = Vec::new();
+    let mut faces = 0;
     for level in levels(opened).await? {
         let columns = vec![Column::Position];
         let shape = SegmentSkeleton::read(
@@ -88,6 +91,9 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
             &ShownAttributes::default(),
         )
         .await?;
+        if level == 0 {
+            faces = shape.link_count();
+        }
         let detail = Detail {
             triangles: shape.triangles(),
             positions: shape.positions,
@@ -116,6 +122,7 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
     Ok(Files {
         manifest: made.manifest.into(),
         fragments: made.fragments.into(),
+        faces,
     })
 }
 

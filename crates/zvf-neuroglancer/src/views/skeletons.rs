@@ -59,10 +59,22 @@ pub(crate) fn check_space(opened: &ViewedStore) -> Result<()> {
 /// # Errors
 /// Not found for an id that no object has; Limit for a skeleton that is too large; the errors of the query.
 pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<ViewContent> {
+    let (bytes, _) = encoded(opened, budget, number(id)?).await?;
+    Ok(bytes.into())
+}
+
+/// The bytes of the skeleton of one segment, and its number of links.
+///
+/// # Errors
+/// As [`one`].
+pub(crate) async fn encoded(
+    opened: &ViewedStore,
+    budget: u64,
+    segment: u64,
+) -> Result<(Vec<u8>, u64)> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
     let columns = vec![Column::Position, Column::Attributes];
-    let segment = number(id)?;
     let shape = SegmentSkeleton::read(opened, budget, (segment, 0), columns, &attributes).await?;
     let mut edges = Vec::with_capacity(shape.links.len() / 2);
     if shape.width == 2 {
@@ -72,13 +84,14 @@ pub(crate) async fn one(opened: &ViewedStore, budget: u64, id: &str) -> Result<V
             }
         }
     }
+    let links = shape.link_count();
     let mut values = Vec::with_capacity(shape.values.len());
     for (attribute, bytes) in attributes.shown.iter().zip(shape.values) {
         values.push(PropertyValues::new(attribute.row_bytes(), bytes)?);
     }
     let positions = shape.positions.iter().map(|point| single(point));
     let positions: Vec<f32> = positions.flatten().collect();
-    Ok(skeleton(&positions, &edges, &values)?.into())
+    Ok((skeleton(&positions, &edges, &values)?, links))
 }
 
 /// One segment in memory.
@@ -164,6 +177,11 @@ impl SegmentSkeleton {
             check_size(bytes.saturating_add(links).saturating_add(values))?;
         }
         Ok(found)
+    }
+
+    /// Number of links, or of faces before they are cut into fans.
+    pub(crate) fn link_count(&self) -> u64 {
+        (self.links.len() / self.width.max(1)) as u64
     }
 
     /// Triangles between rows. Faces of more than three corners are cut into fans.
