@@ -306,11 +306,16 @@ fn array(
         affine: None,
         notes: Vec::new(),
     };
+    let mut attributes = node.attributes;
+    if let Some(attributes) = attributes.as_object_mut() {
+        // The writer's name, which every writer states anew.
+        attributes.shift_remove("_zarrs");
+    }
     let array = ZarrArray {
         raw: raw.clone(),
         path: path.to_owned(),
         document: node.document,
-        attributes: node.attributes,
+        attributes,
         of_image: Vec::new(),
     };
     Ok((info, array))
