@@ -1,5 +1,7 @@
 //! The attributes of an array.
 
+use std::collections::HashSet;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -146,6 +148,27 @@ impl ArrayAttributes {
     #[must_use]
     pub fn odd_category(&self) -> Option<(usize, &Value)> {
         odd_value(self.categories.as_deref().unwrap_or_default())
+    }
+
+    /// Returns the first category that equals an earlier one, and its index. Categories must be distinct.
+    ///
+    /// Source: 0.9 §12.3.
+    #[must_use]
+    pub fn repeated_category(&self) -> Option<(usize, &Value)> {
+        let categories = self.categories.as_deref().unwrap_or_default();
+        let mut seen = HashSet::with_capacity(categories.len());
+        let mut all = categories.iter().enumerate();
+        all.find(|(_, value)| !seen.insert(*value))
+    }
+
+    /// Returns [`fill_code`](Self::fill_code) if it is also the code of a category, whose values would be read as missing.
+    ///
+    /// Source: 0.9 §12.3.
+    #[must_use]
+    pub fn fill_of_category(&self) -> Option<i64> {
+        let count = self.categories.as_ref()?.len();
+        let is_code = |code: &i64| usize::try_from(*code).is_ok_and(|code| code < count);
+        self.fill_code.filter(is_code)
     }
 
     /// Returns whether the payload holds codes of [`categories`](Self::categories).

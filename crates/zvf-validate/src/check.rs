@@ -305,7 +305,7 @@ checks! {
         "Restore the missing cell.";
     FragmentsTile Consistency 24 Error "fragments-tile" "0.9" "all" "0.9 §9.4"
         "If a level claims fragments_tile, the fragments of every chunk tile its rows."
-        "Remove fragments_tile.";
+        "If every row is in one fragment, remove fragments_tile; otherwise a fragment is damaged: restore the fragment index.";
     RowsCovered Consistency 25 Warning "rows-covered" "0.6 to 0.9" "all" "0.9 §9.5"
         "Every row of a chunk belongs to a fragment."
         "Rows outside all fragments belong to no object; `zvf rechunk` drops them.";

@@ -76,14 +76,17 @@ impl Check {
             Self::CellEmpty => Repairable::Where(
                 "no other array lists its chunk; a cell that is lost stays listed, unless the loss is accepted",
             ),
-            Self::LinkCount | Self::PresentCount => Repairable::Where(
+            Self::VertexCount | Self::LinkCount | Self::PresentCount => Repairable::Where(
                 "there are more than the document states; fewer may be a loss, which has to be accepted",
             ),
-            Self::VertexCount
-            | Self::FragmentsTile
-            | Self::ObjectIdsSorted
+            Self::CrossCapability => Repairable::Where(
+                "there are links between levels; none may be a loss, which has to be accepted",
+            ),
+            Self::FragmentsTile => Repairable::Where(
+                "every row is in one fragment, in another order; otherwise a fragment may be damaged, and the loss has to be accepted",
+            ),
+            Self::ObjectIdsSorted
             | Self::VertexBounds
-            | Self::CrossCapability
             | Self::SharedCapability
             | Self::LinkGroupCapability
             | Self::LinkGroupCount
@@ -161,8 +164,7 @@ fn of_rule(rule: Rule) -> Repairable {
             Repairable::Where("positions are not stored with an offset")
         }
         Rule::DatasetPath => Repairable::Where("every level has a dataset of its own beside it"),
-        Rule::DatasetUnique
-        | Rule::DatasetOrder
+        Rule::DatasetOrder
         | Rule::DatasetPresent
         | Rule::ScaleBase
         | Rule::TranslationBase
@@ -176,7 +178,6 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::PresenceKeys
         | Rule::PresenceOrder
         | Rule::PresenceUnique
-        | Rule::PresenceInGrid
         | Rule::Discriminator
         | Rule::DiscriminatorThere
         | Rule::AttributeName
@@ -184,15 +185,31 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::LinkDelta
         | Rule::LinkOffsets
         | Rule::LinkPerm
-        | Rule::TypedShape
-        | Rule::TypedDtype
-        | Rule::GroupCount
         | Rule::IndexRank
-        | Rule::IndexCounts
         | Rule::FamilyRank
-        | Rule::FamilyDirected
-        | Rule::FamilyCounts => Repairable::Always,
-        Rule::DatasetStale => Repairable::Where("there is no folder of that level either"),
+        | Rule::FamilyDirected => Repairable::Always,
+        Rule::DatasetUnique => Repairable::Where("the datasets of the level are equal"),
+        Rule::DatasetStale => Repairable::Where(
+            "there is no folder of that level either; a level that the ome node or links name, too, may be lost, which has to be accepted",
+        ),
+        Rule::PresenceInGrid => Repairable::Where(
+            "no other array lists the key, and it is outside the bounds of the store; otherwise the shape or the origin may be wrong",
+        ),
+        Rule::TypedShape => Repairable::Where(
+            "the number of objects or groups, and the names of channels, confirm what differs",
+        ),
+        Rule::TypedDtype => Repairable::Where(
+            "the root's attribute_specs, or else the fill value, confirm the data type",
+        ),
+        Rule::GroupCount => Repairable::Where(
+            "as many names or rows of attributes confirm the length; otherwise groups may be lost, which has to be accepted",
+        ),
+        Rule::IndexCounts => Repairable::Where(
+            "index, manifests and ids agree on the number of rows; otherwise objects may be lost, which has to be accepted",
+        ),
+        Rule::FamilyCounts => Repairable::Where(
+            "the cells have as many links as the family states, or more; fewer may be a loss, which has to be accepted",
+        ),
         Rule::TransformLength | Rule::ScalePositive => {
             Repairable::Where("the bins of the level are stated elsewhere")
         }
@@ -207,7 +224,9 @@ fn of_rule(rule: Rule) -> Repairable {
         Rule::Encoding => {
             Repairable::Where("the array holds fragments: there is one encoding of them")
         }
-        Rule::DtypeThere => Repairable::Where("the array is a table, whose node states its type"),
+        Rule::DtypeThere => Repairable::Where(
+            "the array is a table, whose node states its type, and nothing contradicts it",
+        ),
         Rule::RowShape => {
             Repairable::Where("the cells have as many values a row as there are names of channels")
         }
@@ -215,7 +234,7 @@ fn of_rule(rule: Rule) -> Repairable {
             Repairable::Where("the paths of the family's arrays state how many ends a link has")
         }
         Rule::ObjectIds | Rule::Manifests => Repairable::Where(
-            "manifests and ids agree on the number of rows, and the index does not",
+            "manifests and ids agree on the number of rows, the index does not, and it counts no more present objects",
         ),
         _ => of_other(rule),
     }

@@ -119,6 +119,17 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut ProblemList) {
                 expected,
             );
         }
+        if let Some((at, repeated)) = attributes.repeated_category() {
+            problems.add(
+                format!("/attributes/categories/{at}"),
+                repeated.to_string(),
+                "a value that no other category has",
+            );
+        }
+        if let Some(code) = attributes.fill_of_category() {
+            let expected = "-1, or another number that is the code of no category";
+            problems.add("/attributes/_FillValue", code, expected);
+        }
         let dtype = attributes.dtype.as_deref();
         if let Some(dtype) = dtype.filter(|dtype| !is_integer(dtype)) {
             let expected = "an integer type for codes";

@@ -25,6 +25,7 @@ mod table;
 mod vlen;
 
 pub use check::{check_level_for, check_root, check_root_for};
+pub use objects::{absent_value, zarr_name};
 pub use problem::{LevelAt, MOST_PROBLEMS, Problem};
 pub use store::{CheckedDocuments, check_documents};
 pub use table::{RULES, Rule, RuleInfo, Severity};

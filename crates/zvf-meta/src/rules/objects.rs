@@ -81,7 +81,8 @@ pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
 }
 
 /// The Zarr name of a numeric dtype, or `None` for big-endian, text, date and unknown types.
-fn zarr_name(dtype: &str) -> Option<&'static str> {
+#[must_use]
+pub fn zarr_name(dtype: &str) -> Option<&'static str> {
     let known = [
         ("bool", "b1"),
         ("int8", "i1"),
@@ -117,17 +118,10 @@ pub(super) fn typed_dtype(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Types without their own sentinel (bool, complex) pass.
-pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
-    let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
-    if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
-        return;
-    }
-    let text = array.doc.fill_value.as_str();
-    if text.is_some_and(|text| ABSENT_TEXTS.contains(&text)) {
-        return;
-    }
-    let wanted = match array.doc.data_type.name.as_str() {
+/// The fill value with which object attributes of a Zarr data type declare that a value is absent (0.9 §11.4); `None` for types without one.
+#[must_use]
+pub fn absent_value(data_type: &str) -> Option<Value> {
+    Some(match data_type {
         "float16" | "float32" | "float64" => Value::from("NaN"),
         "int8" => Value::from(i8::MIN),
         "int16" => Value::from(i16::MIN),
@@ -138,7 +132,22 @@ pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
         "uint32" => Value::from(u32::MAX),
         "uint64" => Value::from(u64::MAX),
         "fixed_length_utf32" => Value::from(""),
-        _ => return,
+        _ => return None,
+    })
+}
+
+/// Types without their own sentinel (bool, complex) pass.
+pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
+    let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
+    if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {
+        return;
+    }
+    let text = array.doc.fill_value.as_str();
+    if text.is_some_and(|text| ABSENT_TEXTS.contains(&text)) {
+        return;
+    }
+    let Some(wanted) = absent_value(&array.doc.data_type.name) else {
+        return;
     };
     if array.doc.fill_value != wanted {
         problems.add(

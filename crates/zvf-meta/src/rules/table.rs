@@ -196,7 +196,7 @@ rules! {
     EncodingReadable "encoding-readable" Warning "0.9 §8.3" "Vertices are raw; no reader decodes draco.";
     AttributeName "attribute-name" Warning "0.9 §7.3" "The name of an attribute is the last part of its path.";
     RowShape "row-shape" Warning "0.9 §12.1" "The row shape has at most one number, and as many channels as there are channel names.";
-    Categories "categories" Error "0.9 §12.3" "A dictionary encoding has categories and an integer dtype.";
+    Categories "categories" Error "0.9 §12.3" "A dictionary encoding has distinct categories, an integer dtype, and a number for missing values that is the code of no category.";
     LinkDeltaName "link-delta-name" Error "0.9 §13.1" "A delta is 0, or a sign and a number above 0.";
     LinkDelta "link-delta" Error "0.9 §7.3" "The level delta is the one of the path.";
     LinkSegment "link-segment" Error "0.9 §13.1" "The offsets segment has L - 1 offsets of K signed components.";

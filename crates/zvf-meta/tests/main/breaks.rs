@@ -458,6 +458,17 @@ pub(crate) const ARRAYS: &[Break] = &[
     (Rule::Categories, |store| {
         attribute(store, "0/vertex_attributes/kind", "dtype", json!("float32"))
     }),
+    (Rule::Categories, |store| {
+        attribute(store, "0/vertex_attributes/kind", "_FillValue", json!(1))
+    }),
+    (Rule::Categories, |store| {
+        attribute(
+            store,
+            "0/vertex_attributes/kind",
+            "categories",
+            json!(["axon", "axon"]),
+        )
+    }),
 ];
 
 pub(crate) const FAMILIES: &[Break] = &[

@@ -173,6 +173,10 @@ impl ChunkReaderInner {
                     .map_err(CellFault::Fragments)
             }
         };
+        if let Ok(fragments) = &found {
+            let rows = rows.unwrap_or_else(|| fragments.extent());
+            self.warn_unless_tiled(array, fragments, rows);
+        }
         let count = match &found {
             Ok(fragments) => Some(fragments.len()),
             Err(CellFault::Fragments(FragmentFault::Rows { fragments, .. })) => Some(*fragments),

@@ -68,7 +68,7 @@ use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 
 use crate::cells::dealt;
-use crate::{ChunkCoord, Level, StoreError, VertexAttribute};
+use crate::{ChunkCoord, GridArray, Level, StoreError, VertexAttribute};
 
 pub use column::ChunkColumn;
 pub(crate) use column::nan;
@@ -341,6 +341,17 @@ impl ChunkExaminer {
 }
 
 impl ChunkReaderInner {
+    /// Warns if the level claims that the fragments of every chunk tile its rows, and those of a chunk do not.
+    fn warn_unless_tiled(&self, array: &GridArray, fragments: &CheckedFragments, rows: u32) {
+        if rows > 0 && !self.reports && self.level.doc().fragments_tile && !fragments.tile(rows) {
+            // Without the chunk, so that it is said once.
+            self.level.store().warn(format!(
+                "{}: the fragments of a chunk do not tile its rows, as the level claims: if one of them is damaged, objects have too few or other vertices; `zvf validate` names the chunks",
+                array.path()
+            ));
+        }
+    }
+
     fn new(level: &Level, parts: ChunkParts<'_>, reports: bool) -> Self {
         let columns = |attributes: &[VertexAttribute], of| {
             let attributes = attributes.iter();

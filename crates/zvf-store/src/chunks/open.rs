@@ -227,6 +227,7 @@ impl OpenChunk {
             let found = CheckedFragments::read(&blob, Some(rows).filter(|rows| *rows > 0), false);
             let (found, _) =
                 found.map_err(|fault| CellFault::Fragments(fault).error(array, &self.coord))?;
+            self.inner.warn_unless_tiled(array, &found, rows);
             Ok::<_, StoreError>(Arc::new(found))
         };
         let found = blob.flatten().map(decode).transpose()?;

@@ -266,7 +266,10 @@ impl SnapshotTree {
                 match self.typed_grid(&path, family, &name, key_rank, more) {
                     Ok(Some(array)) => {
                         match odd_category(&array) {
-                            None => attributes.push(VertexAttribute::new(name, array)),
+                            None => {
+                                self.warn_of_repeated(&array);
+                                attributes.push(VertexAttribute::new(name, array));
+                            }
                             Some(error) => self.skip(family, need, &path, error, refused)?,
                         }
                         break;
@@ -281,14 +284,31 @@ impl SnapshotTree {
         }
         Ok(attributes)
     }
+
+    /// Two codes with one value: one of the categories may be damaged.
+    fn warn_of_repeated(&self, array: &GridArray) {
+        if let Some((at, repeated)) = array.attributes().repeated_category() {
+            self.warnings.add(format!(
+                "{}/zarr.json: category {at} is {repeated}, which is also an earlier one: if one of them is wrong, its values are read as others",
+                array.path()
+            ));
+        }
+    }
 }
 
-/// The error for invalid categories of an attribute, which would be read as other values.
+/// The error for categories, or a number for missing values, of an attribute that would be read as other values.
 fn odd_category(array: &GridArray) -> Option<StoreError> {
-    let (at, odd) = array.attributes().odd_category()?;
-    let what = format!(
-        "category {at} is {odd}, expected categories that are all texts, all truth values or all numbers"
-    );
+    let attributes = array.attributes();
+    let what = if let Some((at, odd)) = attributes.odd_category() {
+        format!(
+            "category {at} is {odd}, expected categories that are all texts, all truth values or all numbers"
+        )
+    } else {
+        let code = attributes.fill_of_category()?;
+        format!(
+            "_FillValue is {code}, the code of a category, expected -1 or another number that is the code of none; set _FillValue in the document, or remove it if no value is missing"
+        )
+    };
     Some(StoreError::malformed(
         format!("{}/zarr.json", array.path()),
         what,

@@ -345,10 +345,16 @@ impl ChunkCheckInput {
         let place = || Place::at(path).chunk(chunk);
         let tiles = fragments.tile(rows);
         if self.tiles && !tiles {
-            let found = "fragments that do not tile the chunk's rows";
+            // A row in the place shows that more than the order of the fragments is wrong.
+            let odd = not_once(fragments, rows);
+            let place = odd.map_or_else(place, |row| place().row(row));
+            let found = match odd {
+                Some(_) => "a row that is in no fragment, or in several",
+                None => "fragments in another order",
+            };
             findings.add(
                 Check::FragmentsTile,
-                place(),
+                place,
                 found,
                 "fragments that tile them, as the level claims",
             );
@@ -455,6 +461,17 @@ fn check_values(column: &ChunkColumn, chunk: &[i64], values: &RowValues, finding
             findings.add(Check::CategoryCode, place().row(wide(row)), code, expected);
         }
     }
+}
+
+/// The first row that is not in exactly one fragment.
+fn not_once(fragments: &CheckedFragments, rows: u32) -> Option<u64> {
+    let mut counts = vec![0_u8; index(rows)];
+    for row in fragments.iter().flat_map(CheckedFragment::rows) {
+        if let Some(count) = counts.get_mut(index(row)) {
+            *count = count.saturating_add(1);
+        }
+    }
+    counts.iter().position(|&count| count != 1).map(wide)
 }
 
 /// The first row that is in no fragment.

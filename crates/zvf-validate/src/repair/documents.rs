@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{Check, Finding, Measured, Report};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use zvf_format::keys::parse_level;
+use zvf_format::keys::{parse_delta, parse_level};
 use zvf_meta::rules::Rule;
 use zvf_meta::{ArrayDoc, LevelDoc, RootDoc};
 
@@ -50,16 +50,50 @@ impl<'r> Look<'r> {
         LevelDoc::parse(self.bytes(&format!("{level}/zarr.json"))?).ok()
     }
 
-    /// Number of components in the chunk keys of a level.
+    /// Number of components in the chunk keys of a level: from the axes of the root, unless the array of vertices has another number.
     pub(crate) fn key_rank(&self, level: u32) -> Option<usize> {
         let dims = self.root.as_ref()?.dims();
-        Some(self.level(level)?.key_rank(dims)).filter(|_| dims > 0)
+        let rank = Some(self.level(level)?.key_rank(dims)).filter(|_| dims > 0)?;
+        let vertices = self.array(&format!("{level}/vertices/zarr.json"));
+        vertices
+            .is_none_or(|doc| doc.shape.len() == rank)
+            .then_some(rank)
     }
 
     /// The levels that have a document.
     pub(crate) fn levels(&self) -> BTreeSet<u32> {
         let keys = self.measured.documents.keys();
         keys.filter_map(|key| parse_level(key.strip_suffix("/zarr.json")?))
+            .collect()
+    }
+
+    /// Levels without a folder that a dataset names, and also the `ome` node or the links of another level: they may be lost.
+    pub(crate) fn lost_levels(&self) -> BTreeSet<u32> {
+        let (Some(root), Some(folders)) = (&self.root, &self.measured.folders) else {
+            return BTreeSet::new();
+        };
+        let named: BTreeSet<u32> = root
+            .ome
+            .iter()
+            .flat_map(|ome| ome.level_names())
+            .filter_map(parse_level)
+            .collect();
+        let linked = |level: u32| {
+            self.measured.documents.keys().any(|key| {
+                let delta = inside(key).and_then(|(of, path)| {
+                    let delta = parse_delta(path.strip_prefix("links/")?).ok()?;
+                    of.checked_add_signed(delta).filter(|_| delta != 0)
+                });
+                delta == Some(level)
+            })
+        };
+        let entries = root.multiscales.entries.iter();
+        let datasets = entries.flat_map(|entry| &entry.datasets);
+        let levels = self.levels();
+        datasets
+            .filter_map(|one| parse_level(&one.path))
+            .filter(|level| !levels.contains(level) && !folders.contains(&level.to_string()))
+            .filter(|level| named.contains(level) || linked(*level))
             .collect()
     }
 

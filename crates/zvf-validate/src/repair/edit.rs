@@ -11,8 +11,10 @@ use serde_json::Value;
 pub(crate) enum Tier {
     /// Without it the store, a level or a list cannot be read. Other edits wait for the next validation.
     Opening,
-    /// Values that are derived from documents and cells.
+    /// Values that are derived from documents, or from the form of cells.
     Derived,
+    /// Numbers that are counted in cells. They wait until no other edit changes how cells are found or read.
+    Counted,
     /// Adds unlisted cells to a list.
     Listing,
     /// Removes missing cells from a list.

@@ -8,8 +8,9 @@ use zvf_meta::ArrayDoc;
 use zvf_meta::rules::Rule;
 use zvf_meta::space::Grid;
 
-use super::documents::{LIST, Look, RepairState, begin_list, document_of};
+use super::documents::{LIST, Look, RepairState, begin_list, document_of, inside};
 use super::edit::{Fix, Tier};
+use super::nodes::family_of;
 use super::options::RepairOptions;
 
 /// Maximum number of components of a key: axes, and one for an attribute.
@@ -82,6 +83,9 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
         if !options.accept_loss {
             // If another array has the chunk, the cell was lost.
             gone.retain(|chunk| !is_named_elsewhere(look, &key, chunk));
+            if !is_counted(look, &key) {
+                gone.clear();
+            }
         }
         if gone.is_empty() {
             continue;
@@ -99,6 +103,14 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
         edits.push(Fix::set(&key, LIST, list, Check::CellEmpty, why).tier(Tier::Dropping));
     }
     edits
+}
+
+/// Whether a number in a document shows that links are lost if a cell is: that of the family. Lost cells of other arrays are listed elsewhere.
+fn is_counted(look: &Look<'_>, key: &str) -> bool {
+    let Some((level, path)) = inside(key).filter(|(_, path)| path.starts_with("links/")) else {
+        return true;
+    };
+    family_of(look, level, path).is_some_and(|(_, family)| family.num_links.is_some())
 }
 
 /// Whether another array with cells for the same rows lists the chunk.
@@ -129,18 +141,53 @@ fn rows_of(key: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The keys of a list that are valid for the grid of the array; sorted as text they are in ASCII order.
+/// The keys of a list that can be cells; sorted as text they are in ASCII order. Keys outside the grid of the array are kept if the shape or the origin
+/// may be what is wrong: if another array of the level lists them, or they are inside the bounds of the store.
 fn keys_of(look: &Look<'_>, key: &str) -> Option<BTreeSet<String>> {
     let doc = look.array(key)?;
     let grid = grid(&doc)?;
+    let (level, _) = inside(key)?;
+    if look.key_rank(level)? != doc.shape.len() {
+        return None;
+    }
     let mut parts = [0_i64; MOST];
     let listed = doc.attributes.nonempty_chunks.as_ref()?;
-    let keys = listed.iter().filter(|text| {
+    let mut keys = BTreeSet::new();
+    let mut outside: Vec<(&str, Vec<i64>)> = Vec::new();
+    for text in listed.iter() {
         let rank = parse_key(text, &mut parts);
         let chunk = rank.ok().and_then(|rank| parts.get(..rank));
-        chunk.is_some_and(|chunk| grid.index(chunk).is_some())
-    });
-    Some(keys.map(str::to_owned).collect())
+        match chunk.filter(|chunk| chunk.len() == doc.shape.len()) {
+            Some(chunk) if grid.index(chunk).is_some() => {
+                keys.insert(text.to_owned());
+            }
+            Some(chunk) => outside.push((text, chunk.to_vec())),
+            None => {}
+        }
+    }
+    if !outside.is_empty() {
+        let others = listed_by_others(look, level, key);
+        let root = look.root.as_ref()?;
+        let declared = root.declared_grid(&look.level(level)?).ok();
+        for (text, chunk) in outside {
+            let is_inside = |grid: &Grid| grid.index(&chunk).is_some();
+            if others.contains(text) || declared.as_ref().is_some_and(is_inside) {
+                keys.insert(text.to_owned());
+            }
+        }
+    }
+    Some(keys)
+}
+
+/// The keys that other arrays of a level list.
+fn listed_by_others(look: &Look<'_>, level: u32, key: &str) -> BTreeSet<String> {
+    let documents = look.measured.documents.keys();
+    let others =
+        documents.filter(|other| *other != key && inside(other).is_some_and(|(of, _)| of == level));
+    let lists = others.filter_map(|other| look.array(other)?.attributes.nonempty_chunks);
+    lists
+        .flat_map(|keys| keys.iter().map(str::to_owned).collect::<Vec<String>>())
+        .collect()
 }
 
 fn grid(doc: &ArrayDoc) -> Option<Grid> {

@@ -25,6 +25,8 @@
 //!
 //! No payload is written, moved or removed: only objects called `zarr.json` change, and only members that can be derived. A change that would cause a
 //! new warning or error is not planned: a listed key without a cell stays listed if other cells or objects refer to it, because the cell was lost.
+//! Numbers are not lowered, and claims that a damaged cell contradicts are not removed, unless the loss is accepted. Of two members that contradict
+//! each other neither is trusted: a third one has to decide.
 //! Stores of versions before 0.9 are refused: `zvf migrate` copies them to 0.9 and derives all of this again.
 //!
 //! This module requires the feature `repair`, which adds the writing crates as dependencies; a validator alone does not need them.

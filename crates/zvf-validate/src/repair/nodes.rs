@@ -3,12 +3,12 @@
 use crate::{Check, Finding};
 use serde_json::{Value, json};
 use zvf_format::keys::{parse_delta, parse_offsets};
-use zvf_meta::rules::Rule;
-use zvf_meta::{LinkFamilyDoc, ObjectIndexDoc, Role};
+use zvf_meta::rules::{Rule, absent_value, zarr_name};
+use zvf_meta::{LinkFamilyDoc, LinkStore, ObjectIndexDoc, Role};
 
 use super::RepairOptions;
 use super::documents::{Look, RepairState, document_of, inside};
-use super::edit::Fix;
+use super::edit::{Fix, Tier};
 
 /// The location of the metadata of a level in its document.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
@@ -23,16 +23,16 @@ const PATH: &str = "its path";
 
 /// Edits of levels, arrays and families.
 pub(crate) fn edits(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
-    let mut edits = levels(look, memory);
+    let mut edits = levels(look, memory, options);
     for finding in &look.report.findings {
-        edits.extend(node(look, finding));
+        edits.extend(node(look, finding, options));
     }
     edits.extend(counts(look, options));
     edits
 }
 
 /// Edits of the documents of levels.
-fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<Fix> {
+fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     for level in look.levels() {
         let key = format!("{level}/zarr.json");
@@ -41,19 +41,26 @@ fn levels(look: &Look<'_>, memory: &RepairState) -> Vec<Fix> {
         let at = |member: &str| format!("{LEVEL}/{member}");
         let counted = look.measured.levels.get(&level).and_then(|of| of.vertices);
         if let Some(count) = counted {
+            let stated = look.level(level).map_or(0, |doc| doc.vertex_count);
             let check = if memory.counts.contains(&level) {
                 Some(Check::DocumentReads)
             } else {
-                found(Check::VertexCount).then_some(Check::VertexCount)
+                let wrong = found(Check::VertexCount) && options.may_count(stated, count);
+                wrong.then_some(Check::VertexCount)
             };
             if let Some(check) = check {
                 let why = "the rows of its cells";
-                edits.push(Fix::set(&key, &at("vertex_count"), count, check, why));
+                let edit = Fix::set(&key, &at("vertex_count"), count, check, why);
+                edits.push(edit.tier(Tier::Counted));
             }
         }
-        if look
+        // The claim may be the only sign that a fragment is damaged, unless just their order is another one.
+        let mut untiled = look
             .of(Check::FragmentsTile)
-            .any(|one| one.place.level == Some(level))
+            .filter(|one| one.place.level == Some(level))
+            .peekable();
+        if untiled.peek().is_some()
+            && untiled.all(|one| options.accept_loss || one.place.row.is_none())
         {
             let why = "fragments of a chunk that do not tile";
             edits.push(Fix::remove(
@@ -134,7 +141,7 @@ fn split_dims(look: &Look<'_>, key: &str, level: u32) -> Option<Fix> {
 }
 
 /// Edits of an array, a family or an object index for one finding.
-fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
+fn node(look: &Look<'_>, finding: &Finding, options: &RepairOptions) -> Vec<Fix> {
     let key = document_of(finding);
     let Some((level, path)) = inside(&key).filter(|(_, path)| !path.is_empty()) else {
         return Vec::new();
@@ -192,12 +199,12 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
             }
             Rule::RowShape => one("row_shape", row_shape(look, level, &key), "its cells"),
             Rule::GroupCount => {
-                let rows = look.array(&key).and_then(|doc| doc.shape.first().copied());
+                let rows = group_count(look, level, &key, options);
                 one("num_groups", rows.map(Value::from), "its shape")
             }
             Rule::TypedShape => {
-                let shape = look.array(&key).map(|doc| json!(doc.shape));
-                one("shape", shape, "its shape")
+                let shape = table_shape(look, level, path, &key);
+                one("shape", shape.map(|shape| json!(shape)), "its shape")
             }
             Rule::TypedDtype | Rule::DtypeThere => {
                 one("dtype", data_type(look, path, &key), "its data type")
@@ -215,7 +222,9 @@ fn node(look: &Look<'_>, finding: &Finding) -> Vec<Fix> {
                 let why = "a missing cell is empty";
                 vec![Fix::set(&key, "/fill_value", "", check, why)]
             }
-            Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check),
+            Rule::ObjectIds | Rule::Manifests => rows_of_index(look, level, check, options)
+                .into_iter()
+                .collect(),
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -265,7 +274,11 @@ fn offsets(path: &str) -> Option<Vec<Vec<i64>>> {
     Some(parts.chunks(rank.max(1)).map(<[i64]>::to_vec).collect())
 }
 
-fn family_of(look: &Look<'_>, level: u32, path: &str) -> Option<(String, LinkFamilyDoc)> {
+pub(crate) fn family_of(
+    look: &Look<'_>,
+    level: u32,
+    path: &str,
+) -> Option<(String, LinkFamilyDoc)> {
     let parts: Vec<&str> = path.split('/').collect();
     let (["links", delta, ..] | ["link_attributes", _, delta, ..]) = parts.as_slice() else {
         return None;
@@ -350,46 +363,114 @@ fn row_shape(look: &Look<'_>, level: u32, key: &str) -> Option<Value> {
     (u64::try_from(names.len()) == Ok(width)).then(|| json!([width]))
 }
 
-/// The type of a table's values, from the document of its node.
+/// The type of a table's values, from the document of its node. If the document contradicts itself, a third member has to agree with the data type: the
+/// declaration in the root, else the fill value.
 fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
-    let table = matches!(
-        Role::of(path),
-        Some(Role::ObjectAttribute { .. } | Role::GroupAttribute { .. })
-    );
-    let doc = look.array(key).filter(|_| table)?;
-    let name = doc.data_type.name;
-    let plain = ["bool", "int", "uint", "float", "complex"];
-    plain
-        .iter()
-        .any(|one| name.starts_with(one))
-        .then(|| Value::from(name))
+    let role = Role::of(path)?;
+    let doc = look.array(key)?;
+    let name = zarr_name(&doc.data_type.name).filter(|name| *name == doc.data_type.name)?;
+    let declared = match role {
+        Role::ObjectAttribute { name } => {
+            let specs = look.root.as_ref()?.zarr_vectors.attribute_specs.as_ref();
+            let spec =
+                specs.and_then(|specs| specs.get("object")?.get(name)?.get("dtype")?.as_str());
+            spec.map(zarr_name)
+        }
+        Role::GroupAttribute { .. } => None,
+        _ => return None,
+    };
+    let is_absent = |name: &str| absent_value(name).as_ref() == Some(&doc.fill_value);
+    let agrees = match (declared, doc.attributes.dtype.as_deref()) {
+        (Some(declared), _) => declared == Some(name),
+        (None, Some(stated)) => is_absent(name) && !zarr_name(stated).is_some_and(is_absent),
+        (None, None) => {
+            let says_absent = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
+            !says_absent || absent_value(name).is_none() || is_absent(name)
+        }
+    };
+    agrees.then(|| Value::from(name))
 }
 
-/// The number of rows of an object index, if manifests and ids have the same number.
-fn rows_of_index(look: &Look<'_>, level: u32, check: Check) -> Vec<Fix> {
+/// The number of rows of an object index, and of the array of groups, as their own documents state it.
+fn rows_of(look: &Look<'_>, level: u32, role: Role<'_>) -> Option<u64> {
+    match role {
+        Role::ObjectAttribute { .. } | Role::ObjectIds => {
+            let index = look.bytes(&format!("{level}/object_index/zarr.json"))?;
+            ObjectIndexDoc::parse(index).ok()?.num_objects
+        }
+        Role::GroupAttribute { .. } => {
+            let groups = look.array(&format!("{level}/groups/zarr.json"))?;
+            groups.shape.first().copied()
+        }
+        _ => None,
+    }
+}
+
+/// The shape of a table, if other members than the one that contradicts it confirm every number that differs.
+fn table_shape(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Vec<u64>> {
+    let doc = look.array(key)?;
+    let stated = doc.attributes.shape.as_ref()?;
+    let (&rows, channels) = doc.shape.split_first()?;
+    let rows_agree =
+        stated.first() == Some(&rows) || rows_of(look, level, Role::of(path)?) == Some(rows);
+    let names = doc.attributes.channel_names.as_ref();
+    let named = names.and_then(|names| u64::try_from(names.len()).ok());
+    let channels_agree = stated.get(1..) == Some(channels)
+        || matches!(channels, [channels] if named == Some(*channels));
+    (rows_agree && channels_agree).then_some(doc.shape)
+}
+
+/// The number of groups, from the shape of their array, if as many names or rows of attributes confirm it, or if the loss of the others is accepted.
+fn group_count(look: &Look<'_>, level: u32, key: &str, options: &RepairOptions) -> Option<u64> {
+    let doc = look.array(key)?;
+    let rows = doc.shape.first().copied()?;
+    let names = doc.attributes.group_names.as_ref();
+    let named = names.is_some_and(|names| u64::try_from(names.len()) == Ok(rows));
+    let tables = format!("{level}/group_attributes/");
+    let tables = look
+        .measured
+        .documents
+        .keys()
+        .filter(|one| one.starts_with(&tables));
+    let mut lengths = tables
+        .filter_map(|one| look.array(one)?.shape.first().copied())
+        .peekable();
+    let confirmed = named || lengths.peek().is_some();
+    let agrees = confirmed && lengths.all(|length| length == rows);
+    (agrees || options.accept_loss).then_some(rows)
+}
+
+/// The number of rows of the tables of an object index, if manifests and ids have the same number.
+fn rows_of_tables(look: &Look<'_>, level: u32) -> Option<u64> {
     let rows = |name: &str| {
         let doc = look.array(&format!("{level}/object_index/{name}/zarr.json"))?;
         <[u64; 1]>::try_from(doc.shape).ok().map(|[rows]| rows)
     };
-    match (rows("manifests"), rows("object_ids")) {
-        (Some(manifests), Some(ids)) if manifests == ids => {
-            let key = format!("{level}/object_index/zarr.json");
-            let why = "the length of its tables";
-            let at = "/attributes/num_objects";
-            vec![Fix::set(&key, at, manifests, check, why)]
-        }
-        _ => Vec::new(),
+    let (manifests, ids) = (rows("manifests")?, rows("object_ids")?);
+    (manifests == ids).then_some(manifests)
+}
+
+/// The number of rows of an object index, from its tables. If the index counts more present objects than that, rows may be lost.
+fn rows_of_index(
+    look: &Look<'_>,
+    level: u32,
+    check: Check,
+    options: &RepairOptions,
+) -> Option<Fix> {
+    let rows = rows_of_tables(look, level)?;
+    let key = format!("{level}/object_index/zarr.json");
+    let index = ObjectIndexDoc::parse(look.bytes(&key)?).ok()?;
+    if !options.may_count(index.num_present.unwrap_or(0), rows) {
+        return None;
     }
+    let why = "the length of its tables";
+    Some(Fix::set(&key, "/attributes/num_objects", rows, check, why))
 }
 
 /// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it
-/// requires [`RepairOptions::accept_loss`].
+/// requires [`RepairOptions::accept_loss`], unless other documents show that it is impossible.
 fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
-    let kept = |check: Check, stated: u64, found: u64| {
-        let may_be_loss = matches!(check, Check::LinkCount | Check::PresentCount);
-        found >= stated || options.accept_loss || !may_be_loss
-    };
     for rule in [Check::PresentCount, Check::Document(Rule::IndexCounts)] {
         for finding in look.of(rule) {
             let key = document_of(finding);
@@ -397,12 +478,17 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
                 let doc = ObjectIndexDoc::parse(look.bytes(&key)?).ok()?;
                 let stated = doc.num_present?;
                 let present = look.measured.levels.get(&level)?.present;
-                present.filter(|&found| kept(rule, stated, found))
+                // More objects than rows, if index and tables agree on the rows, are impossible.
+                let rows =
+                    rows_of_tables(look, level).filter(|rows| doc.num_objects == Some(*rows));
+                let impossible = rows.is_some_and(|rows| stated > rows);
+                present.filter(|&found| impossible || options.may_count(stated, found))
             });
             if let Some(present) = present {
                 let why = "its manifests";
                 let at = "/attributes/num_present";
-                edits.push(Fix::set(&key, at, present, rule, why));
+                let edit = Fix::set(&key, at, present, rule, why);
+                edits.push(edit.tier(Tier::Counted));
             }
         }
     }
@@ -419,18 +505,24 @@ fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
             let (Some(measured), Some((_, doc))) = (measured, family_of(look, level, path)) else {
                 continue;
             };
+            let links = doc.num_links;
+            // A canonical family has one record for each link. If no link is missing, more records are impossible.
+            let complete = links.is_some_and(|links| measured.links >= links);
+            let impossible = doc.store == LinkStore::Canonical && complete;
             let members = [
-                ("num_links", doc.num_links, measured.links),
+                ("num_links", links, measured.links, false),
                 (
                     "num_physical_records",
                     doc.num_physical_records,
                     measured.records,
+                    impossible,
                 ),
             ];
-            for (name, stated, count) in members {
-                if stated.is_some_and(|stated| kept(check, stated, count)) {
+            for (name, stated, count, impossible) in members {
+                if stated.is_some_and(|stated| impossible || options.may_count(stated, count)) {
                     let at = format!("/attributes/{name}");
-                    edits.push(Fix::set(&key, &at, count, check, "its cells"));
+                    let edit = Fix::set(&key, &at, count, check, "its cells");
+                    edits.push(edit.tier(Tier::Counted));
                 }
             }
         }

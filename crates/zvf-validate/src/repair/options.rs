@@ -13,8 +13,9 @@ pub struct RepairOptions {
     pub only: Option<Vec<Check>>,
     /// The maximum number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
     pub most: usize,
-    /// Whether missing cells are removed from presence lists although other arrays list their chunks. The lost values then read as missing. Default
-    /// false: a loss remains an error.
+    /// Whether losses are accepted. Missing cells are removed from presence lists although other arrays list their chunks; the lost values then read as
+    /// missing. Numbers of vertices, links, objects and groups are lowered to what there is, and levels and links between levels that are gone are no
+    /// longer named. Default false: a loss remains a finding.
     pub accept_loss: bool,
     /// Receives progress.
     pub progress: Progress,
@@ -69,6 +70,11 @@ impl RepairOptions {
     pub fn with_write(mut self, write: WriteOptions) -> Self {
         self.write = write;
         self
+    }
+
+    /// Whether a stated number may be replaced by the number that was found. A higher one may be the only sign of a loss.
+    pub(crate) fn may_count(&self, stated: u64, found: u64) -> bool {
+        found >= stated || self.accept_loss
     }
 
     /// Whether findings of a check are to be resolved.

@@ -133,6 +133,24 @@ impl Way {
     }
 }
 
+/// The order of edits in one round: the later ones wait for another validation if earlier ones change something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Opening,
+    Derived,
+    Counted,
+}
+
+impl Phase {
+    fn of(tier: Tier) -> Self {
+        match tier {
+            Tier::Opening => Self::Opening,
+            Tier::Derived | Tier::Listing | Tier::Dropping => Self::Derived,
+            Tier::Counted => Self::Counted,
+        }
+    }
+}
+
 async fn check_finished(raw: &RawStore, url: &str) -> Result<(), RepairError> {
     let unfinished = |marker, by: Option<Holder>| RepairError::Unfinished {
         store: url.to_owned(),
@@ -235,18 +253,27 @@ async fn work(
             derive(&look, &mut work.memory, options)
         };
         edits.retain(|edit| !way.left_out().contains(&edit.tier));
-        if !options.accept_loss && work.tiers.contains(&Tier::Dropping) {
-            // A count that was right before cells were removed from lists is the only record of the loss.
+        let was_made = |tier| work.tiers.contains(&tier);
+        if !options.accept_loss && (was_made(Tier::Dropping) || !was_made(Tier::Listing)) {
+            // A count that was right before other members changed shows that they are wrong now, and before cells were removed from lists it is the only
+            // record of the loss.
             edits.retain(|edit| {
                 work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
             });
         }
-        let opens = |edit: &Fix| edit.tier == Tier::Opening;
-        let opening = edits.iter().any(opens);
-        if opening {
-            edits.retain(opens);
+        let mut made = Vec::new();
+        let mut opening = false;
+        for phase in [Phase::Opening, Phase::Derived, Phase::Counted] {
+            let (now, later) = edits
+                .into_iter()
+                .partition(|edit: &Fix| Phase::of(edit.tier) == phase);
+            edits = later;
+            made = work.drafts.make(&measured.documents, now);
+            if !made.is_empty() {
+                opening = phase == Phase::Opening;
+                break;
+            }
         }
-        let made = work.drafts.make(&measured.documents, edits);
         work.after.measured = Some(measured);
         if made.is_empty() {
             break;
@@ -264,13 +291,12 @@ async fn work(
 
 /// All changes that can be derived from one validation.
 fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<Fix> {
-    let wants = |check: Check| options.wants(check);
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
     edits.extend(lists::cells(look, memory, options));
     edits.extend(nodes::edits(look, memory, options));
-    edits.extend(root::edits(look, memory, wants));
-    edits.extend(scales::edits(look, wants));
+    edits.extend(root::edits(look, memory, options));
+    edits.extend(scales::edits(look, options));
     let begun = |edit: &Fix| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
     edits.retain(|edit| edit.checks.iter().any(|one| options.wants(*one)) || begun(edit));
     edits

@@ -5,20 +5,17 @@ use serde_json::json;
 use zvf_meta::capabilities::{FRAGMENT_LINK_GROUPS, MULTISCALE_LINKS, SHARED_FRAGMENTS};
 use zvf_meta::rules::Rule;
 
+use super::RepairOptions;
 use super::documents::{Look, ROOT, RepairState, inside};
-use super::edit::Fix;
+use super::edit::{Fix, Tier};
 use super::nodes::LINK_GROUPS;
 
 /// Edits of the root document.
-pub(crate) fn edits(
-    look: &Look<'_>,
-    memory: &RepairState,
-    wants: impl Fn(Check) -> bool,
-) -> Vec<Fix> {
+pub(crate) fn edits(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     edits.extend(bounds(look, memory));
-    edits.extend(ome(look, &wants));
-    edits.extend(capabilities(look, &wants));
+    edits.extend(ome(look, options));
+    edits.extend(capabilities(look, options));
     edits
 }
 
@@ -65,11 +62,11 @@ fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<Fix> {
         Check::StoreOpens,
         why,
     );
-    Some(Fix { checks, ..edit })
+    Some(Fix { checks, ..edit }.tier(Tier::Counted))
 }
 
-/// The `ome` node for other tools, rebuilt; members of other writers are kept.
-fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
+/// The `ome` node for other tools, rebuilt; members of other writers are kept, and levels that may be lost.
+fn ome(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     let rules = [
         Rule::OmePresent,
         Rule::OmeType,
@@ -79,12 +76,16 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let checks: Vec<Check> = rules
         .into_iter()
         .map(Check::Document)
-        .filter(|one| wants(*one) && look.has(*one))
+        .filter(|one| options.wants(*one) && look.has(*one))
         .collect();
     let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
     let mut renewed = root.clone();
     let name = zvf_encode::store_name(&look.report.store);
-    zvf_encode::renew_ome(&mut renewed, look.levels(), &name);
+    let mut levels = look.levels();
+    if !options.accept_loss {
+        levels.extend(look.lost_levels());
+    }
+    zvf_encode::renew_ome(&mut renewed, levels, &name);
     let node = renewed.ome?.to_value();
     let why = "the existing levels, and the axes";
     let edit = Fix::set(ROOT, "/attributes/ome", node, Check::StoreOpens, why);
@@ -92,7 +93,7 @@ fn ome(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
 }
 
 /// The capabilities of the properties that levels have.
-fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
+fn capabilities(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [
         Check::CrossCapability,
@@ -102,7 +103,7 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
     let checks: Vec<Check> = tokens
         .into_iter()
         .chain(LINK_GROUPS)
-        .filter(|one| wants(*one) && look.has(*one))
+        .filter(|one| options.wants(*one) && look.has(*one))
         .collect();
     let root = look.root.as_ref().filter(|_| !checks.is_empty())?;
     let mut tokens = root.zarr_vectors.format_capabilities.clone();
@@ -112,7 +113,10 @@ fn capabilities(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
             let delta = path.and_then(|path| path.strip_prefix("links/"));
             delta.is_some_and(|delta| delta != "0" && !delta.contains('/'))
         });
-        tokens.retain(|token| token != MULTISCALE_LINKS);
+        // Without families the word may be the only sign that they are lost.
+        if between || options.accept_loss {
+            tokens.retain(|token| token != MULTISCALE_LINKS);
+        }
         if between {
             tokens.push(MULTISCALE_LINKS.to_owned());
         }

@@ -8,6 +8,7 @@ use zvf_format::keys::parse_level;
 use zvf_meta::rules::Rule;
 use zvf_meta::{Dataset, RootDoc};
 
+use super::RepairOptions;
 use super::documents::{Look, ROOT};
 use super::edit::Fix;
 
@@ -30,10 +31,10 @@ const RULES: &[Rule] = &[
 ];
 
 /// Rebuilds the list of datasets if a wanted check has a finding about it.
-pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fix> {
+pub(crate) fn edits(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     let broken = |rule: &Rule| {
         let check = Check::Document(*rule);
-        wants(check) && look.has(check)
+        options.wants(check) && look.has(check)
     };
     let broken: Vec<Rule> = RULES.iter().copied().filter(broken).collect();
     let root = look.root.as_ref().filter(|_| !broken.is_empty())?;
@@ -59,18 +60,36 @@ pub(crate) fn edits(look: &Look<'_>, wants: impl Fn(Check) -> bool) -> Option<Fi
         }
     }
     if broken.contains(&Rule::DatasetUnique) {
-        let mut seen = BTreeSet::new();
-        list.retain(|one| {
-            let path = one.get("path").and_then(Value::as_str);
-            path.is_none_or(|path| seen.insert(path.to_owned()))
-        });
+        let mut seen: Vec<Value> = Vec::new();
+        for one in std::mem::take(&mut list) {
+            match seen
+                .iter()
+                .find(|other| other.get("path") == one.get("path"))
+            {
+                Some(other) if one.get("path").is_some_and(Value::is_string) => {
+                    // If two datasets of one level differ, either may be the right one, or that of another level.
+                    if *other != one {
+                        return None;
+                    }
+                }
+                _ => seen.push(one),
+            }
+        }
+        list = seen;
     }
     if broken.contains(&Rule::DatasetStale)
         && let Some(folders) = &look.measured.folders
     {
+        let lost = match options.accept_loss {
+            true => BTreeSet::new(),
+            false => look.lost_levels(),
+        };
         list.retain(|one| {
-            level_of(one)
-                .is_none_or(|level| levels.contains(&level) || folders.contains(&level.to_string()))
+            level_of(one).is_none_or(|level| {
+                levels.contains(&level)
+                    || lost.contains(&level)
+                    || folders.contains(&level.to_string())
+            })
         });
     }
     if broken.contains(&Rule::DatasetPresent) {

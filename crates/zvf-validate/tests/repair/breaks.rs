@@ -338,7 +338,9 @@ pub(crate) const BREAKS: &[Break] = &[
         attribute(files, TABLE, "shape", json!([1]))
     }),
     of("0.9/points_ids", "group-count", |files| {
-        attribute(files, "0/groups/zarr.json", "num_groups", json!(99))
+        let key = "0/groups/zarr.json";
+        attribute(files, key, "group_names", json!(["a", "b"]))?;
+        attribute(files, key, "num_groups", json!(99))
     }),
     of("0.9/points_ids", "row-shape", |files| {
         let key = "0/vertex_attributes/intensity/zarr.json";
