@@ -540,7 +540,8 @@ class RepairOptions(Options, total=False):
     depth: int
     """The deepest level of checks. Default: 5."""
     accept_loss: bool
-    """Removes lost cells from their lists although other arrays name their chunks: their content is given up and reads as missing. Default: False."""
+    """Removes lost cells from their lists although other arrays name their chunks, and lowers numbers to what there is: what is lost is given up
+    and reads as missing. Default: False."""
     backup: str | None
     """Folder for copies of the old documents [default: beside the store]."""
     undo: str | None

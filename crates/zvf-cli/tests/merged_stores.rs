@@ -146,7 +146,7 @@ fn converted_positions_have_a_type_that_holds_them() -> Result<()> {
     }
     let ran = home.zvf(&["merge", "j.zv", "k.zv", "jk.zv"])?;
     ensure!(
-        ran.code == 2 && ran.stderr.contains("k.zv first"),
+        ran.code == 2 && ran.stderr.contains("give k.zv as the first store"),
         "{}",
         ran.stderr
     );

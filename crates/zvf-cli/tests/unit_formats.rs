@@ -467,7 +467,7 @@ fn units_of_attributes_travel_and_are_compared() -> Result<()> {
         let first = format!("um-again.{ending}");
         home.text(&["query", "um.zv", "-o", &first])?;
         let ran = home.zvf(&["import", &first, &file, "both.zv"])?;
-        let expected = "found column \"v\" in nm, expected um as in the first file";
+        let expected = "found column \"v\": the unit nm, expected the unit um as in the first file";
         assert!(
             ran.code != 0 && ran.stderr.contains(expected),
             "{ending}: {}",

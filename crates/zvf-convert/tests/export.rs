@@ -580,7 +580,7 @@ fn positions_that_a_format_cannot_hold_are_refused() {
             let error = folder.export_error(&format!("out.{output}"), &ExportOptions::default());
             let text = error.to_string();
             assert!(
-                text.contains("found NaN, expected coordinates of"),
+                text.contains("found the coordinate NaN, expected coordinates of"),
                 "{output}: {text}"
             );
         }

@@ -191,28 +191,26 @@ fn an_attribute_may_be_called_object_id() -> Result<()> {
     Ok(())
 }
 
-/// Texts and categories of objects have the colours that those of vertices have.
+/// Texts of objects have the colours that those of vertices have.
 #[test]
 fn texts_of_objects_are_coloured() -> Result<()> {
     const FEW: [&str; 3] = ["#5b9bd5", "#f28e2b", "#59a14f"];
     let positions: Vec<f32> = (0_u8..4).flat_map(|at| [f32::from(at), 0.0, 0.0]).collect();
-    for attribute in [AttributeSpec::text("kind"), AttributeSpec::category("kind")] {
-        let spec = StoreSpec::new(Kind::PointCloud, [100.0; 3])
-            .with_objects()
-            .with_object_attribute(attribute);
-        let batch = Batch::new(&positions[..]).with_object_ids(&[1, 2, 3, 1][..]);
-        let objects = ObjectTable::new(&[1, 2, 3][..])
-            .with_attribute("kind", Values::texts(["axon", "soma", "axon"]));
-        let made = Made::with_objects(spec, &batch, Some(&objects))?;
-        let mut layer = made.layer()?;
-        layer.color = ColorBy::Attribute("kind".into(), None);
-        let (colors, texts) = drawn(&made, &layer)?;
-        assert_eq!(colors, [FEW[0], FEW[1], FEW[0], FEW[0]]);
-        for name in ["soma", "axon"] {
-            assert!(texts.contains(&name.to_owned()), "{texts:?}");
-        }
-        layer.color = ColorBy::Attribute("kind".into(), Some(1));
-        assert!(made.wait(plot_svg(&[layer], &plain(300, 300))).is_err());
+    let spec = StoreSpec::new(Kind::PointCloud, [100.0; 3])
+        .with_objects()
+        .with_object_attribute(AttributeSpec::text("kind"));
+    let batch = Batch::new(&positions[..]).with_object_ids(&[1, 2, 3, 1][..]);
+    let objects = ObjectTable::new(&[1, 2, 3][..])
+        .with_attribute("kind", Values::texts(["axon", "soma", "axon"]));
+    let made = Made::with_objects(spec, &batch, Some(&objects))?;
+    let mut layer = made.layer()?;
+    layer.color = ColorBy::Attribute("kind".into(), None);
+    let (colors, texts) = drawn(&made, &layer)?;
+    assert_eq!(colors, [FEW[0], FEW[1], FEW[0], FEW[0]]);
+    for name in ["soma", "axon"] {
+        assert!(texts.contains(&name.to_owned()), "{texts:?}");
     }
+    layer.color = ColorBy::Attribute("kind".into(), Some(1));
+    assert!(made.wait(plot_svg(&[layer], &plain(300, 300))).is_err());
     Ok(())
 }

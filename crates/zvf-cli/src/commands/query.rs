@@ -105,8 +105,8 @@ fn text(done: &QueryAnswered) -> String {
             .unwrap_or_default();
         let axes = lo.iter().zip(hi).enumerate();
         let axes = axes.map(|(i, (lo, hi))| match names.get(i) {
-            Some(name) => format!("{name} {lo} to {hi}"),
-            None => format!("{lo} to {hi}"),
+            Some(name) => format!("{name} {} to {}", shown(*lo), shown(*hi)),
+            None => format!("{} to {}", shown(*lo), shown(*hi)),
         });
         head("bounds", joined(axes, ", "));
     }
@@ -126,6 +126,16 @@ fn text(done: &QueryAnswered) -> String {
 }
 
 /// The first rows of a table under a title.
+/// A bound for the eye: a float32 with its own digits. The report in JSON has the exact number.
+fn shown(bound: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
+    let single = bound as f32;
+    match f64::from(single) == bound {
+        true => single.to_string(),
+        false => bound.to_string(),
+    }
+}
+
 fn first(rows: &TableRows, all: u64, what: &str) -> String {
     let table = titled(rows);
     let shown = table.len() as u64;
