@@ -250,11 +250,6 @@ impl Store {
             .collect()
     }
 
-    /// Adds a warning about what was found while reading.
-    pub(crate) fn warn(&self, what: String) {
-        self.inner.tree.warnings.add(what);
-    }
-
     /// The [warnings](Self::warnings) with their kind.
     pub fn typed_warnings(&self) -> Vec<Warning> {
         self.inner.tree.warnings.list()

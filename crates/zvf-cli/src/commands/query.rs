@@ -125,7 +125,6 @@ fn text(done: &QueryAnswered) -> String {
     out
 }
 
-/// The first rows of a table under a title.
 /// A bound for the eye: a float32 with its own digits. The report in JSON has the exact number.
 fn shown(bound: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
@@ -136,6 +135,7 @@ fn shown(bound: f64) -> String {
     }
 }
 
+/// The first rows of a table under a title.
 fn first(rows: &TableRows, all: u64, what: &str) -> String {
     let table = titled(rows);
     let shown = table.len() as u64;

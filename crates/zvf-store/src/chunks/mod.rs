@@ -345,7 +345,7 @@ impl ChunkReaderInner {
     fn warn_unless_tiled(&self, array: &GridArray, fragments: &CheckedFragments, rows: u32) {
         if rows > 0 && !self.reports && self.level.doc().fragments_tile && !fragments.tile(rows) {
             // Without the chunk, so that it is said once.
-            self.level.store().warn(format!(
+            self.level.store().tree().warnings.add(format!(
                 "{}: the fragments of a chunk do not tile its rows, as the level claims: if one of them is damaged, objects have too few or other vertices; `zvf validate` names the chunks",
                 array.path()
             ));

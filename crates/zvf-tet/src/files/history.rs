@@ -9,8 +9,6 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::error::Error;
-
 /// History and metadata of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Footer {
@@ -211,14 +209,6 @@ impl Footer {
             history: document.history,
             metadata: document.metadata,
         })
-    }
-
-    /// Checks that a writer takes the footer: texts of 1 to 1024 bytes, and counts within the limits of the reference implementation.
-    ///
-    /// # Errors
-    /// [`Error::Misuse`] for a text or a count out of these limits.
-    pub fn check(&self) -> Result<(), Error> {
-        super::rules::clean(&mut self.clone())
     }
 
     /// Compact JSON in the member order of the reference. `spilled` is the offset and length of metadata that is

@@ -11,6 +11,16 @@ pub(crate) const TEXT: usize = 1024;
 /// Longest metadata beside a footer that the reference accepts, in bytes.
 pub(crate) const METADATA: usize = 16 << 20;
 
+impl Footer {
+    /// Checks that a writer takes the footer: texts of 1 to 1024 bytes, and counts within the limits of the reference implementation.
+    ///
+    /// # Errors
+    /// [`Error::Misuse`] for a text or a count out of these limits.
+    pub fn check(&self) -> Result<(), Error> {
+        clean(&mut self.clone())
+    }
+}
+
 /// Checks the texts of a footer, and removes local folders from it.
 pub(crate) fn clean(footer: &mut Footer) -> Result<(), Error> {
     let check = |text: &str| {
