@@ -391,10 +391,11 @@ fn footer(volume: &Volume, name: &str, lost: &mut Vec<String>) -> zvf_tet::Foote
             metadata.datasets.insert(name.to_owned(), own);
             metadata
         });
-        let mut footer = zvf_tet::Footer::default();
-        footer.history = history;
-        footer.metadata = metadata;
-        footer
+        zvf_tet::Footer {
+            history,
+            metadata,
+            ..zvf_tet::Footer::default()
+        }
     };
     if let VolumeSource::Tet(file, _) = volume.source()
         && let Some(footer) = file.footer()
