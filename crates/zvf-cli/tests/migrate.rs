@@ -231,25 +231,6 @@ fn unverified_copies_report_lost_vertices() -> Result<()> {
     Ok(())
 }
 
-/// A declared type has no byte order.
-#[test]
-fn declared_types_are_those_of_both_byte_orders() -> Result<()> {
-    let home = two_chunks()?;
-    let path = home.file("n.zv/0/vertex_attributes/n/zarr.json");
-    let text = std::fs::read_to_string(&path)?;
-    std::fs::write(&path, text.replace("int32", ">i4"))?;
-    let csv = home.text(&["query", "n.zv", "--columns", "n", "--format", "csv"])?;
-    let found: Vec<i32> = csv
-        .lines()
-        .skip(1)
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
-    ensure!(found == [1, 2, 3, 4].map(i32::swap_bytes), "{csv}");
-    home.text(&["migrate", "n.zv", "m.zv", "-q"])?;
-    ensure!(home.text(&["query", "m.zv", "--columns", "n", "--format", "csv"])? == csv);
-    Ok(())
-}
-
 /// Four points in two chunks, with an attribute that the root declares.
 fn two_chunks() -> Result<Home> {
     let rows = "x,y,n\n0,0,1\n1,1,2\n30,30,3\n31,31,4\n";

@@ -101,8 +101,7 @@ impl SnapshotTree {
 
     /// Decides about a number type that differs from the declared one. Coarse levels may hold means of whole numbers, with a warning.
     fn check_type(&self, path: &str, found: &DType, declared: &DType) -> Result<(), StoreError> {
-        // The byte order is that of the stored values.
-        if found.kind == declared.kind {
+        if found == declared {
             return Ok(());
         }
         let key = format!("{path}/zarr.json");
