@@ -236,7 +236,7 @@ def test_tables_without_rows(tmp_path: Path) -> None:
     with pytest.raises(zvf.MisuseError, match="vertex attribute q"), zvf.edit(url) as change:
         change.set_attribute("q", none)
     with pytest.raises(zvf.MisuseError, match="links"), zvf.edit(url) as change:
-        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)}, links=[[0, 1]])
+        change.append({"position": PLACES[:0], "object_id": np.zeros(0, int)}, links={"vertices": np.array([[0, 1]])})
 
 
 def test_points_of_another_store_are_not_deleted(tmp_path: Path) -> None:
