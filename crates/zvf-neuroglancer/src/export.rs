@@ -178,7 +178,7 @@ async fn links_of(store: &Store, asked: Query) -> Result<u64, ViewError> {
     let mut answer = query(store, asked).await?;
     let mut all = 0_u64;
     while let Some((_, batch)) = answer.next().await? {
-        all = all.saturating_add(batch.num_rows() as u64);
+        all += batch.num_rows() as u64;
     }
     Ok(all)
 }
@@ -215,7 +215,7 @@ impl PrecomputedWriter<'_> {
                     let file = skeletons::encoded(&self.opened, self.budget, segment).await;
                     let (file, links) =
                         file.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
-                    self.links = self.links.saturating_add(links);
+                    self.links += links;
                     self.add(&mut index, segment, &key, &[], &file)?;
                 }
                 self.finish(index, &mut info)?;
@@ -228,7 +228,7 @@ impl PrecomputedWriter<'_> {
                     let files = multilod::files(&self.opened, self.budget, segment).await;
                     let key = segment.to_string();
                     let files = files.map_err(|error| failed(&format!("{name}/{key}"), &error))?;
-                    self.links = self.links.saturating_add(files.faces);
+                    self.links += files.faces;
                     if index.shards.is_none() {
                         self.put(&[name, &key], &files.fragments)?;
                     }
@@ -359,6 +359,7 @@ impl PrecomputedWriter<'_> {
             }
             Err(error) => return Err(wrong(error)),
         };
+        // Objects that share fragments have their links twice.
         let lost = all.saturating_sub(self.links);
         Ok((lost > 0).then(|| {
             format!("{noun} whose vertices are not all in one object are left out: {lost}; a segment is one object")

@@ -232,7 +232,7 @@ fn layers(array: &zvf_caterva::Array) -> impl Iterator<Item = String> {
     names.filter(|name| !is_of_array(name))
 }
 
-/// Whether a metalayer states shape, chunks and type of the array, which a writer states anew.
+/// Whether a metalayer has the shape, the chunks and the type of the array. Writers make such a layer themselves.
 fn is_of_array(layer: &str) -> bool {
     matches!(layer, "b2nd" | "caterva")
 }
@@ -442,15 +442,16 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
                 .map(|(one, chunk)| (*one).clamp(1, *chunk))
                 .collect()
         }
-        // Small blocks compress badly, those of one axis above all.
+        // Small blocks compress badly. With one axis, 32 elements are few.
         None => {
-            let rank = u32::try_from(chunk.len()).unwrap_or(u32::MAX);
             let bytes = |most: u64| {
-                let elements = most.checked_pow(rank);
-                elements.and_then(|one| one.checked_mul(wide(info.element.size).max(1)))
+                let element = wide(info.element.size).max(1);
+                chunk
+                    .iter()
+                    .try_fold(element, |bytes, _| bytes.checked_mul(most))
             };
             let mut most = LEAST;
-            while rank > 0 && bytes(2 * most).is_some_and(|bytes| bytes <= BYTES) {
+            while !chunk.is_empty() && bytes(2 * most).is_some_and(|bytes| bytes <= BYTES) {
                 most *= 2;
             }
             chunk.iter().map(|one| (*one).clamp(1, most)).collect()

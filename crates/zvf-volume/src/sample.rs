@@ -125,7 +125,9 @@ impl Sampler {
             axes,
             order,
             outside: match result.is_float() {
-                true => real(result, f64::NAN).unwrap_or_default(),
+                true => {
+                    real(result, f64::NAN).ok_or_else(|| VolumeError::bug("floats without NaN"))?
+                }
                 false => vec![0; result.size()],
             },
             result,

@@ -171,8 +171,8 @@ fn look_at_columns(
             let expected = "another one: the links of the file name rows by their numbers";
             return Err(ConvertError::usage("nulls", found, expected));
         }
-        // Links name rows of the file. Points have none: theirs are read for what they name only.
-        let vertices = vertices.saturating_add(dropped);
+        // Links count the rows of the file, also those that were left out. Only points may leave rows out, and keep no links.
+        let vertices = vertices + dropped;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
                 let found = format!("vertex {end}");
