@@ -171,7 +171,7 @@ fn columns_of_a_query_go_back_in_any_order() -> Result<()> {
     Ok(())
 }
 
-/// Their chunks and rows are not those of level 0.
+/// The same chunk and row of a coarse level is another vertex.
 #[test]
 fn tables_of_a_coarse_level_are_refused() -> Result<()> {
     let home = points()?;

@@ -212,7 +212,9 @@ fn a_chunk_has_no_more_bins_than_an_import_allows() -> Result<()> {
 /// A copy that is not verified says that a chunk is lost.
 #[test]
 fn unverified_copies_report_lost_vertices() -> Result<()> {
-    let home = two_chunks()?;
+    let rows = "x,y,n\n0,0,1\n1,1,2\n30,30,3\n31,31,4\n";
+    let home = Home::made(&[("../n.csv", rows.into())])?;
+    home.text(&["import", "n.csv", "n.zv", "--chunk-shape", "10,10"])?;
     for array in ["vertices", "vertex_fragments", "vertex_attributes/n"] {
         std::fs::remove_file(home.file(&format!("n.zv/0/{array}/c/3/3")))?;
     }
@@ -229,21 +231,4 @@ fn unverified_copies_report_lost_vertices() -> Result<()> {
         ensure!(told["repairs"] == json!([]), "{told}");
     }
     Ok(())
-}
-
-/// Four points in two chunks, with an attribute that the root declares.
-fn two_chunks() -> Result<Home> {
-    let rows = "x,y,n\n0,0,1\n1,1,2\n30,30,3\n31,31,4\n";
-    let home = Home::made(&[("../n.csv", rows.into())])?;
-    let import = [
-        "import",
-        "n.csv",
-        "n.zv",
-        "--chunk-shape",
-        "10,10",
-        "--codec",
-        "none",
-    ];
-    home.text(&import)?;
-    Ok(home)
 }

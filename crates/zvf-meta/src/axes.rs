@@ -81,8 +81,8 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     })
 }
 
-/// The axes of space: x or longitude, then y or latitude, then z, then the others; in the order of the store if x or y has another name. Axes without a
-/// description count as space.
+/// The indexes of the axes of space among `dims` axes: x or longitude, then y or latitude, then z, then the others. If no axis is called x or y, they keep
+/// their order. Axes that `axes` does not describe count as space.
 #[must_use]
 pub fn axes_of_space(axes: &[Axis], dims: usize) -> Vec<usize> {
     let space = (0..dims).filter(|axis| axes.get(*axis).is_none_or(Axis::is_space));

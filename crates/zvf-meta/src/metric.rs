@@ -16,9 +16,9 @@ use crate::{AxesDiffer, Axis, units};
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Metric {
-    /// The number of axes before those of space.
+    /// The number of axes of time and channels, which come first.
     before: usize,
-    /// Whether the first of them, and no other one, is of time.
+    /// Whether the first axis is of time, and no other one.
     timed: bool,
 }
 
@@ -65,7 +65,7 @@ impl Metric {
         Ok(metric)
     }
 
-    /// The number of axes before those of space: of time and of channels.
+    /// The number of axes of time and channels, which come first.
     #[must_use]
     pub const fn before(self) -> usize {
         self.before

@@ -191,7 +191,7 @@ fn an_attribute_may_be_called_object_id() -> Result<()> {
     Ok(())
 }
 
-/// Texts of objects have the colours that those of vertices have.
+/// Texts of objects are coloured like texts of vertices.
 #[test]
 fn texts_of_objects_are_coloured() -> Result<()> {
     const FEW: [&str; 3] = ["#5b9bd5", "#f28e2b", "#59a14f"];

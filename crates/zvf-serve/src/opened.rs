@@ -31,7 +31,7 @@ impl OpenedStore {
         self.views.store()
     }
 
-    /// The ETag of a file of a view of this snapshot; those of other files differ, so that a client knows it only if the file exists.
+    /// The ETag of a file of a view of this snapshot. Each file has its own: a client can only send it back after it got the file.
     pub(crate) fn tag(&self, path: &[&str]) -> Option<HeaderValue> {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);

@@ -312,8 +312,8 @@ impl ColumnRoles {
             .collect()
     }
 
-    /// Refuses a file that states another unit for an attribute than the first file, other names of channels, or another number for missing values. If
-    /// one of the two states none, its values count as those of the other.
+    /// Refuses a file that states another unit for an attribute than the first file, other names of channels, or another number for missing values. A
+    /// file that states nothing is taken to agree.
     fn same_meanings(
         &self,
         first: &Schema,

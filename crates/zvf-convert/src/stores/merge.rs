@@ -53,7 +53,7 @@ pub struct Merged {
 /// channels and numbers for missing values, where both state them. Units of positions may differ.
 ///
 /// # Cost
-/// The documents of level 0 of both stores, without those of the root that they have read.
+/// Reads the documents of level 0 of both stores.
 ///
 /// # Errors
 /// Misuse, with what differs.

@@ -696,7 +696,7 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     WriteError::input(what, found, expected)
 }
 
-/// Refuses a table of another level than 0 if its rows are matched by their places or their order: these are not those of level 0, which an edit changes.
+/// Refuses a table of a coarse level if its rows are matched by place or by order. An edit changes level 0, which has other places and another order.
 fn check_level(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
     let level = table.schema_ref().metadata().get(LEVEL);
     let Some(level) = level.filter(|level| level.as_str() != "0") else {

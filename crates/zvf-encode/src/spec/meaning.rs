@@ -3,7 +3,7 @@
 use super::store::AttributeSpec;
 
 impl AttributeSpec {
-    /// The names of channels, unless they are those that a store without names has (`ch0`, `ch1`, …).
+    /// The names of channels; `None` without names, or if they are the default ones (`ch0`, `ch1`, …).
     #[must_use]
     pub fn stated_channels(&self) -> Option<&[String]> {
         let names = self.channel_names.as_deref()?;
@@ -12,7 +12,7 @@ impl AttributeSpec {
         (!usual).then_some(names)
     }
 
-    /// The description, if it states the number that stands for missing values, as `zvf import --nulls NUMBER` writes it.
+    /// The description, if it has the form `N is a missing value`, which `zvf import --nulls N` writes; else `None`.
     #[must_use]
     pub fn missing_mark(&self) -> Option<&str> {
         let description = self.description.as_deref()?;
@@ -20,8 +20,8 @@ impl AttributeSpec {
         number.parse::<i64>().is_ok().then_some(description)
     }
 
-    /// What two attributes of one name state differently although their values look alike: the names of channels, or the numbers for missing values.
-    /// Returns what this one states, and what the other one does.
+    /// Compares two attributes of one name whose values may have the same type and unit, and still another meaning: names of channels, and numbers for
+    /// missing values. Returns what differs, in words, as this one (found) and `own` (expected) state it; `None` if they agree or one states nothing.
     #[must_use]
     pub fn other_meaning(&self, own: &Self) -> Option<(String, String)> {
         if let (Some(found), Some(expected)) = (self.stated_channels(), own.stated_channels())

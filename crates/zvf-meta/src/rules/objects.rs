@@ -80,7 +80,7 @@ pub(super) fn typed_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// The Zarr name of a numeric dtype, or `None` for big-endian, text, date and unknown types.
+/// The Zarr data type of a numeric `dtype` (0.9 §8.2), or `None` for big-endian, text, date and unknown types.
 #[must_use]
 pub fn zarr_name(dtype: &str) -> Option<&'static str> {
     let known = [

@@ -341,7 +341,7 @@ impl ChunkExaminer {
 }
 
 impl ChunkReaderInner {
-    /// Warns if the level claims that the fragments of every chunk tile its rows, and those of a chunk do not.
+    /// Warns if the fragments of a chunk do not tile its rows although the level states `fragments_tile`.
     fn warn_unless_tiled(&self, array: &GridArray, fragments: &CheckedFragments, rows: u32) {
         if rows > 0 && !self.reports && self.level.doc().fragments_tile && !fragments.tile(rows) {
             // Without the chunk, so that it is said once.
