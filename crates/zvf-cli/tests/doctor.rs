@@ -78,6 +78,14 @@ fn another_codec_saves_the_bytes_that_are_claimed() -> Result<()> {
         "{one}: saved {saved}"
     );
     ensure!(!advice(&home, "small.zv")?.contains_key("codec"));
+    // An address with a blank is one argument of the command.
+    fs::rename(home.file("p.zv"), home.file("my p.zv"))?;
+    let one = advice(&home, "my p.zv")?;
+    assert_eq!(
+        one.get("codec").context("codec")?["command"],
+        "zvf rechunk 'my p.zv' NEW --codec auto"
+    );
+    fs::rename(home.file("my p.zv"), home.file("p.zv"))?;
     // The doctor changes nothing.
     assert_eq!(usage(&home.file("p.zv/0"))?, before);
     Ok(())

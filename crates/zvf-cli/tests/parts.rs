@@ -573,3 +573,30 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
     assert_eq!(ids, [Some(0), Some(7)]);
     Ok(())
 }
+
+#[test]
+fn a_part_says_what_it_leaves_out() -> Result<()> {
+    let table = "x,y,v\n1,1,5\n2,2,\n3,3,7\n";
+    let home = Home::made(&[("../n.csv", table.into())])?;
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20", "--nulls", "drop-row"];
+    let step = |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
+    ensure!(step(&["--begin"])?.code == 0);
+    let part = step(&["--part", "a"])?;
+    ensure!(part.code == 0 && part.stderr.contains("left out"), "{}", part.stderr);
+    let again: Value = serde_json::from_slice(&step(&["--part", "b", "--json"])?.stdout)?;
+    ensure!(again["notes"][0].as_str().is_some_and(|note| note.contains("left out")), "{again}");
+    Ok(())
+}
+
+#[test]
+fn a_part_is_not_named_like_a_temporary_file() -> Result<()> {
+    let home = Home::made(&[("../n.csv", "x,y\n1,1\n".into())])?;
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
+    let step = |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
+    let begun = step(&["--begin", "--parts", ".zvf-a,b"])?;
+    ensure!(begun.code != 0 && begun.stderr.contains(".zvf-"), "{}", begun.stderr);
+    ensure!(step(&["--begin"])?.code == 0);
+    let part = step(&["--part", ".zvf-a"])?;
+    ensure!(part.code != 0 && part.stderr.contains(".zvf-"), "{}", part.stderr);
+    Ok(())
+}

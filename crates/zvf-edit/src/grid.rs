@@ -242,8 +242,12 @@ impl GridEdit {
     /// The objects of the change, in batches, and the document of the array at the end. Unchanged cells are read from `target`.
     pub(crate) fn objects(mut self, target: Arc<Target>) -> Result<GridObjects, WriteError> {
         let mut cells = packing(&self.path, &self.doc)?;
-        let stored = cells.clone();
+        let mut stored = cells.clone();
         cells.grid = self.grid.clone();
+        if cells.grid.origin == stored.grid.origin {
+            // A shard may extend beyond the old grid.
+            stored.grid.shape.clone_from(&cells.grid.shape);
+        }
         let mut present: BTreeSet<ChunkCoord> = BTreeSet::new();
         if let Some(array) = &self.stored {
             present.extend(array.presence().iter().map(ChunkCoord::new));
@@ -305,9 +309,17 @@ pub(crate) struct GridObjects {
     stored: LevelCells,
     /// The chunks of each object, new and kept ones.
     objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
-    /// Stored objects that were read last, by key; `None` if there is no such object.
-    read: VecDeque<(String, Option<EncodedCells>)>,
+    /// Stored objects that were read last.
+    read: VecDeque<StoredObject>,
     target: Arc<Target>,
+}
+
+/// A stored object that was read.
+struct StoredObject {
+    key: String,
+    index: Vec<u64>,
+    /// Its cells; `None` if there is no such object.
+    cells: Option<EncodedCells>,
 }
 
 impl GridObjects {
@@ -326,6 +338,7 @@ impl GridObjects {
             return Ok(Some(vec![edit.document(&self.cells)]));
         }
         let path = edit.path.clone();
+        let moved = self.cells.grid.origin != self.stored.grid.origin;
         let (mut new, mut kept) = (Vec::new(), Vec::new());
         for chunk in &chunks {
             match edit.cells.get_mut(chunk) {
@@ -333,13 +346,19 @@ impl GridObjects {
                 None => kept.push(chunk.as_slice()),
             }
         }
-        self.read(&path, &kept)?;
+        if self.cells.shards.is_none() || moved || edit.stored.is_none() {
+            self.read(&path, &kept)?;
+        } else {
+            // All shards that are written over, even if no list names another cell of them.
+            let all: Vec<&[i64]> = chunks.iter().map(ChunkCoord::as_slice).collect();
+            self.read(&path, &all)?;
+        }
         let mut encoded = Vec::with_capacity(kept.len());
         for chunk in kept {
             let key = self.stored.key(&path, chunk)?;
-            let found = self.read.iter().find(|(read, _)| *read == key);
-            let (_, object) = found.or_bug(format_args!("{key} was not read"))?;
-            let bytes = match object {
+            let found = self.read.iter().find(|one| one.key == key);
+            let found = found.or_bug(format_args!("{key} was not read"))?;
+            let bytes = match &found.cells {
                 Some(object) => self.stored.encoded_cell(object, chunk)?,
                 None => None,
             };
@@ -353,9 +372,41 @@ impl GridObjects {
             };
             encoded.push((chunk, bytes.ok_or_else(lost)?));
         }
+        let unlisted = match edit.stored.as_ref().zip(self.cells.shards.as_ref()) {
+            Some((array, _)) => self.unlisted(&edit, array)?,
+            None => Vec::new(),
+        };
+        match unlisted.first() {
+            Some((chunk, _)) if moved => {
+                let found = format!(
+                    "nonempty_chunks does not list chunk {chunk:?}, and its cell is there: `zvf repair` restores the list; nothing was changed"
+                );
+                return Err(WriteError::source(path, found));
+            }
+            // They stay where they are, so that a repair finds them.
+            _ => encoded.extend(unlisted.iter().map(|(chunk, bytes)| (chunk.as_slice(), *bytes))),
+        }
         let objects = self.cells.objects_with(&path, new, &encoded)?;
         self.edit = Some(edit);
         Ok(Some(objects))
+    }
+
+    /// Cells of the shards that were read which neither the edit nor the presence list names: writers that race lose entries of the list (0.9, trap T34).
+    fn unlisted<'s>(
+        &'s self,
+        edit: &GridEdit,
+        array: &GridArray,
+    ) -> Result<Vec<(ChunkCoord, &'s [u8])>, WriteError> {
+        let mut unlisted = Vec::new();
+        for one in &self.read {
+            let Some(cells) = &one.cells else { continue };
+            let cells = self.stored.cells_of(&one.index, cells)?.into_iter();
+            let known = |chunk: &ChunkCoord| {
+                edit.cells.contains_key(chunk) || array.presence().contains(chunk.as_slice())
+            };
+            unlisted.extend(cells.filter(|(chunk, _)| !known(chunk)));
+        }
+        Ok(unlisted)
     }
 
     /// Reads the stored objects of some chunks, and drops all others.
@@ -365,12 +416,13 @@ impl GridObjects {
             let index = self.stored.object_index(chunk)?;
             wanted.insert(object_key(path, &index), index);
         }
-        self.read.retain(|(key, _)| wanted.remove(key).is_some());
+        self.read.retain(|one| wanted.remove(&one.key).is_some());
         let keys: Vec<String> = wanted.keys().cloned().collect();
         let found = self.target.read_all(&keys)?;
         for ((key, index), bytes) in wanted.into_iter().zip(found) {
-            let encoded = bytes.map(|bytes| self.stored.encoded(path, &index, bytes));
-            self.read.push_back((key, encoded.transpose()?));
+            let cells = bytes.map(|bytes| self.stored.encoded(path, &index, bytes));
+            let cells = cells.transpose()?;
+            self.read.push_back(StoredObject { key, index, cells });
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use zvf_store::{
     owners::{OwnerColumn, is_owner_column},
 };
 
+use crate::words::argument;
 use crate::{Context, JobError};
 
 /// Most bytes of a cell that are encoded again.
@@ -146,6 +147,7 @@ async fn examine(
     context: &Context,
     report: &mut DoctorReport,
 ) -> Result<(), StoreError> {
+    let address = &*argument(address);
     let level = store.level(0, &Need::all()).await?;
     let all = store.raw().usage("").await?;
     report.files = all.map(|one| one.objects);

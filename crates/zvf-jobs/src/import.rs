@@ -280,7 +280,10 @@ impl ImportJob {
         let import = opened.map_err(JobError::write(&self.store))??;
         let spec = self.spec(&import)?;
         match self.is_step() {
-            true => self.step(import, spec, inputs, context).await,
+            true => {
+                let notes = local.named_notes(import.notes());
+                self.step(import, spec, inputs, notes, context).await
+            }
             false => self.whole(import, spec, local, context).await,
         }
     }

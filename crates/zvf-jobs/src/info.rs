@@ -18,7 +18,7 @@ use zvf_write::{PartedStore, PartsStage, PartsStatus};
 pub use level::{ArrayInfo, ArraySize, LevelInfo, LinkInfo, ObjectIndexInfo, RefusedInfo};
 
 use crate::error::Result;
-use crate::words::{counted, fold};
+use crate::words::{argument, counted, fold};
 use crate::{Context, DoctorJob, JobError};
 
 options! {
@@ -242,6 +242,7 @@ fn hints(url: &str, levels: &[LevelInfo]) -> Vec<String> {
         return Vec::new();
     };
     let mut hints = Vec::new();
+    let url = argument(url);
     let each = level.vertices / level.chunks.max(1);
     let chunks = counted(level.chunks, "chunk");
     let vertices = counted(each, "vertex");

@@ -1,5 +1,6 @@
 //! Counts, sizes and errors in texts for people.
 
+use std::borrow::Cow;
 use std::error::Error;
 
 /// A count with its digits in groups of three: `1 234 567`.
@@ -45,6 +46,13 @@ pub fn size(bytes: u64) -> String {
     };
     let tenths = (u128::from(bytes) * 10) >> shift;
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
+}
+
+/// An argument as it is typed in a shell: in quotes if it has blanks or other characters with a meaning.
+#[must_use]
+pub fn argument(text: &str) -> Cow<'_, str> {
+    // No address has a NUL, which is all that cannot be quoted.
+    shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
 }
 
 /// An error and its causes in one line; a cause that the line quotes already is not repeated. The text of a condition with a mark under the

@@ -140,7 +140,7 @@ impl ArrayDoc {
             // The JSON reader reports the position of the error.
             Err(_) => serde_json::from_slice::<RawArray>(bytes),
         };
-        Self::from_raw(parsed.map_err(|source| MetaError::json("array", source))?)
+        Self::from_raw(parsed.map_err(|source| MetaError::json("array", bytes, source))?)
     }
 
     fn from_raw(raw: RawArray) -> Result<Self, MetaError> {

@@ -23,6 +23,20 @@ pub enum MetaError {
         /// The error of the JSON reader.
         source: serde_json::Error,
     },
+    /// A number that JSON does not have, such as Python's `json` writes unless it is told not to.
+    #[error(
+        "the {document} document has {token} at line {line} column {column}, which is no JSON: write it in quotes, \"{token}\""
+    )]
+    Token {
+        /// The expected kind of document, as of [`Json`](Self::Json).
+        document: &'static str,
+        /// Line of the number, from 1.
+        line: usize,
+        /// Column of the number in bytes, from 1.
+        column: usize,
+        /// `NaN`, `Infinity` or `-Infinity`.
+        token: &'static str,
+    },
     /// A required member is absent or null.
     #[error("{path} is missing, expected {expected}")]
     Missing {
@@ -65,7 +79,10 @@ impl MetaError {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Missing { path, .. } | Self::Unexpected { path, .. } => Some(path),
-            Self::Json { .. } | Self::Version { .. } | Self::Capability { .. } => None,
+            Self::Json { .. }
+            | Self::Token { .. }
+            | Self::Version { .. }
+            | Self::Capability { .. } => None,
         }
     }
 
@@ -76,13 +93,23 @@ impl MetaError {
         matches!(self, Self::Version { .. } | Self::Capability { .. })
     }
 
+    /// The error for bytes that the JSON reader refused.
     #[cold]
-    pub(crate) fn json(document: &'static str, source: serde_json::Error) -> Self {
-        Self::Json {
-            document,
-            line: source.line(),
-            column: source.column(),
-            source,
+    pub(crate) fn json(document: &'static str, bytes: &[u8], source: serde_json::Error) -> Self {
+        let (line, column) = (source.line(), source.column());
+        match number_without_json(bytes, line, column) {
+            Some(token) => Self::Token {
+                document,
+                line,
+                column,
+                token,
+            },
+            None => Self::Json {
+                document,
+                line,
+                column,
+                source,
+            },
         }
     }
 
@@ -150,9 +177,44 @@ pub(crate) fn quote(text: &str) -> String {
     format!("{shown:?}{more}")
 }
 
+/// The number that JSON does not have at the place of a failure. The reader fails at its first letter.
+fn number_without_json(bytes: &[u8], line: usize, column: usize) -> Option<&'static str> {
+    let text = bytes.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
+    let (before, found) = text.split_at_checked(column.checked_sub(1)?)?;
+    if found.starts_with(b"NaN") {
+        Some("NaN")
+    } else if !found.starts_with(b"Infinity") {
+        None
+    } else if before.ends_with(b"-") {
+        Some("-Infinity")
+    } else {
+        Some("Infinity")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_named() {
+        for (text, token) in [
+            ("{\"a\": NaN}", "NaN"),
+            ("{\n \"a\": [1, -Infinity]}", "-Infinity"),
+            ("{\"a\":\n\tInfinity\n}", "Infinity"),
+        ] {
+            for error in [
+                crate::RootDoc::parse(text.as_bytes()).err(),
+                crate::ArrayDoc::parse(text.as_bytes()).err(),
+                crate::node_kind(text.as_bytes()).err(),
+            ] {
+                let error = error.expect(text).to_string();
+                assert!(error.contains(&format!("has {token} at line")), "{error}");
+            }
+        }
+        let other = crate::node_kind(b"{\"a\": Nothing}").expect_err("no number");
+        assert!(matches!(other, MetaError::Json { .. }), "{other}");
+    }
 
     #[test]
     fn long_values_are_cut_at_a_character() {

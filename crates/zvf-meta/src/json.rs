@@ -331,7 +331,7 @@ impl Builder {
 /// Parses bytes as one JSON object.
 pub(crate) fn parse_object(document: &'static str, bytes: &[u8]) -> Result<JsonObject, MetaError> {
     let value: Value =
-        serde_json::from_slice(bytes).map_err(|source| MetaError::json(document, source))?;
+        serde_json::from_slice(bytes).map_err(|source| MetaError::json(document, bytes, source))?;
     JsonObject::from_json(value, &Pointer::Prefix(""))
 }
 

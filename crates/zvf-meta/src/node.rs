@@ -49,7 +49,7 @@ pub fn node_kind(bytes: &[u8]) -> Result<NodeKind, MetaError> {
         chunk_grid: Option<IgnoredAny>,
     }
     let head: NodeMembers =
-        serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", source))?;
+        serde_json::from_slice(bytes).map_err(|source| MetaError::json("node", bytes, source))?;
     let kind = kind_of(head.zarr_format, head.node_type)?;
     if kind == NodeKind::Group && head.chunk_grid.is_some() {
         return Err(MetaError::unexpected(

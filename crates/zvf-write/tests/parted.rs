@@ -557,7 +557,7 @@ async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
         writer.push(&batch).unwrap();
         writer.finish().await.unwrap();
     };
-    let mut expected = None;
+    let (mut with_groups, mut without) = (None, None);
     let sample = Sample::new("writes of a commit of parts");
     for through in [false, true] {
         for writes in sample.some(1.., 5) {
@@ -570,7 +570,9 @@ async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
             }
             let join = |options| PartedStore::join(ADDRESS, spec(), options);
             let dies = join(dying(&memory, writes, through)).await.unwrap();
-            let died = dies.commit(&Groups::default()).await;
+            // What it wrote of its groups is not in the store that the next one makes, which has none.
+            let asked = Groups::new(vec![vec![1, 2], vec![0]]).with_names(["ends", "zero"]);
+            let died = dies.commit(&asked).await;
             let there = Store::open_with(ADDRESS, memory.open_options())
                 .await
                 .is_ok();
@@ -594,8 +596,14 @@ async fn a_commit_that_dies_at_any_write_is_finished_by_the_next() {
                 }
             }
             let files = memory.files().await;
+            let expected = match there {
+                true => &mut with_groups,
+                false => &mut without,
+            };
             let expected = expected.get_or_insert_with(|| files.clone());
             assert_eq!(&files, expected, "write {writes}");
+            let grouped = files.keys().any(|key| key.starts_with("0/groups"));
+            assert_eq!(grouped, there, "write {writes}");
             memory.check_clean().await;
             if died.is_ok() {
                 assert!(writes > 30, "{writes} writes");

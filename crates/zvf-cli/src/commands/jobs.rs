@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tempfile::TempDir;
+use zvf_jobs::words::argument;
 use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
 use zvf_write::WriteError;
 
@@ -245,8 +246,9 @@ fn changed(job: &Job) -> Option<(&str, String)> {
         Job::Import(options) if options.is_step() => Some(stepped(store)),
         Job::Import(options) => made(store, job.name(), options.journal.is_some()),
         Job::Pyramid(_) => {
+            let address = argument(store);
             let remedy = format!(
-                "`zvf pyramid {store} … --clear-leftovers` removes what it left, or completes levels that are committed"
+                "`zvf pyramid {address} … --clear-leftovers` removes what it left, or completes levels that are committed"
             );
             Some((store, remedy))
         }

@@ -38,6 +38,8 @@ mod validate;
 #[cfg(feature = "volumes")]
 mod volume;
 
+use zvf_jobs::words::argument;
+
 use crate::args::Command;
 #[cfg(feature = "volumes")]
 use crate::args::volume::VolumeCommand;
@@ -95,7 +97,8 @@ fn made<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, Strin
 
 /// A store that a command changes, and the command that cleans up after an interruption.
 fn edited(store: &str) -> Option<(&str, String)> {
-    let remedy = format!("`zvf edit {store} resume` completes or undoes it");
+    let address = argument(store);
+    let remedy = format!("`zvf edit {address} resume` completes or undoes it");
     Some((store, remedy))
 }
 

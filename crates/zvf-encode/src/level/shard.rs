@@ -9,9 +9,9 @@ use zerocopy::IntoBytes;
 use zvf_format::shard::{ShardEntry, ShardIndex};
 use zvf_format::shard_lengths::{curve, stored_order, to_text};
 use zvf_format::vlen::VlenBuilder;
-use zvf_meta::space::Grid;
+use zvf_meta::space::{Grid, chunk_of_cell};
 use zvf_meta::{Codec, JsonObject, KeyEncoding, Sharding};
-use zvf_store::{GridArray, Level};
+use zvf_store::{ChunkCoord, GridArray, Level};
 
 use crate::WriteError;
 use crate::documents::array::{INDEX, vlen_codecs};
@@ -377,6 +377,38 @@ impl LevelCells {
                     .or_bug("a cell outside of its shard")
             })
             .transpose()
+    }
+
+    /// The encoded cells of a shard, by chunk, also those that no presence list names. None are at places outside of the grid.
+    ///
+    /// # Errors
+    /// Bug: no shards; a cell outside of its shard.
+    pub fn cells_of<'e>(
+        &self,
+        index: &[u64],
+        object: &'e EncodedCells,
+    ) -> Result<Vec<(ChunkCoord, &'e [u8])>, WriteError> {
+        let shards = self.shards.as_ref();
+        let shards = shards.or_bug("cells of an array without shards")?;
+        let mut cells = Vec::new();
+        for (place, range) in object.cells.iter().enumerate() {
+            let Some(range) = range else { continue };
+            // The last axis changes fastest, as in the index of the shard.
+            let mut rest = wide(place);
+            let mut at: Vec<u64> = Vec::with_capacity(index.len());
+            for (first, count) in index.iter().zip(shards).rev() {
+                at.push(first * count + rest % count.max(&1));
+                rest /= count.max(&1);
+            }
+            at.reverse();
+            if at.iter().zip(&self.grid.shape).all(|(at, extent)| at < extent) {
+                let chunk: Vec<i64> = chunk_of_cell(&self.grid.origin, at).collect();
+                let bytes = object.bytes.get(range.clone());
+                let bytes = bytes.or_bug("a cell outside of its shard")?;
+                cells.push((ChunkCoord::new(&chunk), bytes));
+            }
+        }
+        Ok(cells)
     }
 
     /// A cell's place in its shard: along the Morton curve, which is the order of bytes, and in C order, which is the order of the index.

@@ -1,6 +1,7 @@
 //! Names of parts of a store.
 
 use crate::WriteError;
+use crate::target::TEMPORARY;
 
 /// Most bytes of a name: file systems accept 255, and some of them count characters of another encoding.
 const LONGEST_NAME: usize = 200;
@@ -12,6 +13,8 @@ pub fn is_name(name: &str) -> bool {
         || name.len() > LONGEST_NAME
         || matches!(name, "." | ".." | "zarr.json")
         || name.starts_with("__")
+        // Listings of local folders leave such names out.
+        || name.starts_with(TEMPORARY)
         || name.contains(['/', '\\'])
         || name.chars().any(char::is_control);
     !bad
@@ -20,7 +23,7 @@ pub fn is_name(name: &str) -> bool {
 /// Refuses an invalid name.
 pub fn check_name(member: &str, name: &str) -> Result<(), WriteError> {
     if !is_name(name) {
-        let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__`";
+        let expected = "a path segment of 200 bytes at most, without slashes, not empty, `.`, `..`, `zarr.json` or beginning with `__` or `.zvf-`";
         return Err(WriteError::spec(member, format!("{name:?}"), expected));
     }
     Ok(())

@@ -17,12 +17,14 @@ const NUMBERED: &str = "objects without ids in the files are numbered from 0 in 
 const MOST: usize = 1_000_000;
 
 impl ImportJob {
-    /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files that it reads.
+    /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files that it reads, `notes` what a part
+    /// does not store of them.
     pub(super) async fn step(
         &self,
         import: Import,
         mut spec: StoreSpec,
         inputs: Vec<PathBuf>,
+        notes: Vec<String>,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
         let bounds = self.bounds.as_ref().map(|corners| corners.value());
@@ -59,7 +61,7 @@ impl ImportJob {
                 if numbered {
                     context.event(&JobEvent::Note(NUMBERED));
                 }
-                self.write_part(name, import, inputs, &parted, context)
+                self.write_part(name, import, inputs, notes, &parted, context)
                     .await
             }
             None => self.commit_parts(parted, context).await,
@@ -71,17 +73,19 @@ impl ImportJob {
         name: &str,
         import: Import,
         inputs: Vec<PathBuf>,
+        notes: Vec<String>,
         parted: &PartedStore,
         context: &Context,
     ) -> Result<ImportReport, JobError> {
         let failed = || JobError::write(&self.store);
-        let report = |written, vertices, chunks, objects| ImportReport::Part {
+        let report = |written, vertices, chunks, objects, notes| ImportReport::Part {
             store: self.store.clone(),
             step: format!("part {name}"),
             written,
             vertices,
             chunks,
             objects,
+            notes,
         };
         let options = PartOptions::new().with_redo(self.redo);
         let named = blocking(move || options.with_input_files(inputs.iter().map(PathBuf::as_path)));
@@ -89,9 +93,13 @@ impl ImportJob {
         let writer = match parted.part(name, options).await.map_err(failed())? {
             PartStart::Writer(writer) => writer,
             PartStart::Finished(found) => {
-                return Ok(report(false, found.vertices, found.chunks, found.objects));
+                let none = Vec::new();
+                return Ok(report(false, found.vertices, found.chunks, found.objects, none));
             }
         };
+        for note in &notes {
+            context.event(&JobEvent::Note(note));
+        }
         let (_, writer, read) = self.read(import, writer, context).await?;
         if let Err(error) = read {
             writer.abandon().await;
@@ -99,7 +107,7 @@ impl ImportJob {
         }
         context.event(&JobEvent::Writing);
         let done = writer.finish().await.map_err(failed())?;
-        Ok(report(true, done.vertices, done.chunks, done.objects))
+        Ok(report(true, done.vertices, done.chunks, done.objects, notes))
     }
 
     async fn commit_parts(

@@ -39,6 +39,8 @@ pub enum ImportReport {
         chunks: u64,
         /// Its objects.
         objects: u64,
+        /// Notes about data of its files that was not stored; empty if it was finished before.
+        notes: Vec<String>,
     },
     /// The parts are one store. Counts are `None` if an interrupted earlier commit had finished all but the cleanup.
     Committed {

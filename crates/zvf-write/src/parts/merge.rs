@@ -296,6 +296,8 @@ impl PartedStore {
             .iter()
             .for_each(|note| cells.list(&note.shards));
         let dictionaries = self.place_cells(folder, choice, &loaded.finished, &cells)?;
+        // An interrupted commit may have been asked for other groups.
+        target.remove_below("0/groups")?;
         let (root, summary) = self.join_parts(&loaded.notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
         let root = match committed.absent.is_empty() {
