@@ -202,14 +202,18 @@ async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteErro
     let Some(index) = level.object_index().filter(|_| !own.is_empty()) else {
         return Ok(());
     };
-    let named = index.each_manifest(|_, entries| {
-        let mut chunks = entries.map(|(chunk, _)| chunk);
-        let lost = chunks.find_map(|chunk| own.get(&chunk));
-        lost.map_or(Ok(()), |key| {
-            Err(lost_entry(key, "manifests name its chunk"))
-        })
-    });
-    named.await
+    for number in 0..index.manifest_chunks() {
+        let part = index.manifest_chunk(number).await?;
+        let first = part.first_slot();
+        for row in first..(first + wide(part.len())).min(index.len()) {
+            for (chunk, _) in index.entries(row, part.blob(row))? {
+                if let Some(key) = own.get(&chunk) {
+                    return Err(lost_entry(key, "manifests name its chunk"));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The level and the chunk of a cell of vertices, their fragments or attributes, by its key `LEVEL/ARRAY/c/CHUNK`.

@@ -4,15 +4,23 @@
 
 use tokio::runtime::Handle;
 use zvf_encode::WriteError;
+use zvf_format::int::wide;
 use zvf_store::{ChunkCoord, DecodedLinks, LinkReader, ObjectIndex, StoredLink};
 
 /// Calls `each` with every row of an object index, and the chunks and fragments that its manifest names.
 pub(crate) fn each_manifest(
     objects: &ObjectIndex,
     handle: &Handle,
-    each: impl FnMut(u64, &mut dyn Iterator<Item = (ChunkCoord, i64)>) -> Result<(), WriteError>,
+    mut each: impl FnMut(u64, &mut dyn Iterator<Item = (ChunkCoord, i64)>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    handle.block_on(objects.each_manifest(each))
+    for number in 0..objects.manifest_chunks() {
+        let part = handle.block_on(objects.manifest_chunk(number))?;
+        let first = part.first_slot();
+        for row in first..(first + wide(part.len())).min(objects.len()) {
+            each(row, &mut objects.entries(row, part.blob(row))?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Calls `each` with every link of a family, and the cell that it is in.

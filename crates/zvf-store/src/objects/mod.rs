@@ -264,27 +264,6 @@ impl ObjectIndex {
         }))
     }
 
-    /// Calls `each` with every row, and the chunks and fragments that its manifest names.
-    ///
-    /// # Cost
-    /// All manifests are read, one chunk of them after the other.
-    ///
-    /// # Errors
-    /// As [`manifest_chunk`](Self::manifest_chunk) and [`entries`](Self::entries), and the first error of `each`.
-    pub async fn each_manifest<E: From<StoreError>>(
-        &self,
-        mut each: impl FnMut(u64, &mut dyn Iterator<Item = (ChunkCoord, i64)>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        for number in 0..self.manifest_chunks() {
-            let part = self.manifest_chunk(number).await?;
-            let first = part.first_slot();
-            for row in first..(first + zvf_format::int::wide(part.len())).min(self.len()) {
-                each(row, &mut self.entries(row, part.blob(row))?)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Frees the memory of loaded manifests; they are read again on demand.
     pub fn forget_manifests(&self) {
         if let Some(manifests) = &self.manifests {
