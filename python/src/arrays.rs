@@ -33,7 +33,7 @@ use crate::table::{Table, foreign};
 /// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
 ///
 /// and `missing` (a buffer of one byte a row) where rows lack a value, and `times` (NumPy's word, such as `datetime64[s]`) where the numbers are dates,
-/// moments or durations, or `unit` (that of the attribute) where they are times of day, which NumPy has no type for.
+/// moments or durations, or `unit` (that of the attribute) where NumPy has no type for them: times of day, and moments with a time zone.
 pub(crate) fn column<'py>(
     py: Python<'py>,
     name: &str,
@@ -175,12 +175,12 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
     parts.set_item("data", buffer(parts.py(), data)?)
 }
 
-/// NumPy's word for dates, moments and durations; it has none for times of day.
+/// NumPy's word for dates, moments and durations; it has none for times of day and for moments with a time zone.
 fn word_of_times(times: &DataType) -> Option<String> {
     let (word, unit) = match times {
         DataType::Date32 => return Some("datetime64[D]".to_owned()),
         DataType::Date64 => return Some("datetime64[ms]".to_owned()),
-        DataType::Timestamp(unit, _) => ("datetime64", unit),
+        DataType::Timestamp(unit, None) => ("datetime64", unit),
         DataType::Duration(unit) => ("timedelta64", unit),
         _ => return None,
     };

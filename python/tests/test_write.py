@@ -393,8 +393,13 @@ def test_times_of_other_packages_are_columns(tmp_path: Path) -> None:
         (pa.array(days), "days", [19723, None]),
         (pl.Series(days), "days", [19723, None]),
         (pa.array([7, None], pa.duration("ms")), "milliseconds", [7, None]),
-        (pa.array([1704110400, None], pa.timestamp("s", "Europe/Berlin")), "seconds", [1704110400, None]),
-        (moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo").astype("datetime64[s, Asia/Tokyo]"), "seconds", [1704110400, None]),
+        (pa.array([1704110400, None], pa.timestamp("s", "Europe/Berlin")), "seconds since 1970-01-01T00:00:00Z in Europe/Berlin", [1704110400, None]),
+        (
+            moments.dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo").astype("datetime64[s, Asia/Tokyo]"),
+            "seconds since 1970-01-01T00:00:00Z in Asia/Tokyo",
+            [1704110400, None],
+        ),
+        (moments.dt.tz_localize("UTC"), "microseconds since 1970-01-01T00:00:00Z", [1704110400_000_000, None]),
         (moments.astype(pd.ArrowDtype(pa.timestamp("s"))), "seconds", [1704110400, None]),
     ]
     for at, (values, unit, expected) in enumerate(cases):

@@ -20,7 +20,7 @@ NUMBERS = frozenset(
 
 
 UNIT = "zvf.unit"
-"""The unit of a column of whole numbers that are times of day, in the metadata of its type: NumPy has no type for them."""
+"""The unit of a column of whole numbers that are times of day or moments with a time zone, in the metadata of its type: NumPy has no type for them."""
 
 
 def to_numpy(table: _zvf.Table, columns: Sequence[str] | None = None, *, times: bool = False) -> dict[str, Array]:
@@ -46,8 +46,8 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
     if "times" in parts and times:
         values = values.view(parts["times"])
     if "unit" in parts and times:
-        # Times of day: their number for a missing one is among the values.
-        values, missing = values.view(np.dtype(values.dtype, metadata={UNIT: parts["unit"]})), None
+        # The number for a missing one is among the values.
+        values, missing = _with_unit(values, parts["unit"]), None
     if "offsets" in parts:
         offsets = np.frombuffer(parts["offsets"], dtype=np.int64)
         lists = np.empty(len(offsets) - 1, dtype=object)
@@ -145,6 +145,13 @@ EXACT = 1 << 53
 """Whole numbers up to this one are floats."""
 
 
+def _with_unit(numbers: Array, unit: str) -> Array:
+    """Whole numbers whose type states what they are. The lowest number is a missing one."""
+    import numpy as np
+
+    return numbers.view(np.dtype(numbers.dtype, metadata={UNIT: unit}))
+
+
 def _without(array: Array, mask: Array) -> Array:
     """The array with missing values where a mask says so."""
     import numpy as np
@@ -169,8 +176,10 @@ def _of_pandas(name: str, values: Any) -> Array:
             return np.full(len(codes), None, dtype=object)
         return _without(words[np.where(missing, 0, codes)], missing) if missing.any() else words[codes]
     if hasattr(dtype, "tz"):
-        # Moments of a time zone: the same moments of UTC.
-        return np.asarray(getattr(values, "dt", values).tz_convert(None).to_numpy())
+        word = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[dtype.unit]
+        zone = str(dtype.tz).removeprefix("UTC")
+        moments = np.asarray(getattr(values, "dt", values).tz_convert(None).to_numpy())
+        return _with_unit(moments.view(np.int64), f"{word} since 1970-01-01T00:00:00Z{f' in {zone}' if zone else ''}")
     if hasattr(dtype, "pyarrow_dtype") and dtype.kind in "Mm":
         import pyarrow as pa  # type: ignore[import-untyped]
 

@@ -1,6 +1,6 @@
 //! `zvf edit` and `zvf vacuum`: the other commands answer with the changed data.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use arrow_ipc::reader::FileReader;
 use serde_json::json;
 
@@ -270,6 +270,9 @@ fn ranges_of_ids_are_deleted() -> Result<()> {
 fn deleted_objects_do_not_exist() -> Result<()> {
     let home = home()?;
     home.text(&["edit", "made.zv", "delete", "7"])?;
+    // The fragments of a deleted object have no rows, and are no fragments of no object.
+    let found = home.json(&["validate", "made.zv", "--level", "5", "--json"])?;
+    ensure!(!found.to_string().contains("fragment-owner"), "{found}");
     home.text(&["rechunk", "made.zv", "copy.zv", "--chunk-shape", "20,20,20"])?;
     for store in ["made.zv", "copy.zv"] {
         let objects = home.json(&["objects", store, "--json"])?;

@@ -578,13 +578,30 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
 fn a_part_says_what_it_leaves_out() -> Result<()> {
     let table = "x,y,v\n1,1,5\n2,2,\n3,3,7\n";
     let home = Home::made(&[("../n.csv", table.into())])?;
-    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20", "--nulls", "drop-row"];
-    let step = |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
+    let options = [
+        "--chunk-shape",
+        "10,10",
+        "--bounds",
+        "0,0:20,20",
+        "--nulls",
+        "drop-row",
+    ];
+    let step =
+        |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
     ensure!(step(&["--begin"])?.code == 0);
     let part = step(&["--part", "a"])?;
-    ensure!(part.code == 0 && part.stderr.contains("left out"), "{}", part.stderr);
+    ensure!(
+        part.code == 0 && part.stderr.contains("left out"),
+        "{}",
+        part.stderr
+    );
     let again: Value = serde_json::from_slice(&step(&["--part", "b", "--json"])?.stdout)?;
-    ensure!(again["notes"][0].as_str().is_some_and(|note| note.contains("left out")), "{again}");
+    ensure!(
+        again["notes"][0]
+            .as_str()
+            .is_some_and(|note| note.contains("left out")),
+        "{again}"
+    );
     Ok(())
 }
 
@@ -592,11 +609,114 @@ fn a_part_says_what_it_leaves_out() -> Result<()> {
 fn a_part_is_not_named_like_a_temporary_file() -> Result<()> {
     let home = Home::made(&[("../n.csv", "x,y\n1,1\n".into())])?;
     let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
-    let step = |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
+    let step =
+        |words: &[&str]| home.zvf(&[&["import", "n.csv", STORE][..], &options, words].concat());
     let begun = step(&["--begin", "--parts", ".zvf-a,b"])?;
-    ensure!(begun.code != 0 && begun.stderr.contains(".zvf-"), "{}", begun.stderr);
+    ensure!(
+        begun.code != 0 && begun.stderr.contains(".zvf-"),
+        "{}",
+        begun.stderr
+    );
     ensure!(step(&["--begin"])?.code == 0);
     let part = step(&["--part", ".zvf-a"])?;
-    ensure!(part.code != 0 && part.stderr.contains(".zvf-"), "{}", part.stderr);
+    ensure!(
+        part.code != 0 && part.stderr.contains(".zvf-"),
+        "{}",
+        part.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn a_part_may_have_no_rows() -> Result<()> {
+    let home = Home::made(&[
+        ("../empty.csv", "x,y\n".into()),
+        ("../a.csv", "x,y\n1,1\n".into()),
+    ])?;
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
+    for words in [
+        &["a.csv", STORE, "--begin", "--parts", "2"][..],
+        &["empty.csv", STORE, "--part", "0"],
+        &["a.csv", STORE, "--part", "1"],
+        &["a.csv", STORE, "--commit"],
+    ] {
+        home.text(&[&["import"][..], words, &options].concat())?;
+    }
+    home.validates(STORE)?;
+    let info = home.json(&["info", STORE, "--json"])?;
+    ensure!(info["levels"][0]["vertices"] == 1, "{info}");
+    Ok(())
+}
+
+/// The float32 of 0.3 is greater, and in the next chunk.
+#[test]
+fn a_vertex_on_the_bounds_is_inside_though_it_is_rounded() -> Result<()> {
+    let home = Home::made(&[("../r.csv", "x,y\n0.05,0.05\n0.3,0.3\n".into())])?;
+    let options = ["--chunk-shape", "0.1,0.1", "--bounds", "0,0:0.3,0.3"];
+    for step in [&["--begin"][..], &["--part", "0"], &["--commit"]] {
+        home.text(&[&["import", "r.csv", STORE][..], step, &options].concat())?;
+    }
+    home.validates(STORE)?;
+    let info = home.json(&["info", STORE, "--json"])?;
+    ensure!(info["levels"][0]["vertices"] == 2, "{info}");
+    Ok(())
+}
+
+/// Tiles of a survey have an offset and a day of their own.
+#[test]
+fn tiles_with_other_offsets_are_parts_of_one_store() -> Result<()> {
+    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/las");
+    let first = fs::read(testdata.join("format-0.las"))?;
+    let mut second = first.clone();
+    let offset = second.get_mut(155..163).context("the offset of x")?;
+    let moved = f64::from_le_bytes(offset.try_into()?) + 1000.0;
+    offset.copy_from_slice(&moved.to_le_bytes());
+    second
+        .get_mut(90..92)
+        .context("the day")?
+        .copy_from_slice(&[7, 0]);
+    let mut other = first.clone();
+    other
+        .get_mut(131..139)
+        .context("the scale of x")?
+        .copy_from_slice(&0.5_f64.to_le_bytes());
+    let home = Home::made(&[
+        ("../a.las", first),
+        ("../b.las", second),
+        ("../c.las", other),
+    ])?;
+    let bounds = "900,-100,0:3000,100,100";
+    let step = |words: &[&str]| {
+        let options = ["--chunk-shape", "50,50,50", "--bounds", bounds];
+        home.zvf(&[&["import"][..], words, &options].concat())
+    };
+    for words in [
+        &["a.las", STORE, "--begin"][..],
+        &["a.las", STORE, "--part", "0"],
+        &["b.las", STORE, "--part", "1"],
+    ] {
+        let ran = step(words)?;
+        ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+    }
+    let refused = step(&["c.las", STORE, "--part", "2"])?;
+    let says = ["headers/las/scale/0", "one `zvf import` of all files"];
+    for text in says {
+        ensure!(
+            refused.code != 0 && refused.stderr.contains(text),
+            "{}",
+            refused.stderr
+        );
+    }
+    let done = step(&["a.las", STORE, "--commit"])?;
+    ensure!(done.code == 0, "{}", done.stderr);
+    home.validates(STORE)?;
+    home.text(&["export", STORE, "all.las"])?;
+    home.text(&["import", "all.las", "again.zv"])?;
+    let rows = |store: &str| -> Result<BTreeSet<String>> {
+        let text = home.text(&["query", store, "--format", "ndjson"])?;
+        Ok(text.lines().map(str::to_owned).collect())
+    };
+    ensure!(rows(STORE)?.len() == 40);
+    assert_eq!(rows(STORE)?, rows("again.zv")?);
     Ok(())
 }

@@ -552,3 +552,39 @@ fn truth_values_of_objects_that_are_left_out_stay() -> Result<()> {
     assert_eq!(missing, 6);
     home.validates("s.zv")
 }
+
+/// One of four objects of the finer level is kept at each level, until one is left.
+#[test]
+fn a_sparsity_is_that_of_the_finer_level() -> Result<()> {
+    let mut table = "x,y,z,object_id\n".to_owned();
+    for row in 0..64 * 20_u32 {
+        let at = |n| random(row * 3 + n) * 50.0;
+        writeln!(table, "{},{},{},{}", at(0), at(1), at(2), row / 20)?;
+    }
+    let home = Home::made(&[("../s.csv", table.into())])?;
+    home.text(&["import", "s.csv", "s.zv", "--kind", "streamline"])?;
+    let objects = |level: &str| -> Result<Vec<u64>> {
+        let found = home.text(&["query", "s.zv", "--level", level, "--format", "ndjson"])?;
+        let rows = found.lines().map(serde_json::from_str::<Value>);
+        let ids = rows.map(|row| row?["object_id"].as_u64().context("an id"));
+        let mut ids: Vec<u64> = ids.collect::<Result<_>>()?;
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    };
+    for (flags, wanted) in [
+        (["--factors", "2,2,2", "--sparsity", "4"], [16, 4, 1]),
+        (["--factors", "2,2,2", "--sparsity", "8,4,2"], [8, 2, 1]),
+    ] {
+        home.text(&[&["pyramid", "s.zv", "--replace"][..], &flags].concat())?;
+        let mut finer: Vec<u64> = (0..64).collect();
+        for (level, count) in ["1", "2", "3"].into_iter().zip(wanted) {
+            let kept = objects(level)?;
+            ensure!(kept.len() == count, "level {level}: {kept:?}");
+            ensure!(kept.iter().all(|id| finer.contains(id)), "level {level}");
+            finer = kept;
+        }
+        home.validates("s.zv")?;
+    }
+    Ok(())
+}

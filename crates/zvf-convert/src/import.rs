@@ -16,7 +16,7 @@ use crate::shape::ChunkChoice;
 use crate::sink::Sink;
 use crate::store_frame::StoreFrame;
 use crate::transform::{self, ImportTransform, Moved, PositionOptions};
-use crate::{axes, frame, names, obj, precomputed, records, stl, swc, tck, trk, trx};
+use crate::{axes, frame, las, names, obj, precomputed, records, stl, swc, tck, trk, trx};
 
 /// The reader of one format, with the state that it needs for the second pass.
 #[derive(Debug)]
@@ -179,7 +179,9 @@ impl Import {
                 found.notes.push(frame::NOT_SCANNER.to_owned());
             }
         }
-        let Some(corners) = found.extent.corners() else {
+        let dims = found.spec.axes.len();
+        let none = options.part.then(|| (vec![0.0; dims], vec![0.0; dims]));
+        let Some(corners) = found.extent.corners().or(none) else {
             let expected = "at least one vertex: a store without any has no bounds";
             return Err(ConvertError::malformed(
                 first,
@@ -202,7 +204,10 @@ impl Import {
         let bins = spec.kind == Kind::PointCloud && !spec.objects;
         let ChunkChoice { chunk, bin, reason } = found.extent.choose(bins, &spec.axes);
         (spec.chunk_shape, spec.bin_shape) = (chunk, bin);
-        if let Some((format, header)) = found.frame.as_ref().and_then(frame::split) {
+        if let Some((format, mut header)) = found.frame.as_ref().and_then(frame::split) {
+            if options.part {
+                header.retain(|name, _| !las::OF_ONE_FILE.contains(&name.as_str()));
+            }
             spec = spec.with_header(format, header);
         }
         for (axis, unit) in spec.axes.iter_mut().zip(units) {

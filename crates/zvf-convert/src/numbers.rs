@@ -141,7 +141,7 @@ pub(crate) fn check_finite(
     element: &DataType,
 ) -> Result<(), ConvertError> {
     let (kind, finite): (_, fn(f64) -> bool) = match element {
-        DataType::Float16 => ("float16", |value| half::f16::from_f64(value).is_finite()),
+        DataType::Float16 => ("float16", |value| zvf_store::nearest_f16(value).is_finite()),
         DataType::Float32 => ("float32", |value| narrow(value).is_finite()),
         _ => ("float64", f64::is_finite),
     };

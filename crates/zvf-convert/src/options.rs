@@ -142,6 +142,9 @@ pub struct Options {
     /// The frame of an existing store, to which positions are converted. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
+    /// Whether the files are one part of a store whose bounds are known. Then they may have no vertex, and of headers only what the files of a survey
+    /// share is kept: not the offset, source, software and day of LAS.
+    pub part: bool,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
     /// Limits of files.
@@ -181,6 +184,7 @@ impl Default for Options {
             bbox: None,
             resolution: None,
             into: None,
+            part: false,
             batch: 1 << 16,
             limits: FileLimits::default(),
             loose: false,

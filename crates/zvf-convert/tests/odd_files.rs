@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, Date64Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    ArrayRef, Date64Array, DictionaryArray, Float64Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
 };
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{Nulls, Options};
@@ -21,6 +23,33 @@ fn drop_rows() -> Options {
     let mut options = Options::default();
     options.nulls = Nulls::DropRow;
     options
+}
+
+#[test]
+fn texts_whose_dictionary_has_a_missing_one_are_missing() {
+    let folder = Folder::new();
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("c")]));
+    let word = DictionaryArray::<Int8Type>::new(vec![0_i8, 1, 2, 0].into(), words);
+    let place = || Arc::new(Float64Array::from(vec![0.0, 1.0, 2.0, 3.0])) as ArrayRef;
+    let columns = vec![
+        ("x", place()),
+        ("y", place()),
+        ("word", Arc::new(word) as ArrayRef),
+    ];
+    let file = ipc(&folder, "d.arrow", &[table(columns)]);
+    let (_, text) = refused(std::slice::from_ref(&file), &{
+        let mut options = plain();
+        options.nulls = Nulls::Error;
+        options
+    });
+    assert!(
+        text.contains("row 1: column \"word\" with no value"),
+        "{text}"
+    );
+    let import = open(&[file], &drop_rows());
+    assert_eq!(import.vertices(), 3);
+    let note = "1 rows with missing values are left out".to_owned();
+    assert!(import.notes().contains(&note), "{:?}", import.notes());
 }
 
 #[test]

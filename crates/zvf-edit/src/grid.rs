@@ -384,7 +384,11 @@ impl GridObjects {
                 return Err(WriteError::source(path, found));
             }
             // They stay where they are, so that a repair finds them.
-            _ => encoded.extend(unlisted.iter().map(|(chunk, bytes)| (chunk.as_slice(), *bytes))),
+            _ => encoded.extend(
+                unlisted
+                    .iter()
+                    .map(|(chunk, bytes)| (chunk.as_slice(), *bytes)),
+            ),
         }
         let objects = self.cells.objects_with(&path, new, &encoded)?;
         self.edit = Some(edit);

@@ -87,7 +87,7 @@ pub(super) async fn near(
                 return Err(WriteError::unsupported(
                     array.array.path(),
                     found,
-                    "a value for every link",
+                    "a value for every link, as `zvf query STORE -o DIR` and `zvf import DIR/vertices.arrow NEW --edges DIR/links.arrow` make it",
                 ));
             };
             wants.push(CellWant::new(values, chunk.as_slice()));

@@ -277,8 +277,7 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
             AttributeSpec::number(&one.name, number(&path, &one.dtype.to_string())?);
         attribute.channels = to_index("channels", one.width)?;
         attribute.unit.clone_from(&one.unit);
-        let stored = one.arrays.iter().flatten().next();
-        let names = stored.and_then(|array| array.attributes().channel_names.clone());
+        let names = one.stated().and_then(|stated| stated.channel_names.clone());
         attribute.channel_names = names.filter(|names| wide(names.len()) == one.width);
         spec.links.attributes.push(attribute);
     }

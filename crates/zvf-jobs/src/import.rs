@@ -206,6 +206,7 @@ impl ImportJob {
         options.exclude.clone_from(&self.exclude);
         // Parts count their files from 1, as `append` does.
         options.ids = self.ids.rule(i64::from(self.part.is_some()));
+        options.part = self.is_step();
         options.nulls = *self.nulls.value();
         options.format = self.format.as_ref().map(|format| *format.value());
         self.columns.apply(&mut options, context.memory_budget);

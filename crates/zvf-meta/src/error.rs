@@ -179,7 +179,9 @@ pub(crate) fn quote(text: &str) -> String {
 
 /// The number that JSON does not have at the place of a failure. The reader fails at its first letter.
 fn number_without_json(bytes: &[u8], line: usize, column: usize) -> Option<&'static str> {
-    let text = bytes.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
+    let text = bytes
+        .split(|byte| *byte == b'\n')
+        .nth(line.checked_sub(1)?)?;
     let (before, found) = text.split_at_checked(column.checked_sub(1)?)?;
     if found.starts_with(b"NaN") {
         Some("NaN")

@@ -253,8 +253,7 @@ fn has_no_cells(links: &LinkFamily) -> bool {
 
 /// The new column for an attribute of links.
 fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
-    let array = attribute.arrays.iter().flatten().next();
-    let old = array.map(|array| super::documents::carried(array.attributes()));
+    let old = attribute.stated().map(super::documents::carried);
     // Links that are not an array have no array attributes.
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);

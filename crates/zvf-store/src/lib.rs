@@ -159,7 +159,7 @@ pub use rows::RowSet;
 pub use snapshot::chunk_factors;
 pub use store::{Level, Store};
 pub use typed::{TypedArray, TypedValues};
-pub use types::stored_type;
+pub use types::{half::nearest_f16, stored_type};
 pub use warnings::Warning;
 
 /// Compiles the example of the README.

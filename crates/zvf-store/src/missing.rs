@@ -33,7 +33,7 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(
-                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is running or was interrupted; if it was interrupted, the same command with --clear-leftovers removes its files and begins again"
+                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is running or was interrupted; if it was interrupted, the same command with --clear-leftovers removes its files and begins again, or continues its --journal"
             ),
         };
     }

@@ -21,6 +21,8 @@ pub(crate) struct LevelState {
     pub(crate) rows: Vec<u32>,
     /// Fragments of each chunk.
     pub(crate) fragments: Vec<u32>,
+    /// The fragments of each chunk that have no rows, ascending.
+    pub(crate) empty: Vec<Vec<u32>>,
     /// First and last row of each fragment, chunk by chunk, if they are needed for chains; [`NO_ROWS`] for an empty fragment.
     pub(crate) ends: Option<Vec<Vec<(u32, u32)>>>,
     /// Whether a fragment has an explicit list of rows.
@@ -40,6 +42,7 @@ impl LevelState {
         Self {
             rows: vec![UNKNOWN; chunks.len()],
             fragments: vec![UNKNOWN; chunks.len()],
+            empty: vec![Vec::new(); chunks.len()],
             ends: None,
             lists: false,
             whole: false,
@@ -73,6 +76,12 @@ impl LevelState {
     pub(crate) fn fragments_of(&self, slot: usize) -> Option<u32> {
         let count = self.fragments.get(slot).copied();
         count.filter(|&count| count != UNKNOWN)
+    }
+
+    /// Whether a fragment has no rows; `false` if its chunk cannot be read.
+    pub(crate) fn is_empty(&self, slot: usize, fragment: u32) -> bool {
+        let empty = self.empty.get(slot);
+        empty.is_some_and(|empty| empty.binary_search(&fragment).is_ok())
     }
 
     /// For each chunk the number of known fragments in the chunks before it; then their total.

@@ -53,8 +53,7 @@ impl Named {
             .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Reports fragments with rows that are in no manifest, one finding per chunk. If the ends of fragments are unknown, all fragments of a chunk
-    /// with rows are taken to have rows.
+    /// Reports fragments with rows that are in no manifest, one finding per chunk.
     pub(crate) fn orphans(&self, run: &mut Session<'_>, state: &LevelState) {
         for (slot, chunk) in state.chunks.iter().enumerate() {
             let Some(count) = state.fragments_of(slot) else {
@@ -64,8 +63,8 @@ impl Named {
                 continue;
             }
             let lost = (0..count).filter(|&fragment| {
-                let known = state.ends.is_none() || state.ends_of(slot, fragment).is_some();
-                known && self.at(slot, fragment).is_some_and(|at| !self.has(at))
+                !state.is_empty(slot, fragment)
+                    && self.at(slot, fragment).is_some_and(|at| !self.has(at))
             });
             let mut lost = lost.peekable();
             let Some(&first) = lost.peek() else { continue };

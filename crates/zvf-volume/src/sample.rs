@@ -475,7 +475,7 @@ fn whole(dtype: DType, value: i128) -> Option<Vec<u8>> {
 )]
 fn put(dtype: DType, value: f64, bytes: &mut Vec<u8>) {
     match dtype.kind {
-        DTypeKind::F16 => bytes.extend_from_slice(&half::f16::from_f64(value).to_le_bytes()),
+        DTypeKind::F16 => bytes.extend_from_slice(&zvf_store::nearest_f16(value).to_le_bytes()),
         DTypeKind::F32 => bytes.extend_from_slice(&(value as f32).to_le_bytes()),
         _ => bytes.extend_from_slice(&value.to_le_bytes()),
     }

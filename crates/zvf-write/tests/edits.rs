@@ -15,7 +15,7 @@ use crate::support::{ADDRESS, Memory, block_on};
 fn cases() -> u32 {
     let asked = std::env::var("ZVF_EDIT_CASES").ok();
     let asked = asked.and_then(|count| count.parse().ok());
-    asked.unwrap_or_else(|| sample::cases(1000, 120))
+    asked.unwrap_or_else(|| sample::cases(1000, 60))
 }
 
 async fn keys(memory: &Memory) -> BTreeSet<String> {

@@ -111,7 +111,7 @@ async fn a_crash_at_every_single_write_leaves_the_old_store_or_the_new_one() {
     for (which, shards) in stores {
         let (base, model, draw) = sharded_store(which, shards).await;
         for through in [false, true] {
-            for writes in sample.some(1.., 6) {
+            for writes in sample.some(1.., 12) {
                 let memory = Memory::default();
                 copy(&base, &memory).await;
                 let dying = Dying::new(memory.0.clone(), writes, through);

@@ -141,6 +141,19 @@ async fn a_journal_cut_anywhere_gives_the_same_store() {
     }
     seen.dedup();
     assert_eq!(seen, [0, 1, 2, 3, 4]);
+    // A loss of power leaves zeros where the file was extended and not written; other bytes after them are damage.
+    for (batches, end) in (0_u64..).zip(&lengths) {
+        let mut zeros = whole[..usize::try_from(*end).unwrap()].to_vec();
+        zeros.extend([0; 100]);
+        std::fs::write(&journal, &zeros).unwrap();
+        let writer = create(&Memory::default(), &journal).await.unwrap();
+        assert_eq!(writer.batches(), batches);
+        drop(writer);
+        zeros.push(1);
+        std::fs::write(&journal, &zeros).unwrap();
+        let error = create(&Memory::default(), &journal).await.unwrap_err();
+        assert!(error.to_string().contains("a damaged record"), "{error}");
+    }
 }
 
 #[tokio::test]

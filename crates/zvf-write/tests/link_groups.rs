@@ -138,7 +138,7 @@ fn random(seed: u64) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: sample::cases(48, 16), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(48, 8), ..ProptestConfig::default() })]
 
     #[test]
     fn the_claim_is_made_exactly_where_it_holds(seed in any::<u64>()) {

@@ -347,7 +347,7 @@ async fn edits_in_any_order_keep_shards_of_links() {
     let (made, _) = shapes(&memory.files().await);
     chains.check(&memory).await;
     let sample = Sample::new("edits of shards of links");
-    for seed in sample.some(0..8, 2) {
+    for seed in sample.some(0..8, 4) {
         let (mut chains, copy) = (chains.clone(), copy(&memory).await);
         let mut draw = Draw(seed);
         for round in 0..5 {
@@ -373,7 +373,7 @@ async fn a_crash_at_every_write_of_an_edit_leaves_the_old_store_or_the_new_one()
     let mut new = old.clone();
     let sample = Sample::new("writes of an edit of shards of links");
     let (mut olds, mut news) = (0, 0);
-    for writes in sample.some(1.., 24) {
+    for writes in sample.some(1.., 48) {
         let memory = copy(&base).await;
         let dying = Dying::new(memory.0.clone(), writes, writes % 2 == 0);
         let mut open = memory.open_options().with_object_store(Arc::new(dying));

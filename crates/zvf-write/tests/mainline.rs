@@ -395,7 +395,7 @@ fn fits(model: &Model) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: sample::cases(24, 8), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(24, 4), ..ProptestConfig::default() })]
 
     #[test]
     fn points((mut model, shape, draws) in model(Kind::PointCloud, false)) {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use half::f16;
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_query::{BBox, Column, Filter, Query, Select};
 use zvf_store::{Names, Store};
@@ -84,7 +83,7 @@ impl Model {
         macro_rules! cast {
             ($($variant:ident => $type:ty),*) => {
                 match self.spec.positions {
-                    NumberType::F16 => Values::from(flat.iter().map(|&v| f16::from_f64(v)).collect::<Vec<_>>()),
+                    NumberType::F16 => Values::from(flat.iter().map(|&v| zvf_store::nearest_f16(v)).collect::<Vec<_>>()),
                     $(NumberType::$variant => Values::from(flat.iter().map(|&v| v as $type).collect::<Vec<_>>()),)*
                     NumberType::Bool => panic!("positions are numbers"),
                 }

@@ -195,7 +195,7 @@ fn edits_without_links_make_no_group_of_links() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: sample::cases(120, 24), max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(120, 12), max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn refreshed_levels_are_those_of_the_edited_store(

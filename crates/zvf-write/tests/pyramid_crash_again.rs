@@ -90,7 +90,7 @@ async fn every_write(base: &Memory, work: &Work) {
     let (mut finished, mut taken_back, mut hidden) = (0, 0, 0);
     let sample = Sample::new("writes of levels again");
     for through in [false, true] {
-        for writes in sample.some(1.., 5) {
+        for writes in sample.some(1.., 10) {
             let memory = copy(base).await;
             let dying = Dying::new(memory.0.clone(), writes, through);
             let done = run(work, Arc::new(dying), StaleFiles::Refuse).await;

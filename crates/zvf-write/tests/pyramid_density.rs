@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use zvf_pyramid::{LevelReport, LevelStep, PyramidSpec};
 use zvf_query::Query;
-use zvf_write::{AttributeSpec, Axis, Groups, Kind, NumberType, StoreSpec, StoreWriter};
+use zvf_write::{AttributeSpec, Axis, Batch, Groups, Kind, NumberType, StoreSpec, StoreWriter};
 
 use crate::model::Model;
 use crate::pyramid::{build, mixed};
@@ -501,6 +501,53 @@ async fn t7_and_t21_levels_have_codecs_shards_groups_and_object_attributes() {
         assert_eq!(weight.bytes[0], 9);
         assert_eq!([0, 1].map(|row| weight.is_absent(row)), [false, true]);
     }
+}
+
+#[tokio::test]
+async fn attributes_of_links_are_described_at_every_level() {
+    let weight = AttributeSpec::number("weight", NumberType::F32)
+        .with_channels(2)
+        .with_unit("millimeter")
+        .with_description("widths of an edge")
+        .with_channel_names(["thin", "thick"]);
+    let spec = StoreSpec::new(Kind::Graph, [10.0; 2]).with_link_attribute(weight);
+    let memory = Memory::default();
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+        .await
+        .unwrap();
+    let positions: Vec<f64> = (0..40).flat_map(|n| [f64::from(n), 1.0]).collect();
+    let values: Vec<f32> = (0..78_u8).map(f32::from).collect();
+    let batch = Batch::new(positions)
+        .with_links((0..39).flat_map(|at| [at, at + 1]).collect::<Vec<u64>>())
+        .with_link_attribute("weight", values);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    build(&memory, &PyramidSpec::new(vec![LevelStep::new(4.0)]))
+        .await
+        .unwrap();
+    let files = memory.files().await;
+    let stated = |level: &str| -> Vec<serde_json::Value> {
+        let below = format!("{level}/link_attributes/weight/");
+        let arrays = files.iter().filter(|(key, _)| {
+            key.starts_with(&below) && key.ends_with("/zarr.json") && key.matches('/').count() > 4
+        });
+        let members = ["unit", "description", "channel_names"];
+        let of_one = |(_, bytes): (_, &Vec<u8>)| -> serde_json::Value {
+            let document: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+            members
+                .iter()
+                .map(|name| document["attributes"][name].clone())
+                .collect()
+        };
+        let mut all: Vec<_> = arrays.map(of_one).collect();
+        all.dedup();
+        all
+    };
+    let expected = serde_json::json!(["millimeter", "widths of an edge", ["thin", "thick"]]);
+    assert_eq!(
+        (stated("0"), stated("1")),
+        (vec![expected.clone()], vec![expected])
+    );
 }
 
 #[tokio::test]

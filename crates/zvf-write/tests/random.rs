@@ -220,7 +220,7 @@ pub(crate) fn grow_trees(model: &mut Model, draws: &[u64], explicit: bool, numbe
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: sample::cases(64, 24), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: sample::cases(64, 12), ..ProptestConfig::default() })]
 
     #[test]
     fn points_in_bins((model, shape, draws) in model(Kind::PointCloud, false)) {

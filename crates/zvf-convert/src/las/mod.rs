@@ -19,3 +19,13 @@ mod ranges;
 pub(crate) mod read;
 mod steps;
 pub(crate) mod write;
+
+/// Members of a stored header that files of one survey do not share.
+pub(crate) const OF_ONE_FILE: [&str; 6] = [
+    "offset",
+    origin::SOURCE_ID,
+    origin::GUID,
+    origin::SYSTEM,
+    origin::SOFTWARE,
+    origin::CREATED,
+];

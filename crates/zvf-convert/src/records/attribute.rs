@@ -2,6 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 use zvf_query::numbers::{decimals, elements};
 use zvf_write::TextSet;
@@ -339,36 +340,52 @@ impl Raw {
     }
 }
 
-/// Which values of a column are missing.
-struct Absent<'c> {
-    column: &'c ArrayRef,
-    items: &'c ArrayRef,
+/// Which values of a column are missing, also where the values of its dictionary are.
+pub(super) struct Absent {
+    column: Option<NullBuffer>,
+    items: Option<NullBuffer>,
+    count: usize,
     width: usize,
 }
 
-impl<'c> Absent<'c> {
-    fn of(column: &'c ArrayRef, items: &'c ArrayRef, width: usize) -> Self {
+impl Absent {
+    /// `items` are the elements of the column, so many a row.
+    pub(super) fn of(column: &ArrayRef, items: &ArrayRef, width: usize) -> Self {
         Self {
-            column,
-            items,
-            width: width.max(1),
+            column: column.logical_nulls(),
+            items: items.logical_nulls(),
+            count: items.len(),
+            width,
         }
     }
 
     fn is(&self, at: usize) -> bool {
-        self.items.is_null(at) || self.column.is_null(at / self.width)
+        let is_null = |nulls: &Option<NullBuffer>, at: usize| {
+            nulls.as_ref().is_some_and(|nulls| nulls.is_null(at))
+        };
+        is_null(&self.items, at) || is_null(&self.column, at / self.width.max(1))
+    }
+
+    /// Whether a row, or an element of it, is missing.
+    pub(super) fn in_row(&self, row: usize) -> bool {
+        let first = row.saturating_mul(self.width);
+        let column = self.column.as_ref();
+        column.is_some_and(|nulls| nulls.is_null(row))
+            || (first..first.saturating_add(self.width)).any(|at| self.is(at))
     }
 
     fn any(&self) -> bool {
-        // A dictionary may have missing values itself.
-        self.column.logical_null_count() > 0 || self.items.logical_null_count() > 0
+        let both = [&self.column, &self.items];
+        both.into_iter()
+            .flatten()
+            .any(|nulls| nulls.null_count() > 0)
     }
 
     fn count(&self) -> u64 {
         if !self.any() {
             return 0;
         }
-        (0..self.items.len()).filter(|at| self.is(*at)).count() as u64
+        (0..self.count).filter(|at| self.is(*at)).count() as u64
     }
 }
 

@@ -12,7 +12,7 @@ use zvf_query::numbers::elements;
 use zvf_write::arrow::{described, stated_axes};
 use zvf_write::{AttributeSpec, AttributeType, Axis, Kind, NumberType, Values, WriteError};
 
-use super::attribute::AttributeColumn;
+use super::attribute::{Absent, AttributeColumn};
 use super::columns::{check_exclude, names_of, unnamed};
 use super::nodes;
 use super::rename::hold;
@@ -447,12 +447,12 @@ impl ColumnRoles {
             .copied()
             .chain(self.object)
             .chain(attributes);
-        let columns: Vec<&ArrayRef> = read.filter_map(|at| batch.columns().get(at)).collect();
-        let gap = |column: &ArrayRef, row: usize| {
+        let columns = read.filter_map(|at| batch.columns().get(at));
+        let absent = columns.map(|column| {
             let (items, width) = elements(column);
-            let first = row.saturating_mul(width);
-            column.is_null(row) || (first..first.saturating_add(width)).any(|at| items.is_null(at))
-        };
+            Absent::of(column, &items, width)
+        });
+        let absent: Vec<Absent> = absent.collect();
         // A NaN coordinate counts as missing.
         let places: Vec<Vec<f64>> = self.columns(batch).map(|one| floats(one).values).collect();
         let lost = |list: &Vec<f64>, row: usize| {
@@ -461,7 +461,7 @@ impl ColumnRoles {
             { own }.any(|value| value.is_nan())
         };
         let kept = (0..batch.num_rows()).map(|row| {
-            !columns.iter().any(|one| gap(one, row)) && !places.iter().any(|one| lost(one, row))
+            !absent.iter().any(|one| one.in_row(row)) && !places.iter().any(|one| lost(one, row))
         });
         let kept = BooleanArray::from(kept.collect::<Vec<bool>>());
         filter_record_batch(batch, &kept).or_bug("rows without a gap")

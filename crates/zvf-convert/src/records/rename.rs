@@ -100,7 +100,11 @@ fn held(name: &str, taken: &HashSet<String>) -> String {
     }
     let other = |c: char| matches!(c, '/' | '\\') || c.is_control();
     let mut held = name.replace(other, "_");
-    if held.is_empty() || held.starts_with("__") || held.starts_with(".zvf-") || matches!(&*held, "." | "..") {
+    if held.is_empty()
+        || held.starts_with("__")
+        || held.starts_with(".zvf-")
+        || matches!(&*held, "." | "..")
+    {
         let rest = held.trim_start_matches(['_', '.']);
         held = match rest {
             "" => "column".to_owned(),

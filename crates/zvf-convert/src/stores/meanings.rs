@@ -26,10 +26,8 @@ async fn meanings(
     let vertices = level.vertex_attributes().iter();
     let vertices = vertices.map(|one| ("vertices", &one.name, one.array.attributes()));
     let links = level.links(0).map_or(&[][..], LinkFamily::attributes);
-    let links = links.iter().filter_map(|one| {
-        let array = one.arrays.iter().flatten().next()?;
-        Some(("links", &one.name, array.attributes()))
-    });
+    let links = links.iter();
+    let links = links.filter_map(|one| Some(("links", &one.name, one.stated()?)));
     let rows = vertices.chain(links);
     let rows = rows.map(|(of, name, stored)| ((of, name.clone()), stored));
     let objects = level.object_attributes().iter();

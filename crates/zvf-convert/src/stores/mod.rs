@@ -26,7 +26,7 @@ use zvf_encode::error::{OrBug, internal};
 use zvf_meta::moments::MISSING;
 use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
-use zvf_store::{Level, Names, Need, Store};
+use zvf_store::{Level, LinkAttribute, Names, Need, Store};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
     Values, WriteError, WriteOptions,
@@ -137,11 +137,9 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             for one in &mut spec.links.attributes {
                 let mut stored = family.attributes().iter();
                 let stored = stored.find(|stored| stored.name == one.name);
-                let array = stored.and_then(|stored| stored.arrays.iter().flatten().next());
-                if let Some(array) = array {
-                    let array = array.attributes();
-                    one.description.clone_from(&array.description);
-                    let names = array.channel_names.clone();
+                if let Some(stated) = stored.and_then(LinkAttribute::stated) {
+                    one.description.clone_from(&stated.description);
+                    let names = stated.channel_names.clone();
                     one.channel_names = names.filter(|names| names.len() == one.channels);
                 }
             }

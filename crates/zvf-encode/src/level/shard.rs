@@ -401,7 +401,11 @@ impl LevelCells {
                 rest /= count.max(&1);
             }
             at.reverse();
-            if at.iter().zip(&self.grid.shape).all(|(at, extent)| at < extent) {
+            if at
+                .iter()
+                .zip(&self.grid.shape)
+                .all(|(at, extent)| at < extent)
+            {
                 let chunk: Vec<i64> = chunk_of_cell(&self.grid.origin, at).collect();
                 let bytes = object.bytes.get(range.clone());
                 let bytes = bytes.or_bug("a cell outside of its shard")?;

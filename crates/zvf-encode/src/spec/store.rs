@@ -586,7 +586,7 @@ impl StoreSpec {
     }
 
     /// The given bounds, extended to the values that they round to in the stored type.
-    pub(crate) fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
+    pub fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let (low, high) = self.bounds.as_ref()?;
         let round = |value: &f64| self.positions.round(*value);
         Some((

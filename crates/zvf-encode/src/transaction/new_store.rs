@@ -51,7 +51,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             return Ok(());
         }
         return exists(format!(
-            "an unfinished store is there ({MARKER}): its writer is running or was interrupted; if it was interrupted, --clear-leftovers removes its files"
+            "an unfinished store is there ({MARKER}): its writer is running or was interrupted; if it was interrupted, --clear-leftovers removes its files (a --journal stays, and is continued)"
         ));
     }
     let Some(found) = target.any()? else {

@@ -6,11 +6,11 @@
 //! └──────────┴─────────────────┴────────┴─────────┘
 //! ```
 //!
-//! A record that is incomplete after a crash is removed; any other damage is an error. The file belongs to one machine and one version of this crate
+//! A record that is incomplete after a crash, and zeros at the end, are removed; any other damage is an error. The file belongs to one machine and one version of this crate
 //! and is not a storage format. Payloads are CBOR (RFC 8949) of the derived serialization of their types.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -187,6 +187,11 @@ impl LogReader<'_> {
         };
         let mut head = [0; HEAD];
         self.fill(&mut head)?;
+        if head == [0; HEAD] {
+            // After a loss of power: the file was extended before its bytes were written.
+            self.zeros()?;
+            return Ok(None);
+        }
         let mut rest = &head[..];
         let [kind] = take_array(&mut rest)?;
         let length = u64::from_le_bytes(take_array(&mut rest)?);
@@ -206,6 +211,22 @@ impl LogReader<'_> {
         }
         self.at += wide(HEAD) + length;
         Ok(Some((kind, payload)))
+    }
+
+    /// Reads the rest of the file, which is zeros.
+    fn zeros(&mut self) -> Result<(), WriteError> {
+        loop {
+            let buffer = self.file.fill_buf();
+            let buffer = buffer.map_err(|e| WriteError::io(self.path, e))?;
+            if buffer.is_empty() {
+                return Ok(());
+            }
+            if buffer.iter().any(|byte| *byte != 0) {
+                return Err(damaged(self.path, self.at, "the record that was written"));
+            }
+            let read = buffer.len();
+            self.file.consume(read);
+        }
     }
 
     fn fill(&mut self, into: &mut [u8]) -> Result<(), WriteError> {

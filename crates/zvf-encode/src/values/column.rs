@@ -7,6 +7,7 @@ use arrow_array::{Array, LargeStringArray};
 use arrow_buffer::{BooleanBuffer, ScalarBuffer};
 use half::f16;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use zvf_store::nearest_f16;
 
 use crate::WriteError;
 use crate::error::OrBug;
@@ -358,7 +359,7 @@ impl Values {
         }
         Some(match (self, wanted) {
             (Self::F64(list), NumberType::F32) => convert!(list, narrow),
-            (Self::F64(list), NumberType::F16) => convert!(list, f16::from_f64),
+            (Self::F64(list), NumberType::F16) => convert!(list, nearest_f16),
             (Self::F32(list), NumberType::F64) => convert!(list, f64::from),
             (Self::F32(list), NumberType::F16) => convert!(list, f16::from_f32),
             (Self::F16(list), NumberType::F32) => convert!(list, f32::from),

@@ -132,9 +132,9 @@ impl Values {
             (Values::F64(list), NumberType::F32) => list
                 .iter()
                 .position(|given| given.is_finite() && narrow(*given).is_infinite()),
-            (Values::F64(list), NumberType::F16) => list
-                .iter()
-                .position(|given| given.is_finite() && f16::from_f64(*given).is_infinite()),
+            (Values::F64(list), NumberType::F16) => list.iter().position(|given| {
+                given.is_finite() && zvf_store::nearest_f16(*given).is_infinite()
+            }),
             (Values::F32(list), NumberType::F16) => list
                 .iter()
                 .position(|given| given.is_finite() && f16::from_f32(*given).is_infinite()),

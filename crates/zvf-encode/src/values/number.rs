@@ -165,7 +165,7 @@ impl NumberType {
     /// A number after it was rounded to the type.
     pub(crate) fn round(self, value: f64) -> f64 {
         match self {
-            Self::F16 => f64::from(f16::from_f64(value)),
+            Self::F16 => f64::from(zvf_store::nearest_f16(value)),
             Self::F32 => f64::from(crate::values::number::narrow(value)),
             _ => value,
         }

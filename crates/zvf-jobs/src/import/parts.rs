@@ -94,7 +94,13 @@ impl ImportJob {
             PartStart::Writer(writer) => writer,
             PartStart::Finished(found) => {
                 let none = Vec::new();
-                return Ok(report(false, found.vertices, found.chunks, found.objects, none));
+                return Ok(report(
+                    false,
+                    found.vertices,
+                    found.chunks,
+                    found.objects,
+                    none,
+                ));
             }
         };
         for note in &notes {
@@ -107,7 +113,13 @@ impl ImportJob {
         }
         context.event(&JobEvent::Writing);
         let done = writer.finish().await.map_err(failed())?;
-        Ok(report(true, done.vertices, done.chunks, done.objects, notes))
+        Ok(report(
+            true,
+            done.vertices,
+            done.chunks,
+            done.objects,
+            notes,
+        ))
     }
 
     async fn commit_parts(

@@ -398,8 +398,12 @@ impl<'n> LevelBuilder<'n> {
     ) -> Result<Option<Vec<bool>>, WriteError> {
         let objects = self.finest.metadata.ids.len();
         match step.sampling {
-            Sampling::Drawn(seed) => drawn(objects, step, seed),
-            Sampling::Curve if step.share >= 1.0 => Ok(None),
+            _ if step.share >= 1.0 => Ok(None),
+            // Without object index there are no ids.
+            Sampling::Drawn(_) if objects <= 1 => Ok(None),
+            Sampling::Drawn(seed) => {
+                drawn(&fine.has_vertices(objects)?, step.share, seed).map(Some)
+            }
             Sampling::Curve if self.finest.metadata.spec.kind == Kind::PointCloud => Ok(None),
             Sampling::Curve => self.sample_objects(fine, step.share).map(Some),
         }

@@ -36,6 +36,18 @@ impl LevelRecords {
             .each(|place, record| take(place, PointVertex::take(&mut &*record, dims)?))
     }
 
+    /// For each of so many objects whether it has vertices.
+    pub(super) fn has_vertices(&self, objects: usize) -> Result<Vec<bool>, WriteError> {
+        let mut found = vec![false; objects];
+        self.vertices.each(|_, record| {
+            let object = word(record, 1)?;
+            let one = found.get_mut(index(object));
+            *one.or_bug(format_args!("no object {object}"))? = true;
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
     /// Marks the vertices of some objects.
     pub(super) fn of_objects(&self, kept: &[bool]) -> Result<BitSet, WriteError> {
         let mut marks = BitSet::new(self.vertices.len());

@@ -210,6 +210,12 @@ impl LevelMetadata {
                 match declared.filter(|one| one.values.number().is_some()) {
                     Some(mut declared) => {
                         declared.unit.clone_from(&one.unit);
+                        if let Some(stated) = one.stated() {
+                            declared.description.clone_from(&stated.description);
+                            let names = stated.channel_names.clone();
+                            declared.channel_names =
+                                names.filter(|names| names.len() == declared.channels);
+                        }
                         spec.attributes.push(declared);
                     }
                     None => self.left_out.push(name.clone()),

@@ -26,7 +26,6 @@ use tokio::runtime::Handle;
 use zvf_store::Store;
 
 use super::bin::{Bin, Means};
-use super::plan::PlannedLevel;
 use super::sample;
 pub(crate) use builder::LevelBuilder;
 pub(crate) use level::Vanished;
@@ -73,19 +72,19 @@ pub(crate) struct ComputedLevel {
     pub(crate) representatives: Vec<u32>,
 }
 
-/// The objects of a level that the next one keeps, if a step draws objects; `None` for all of them.
+/// Draws a share of the objects of a level, which are given by whether they have vertices. Returns whether the next level keeps each of them.
 ///
-/// Objects without vertices are included in the draw, so that the same objects are kept as in the other method.
-fn drawn(objects: usize, step: &PlannedLevel, seed: u64) -> Result<Option<Vec<bool>>, WriteError> {
-    if step.share >= 1.0 || objects <= 1 {
-        return Ok(None);
+/// If all objects have vertices, they are those of the reference method, which draws from the others, too: so it keeps the same ones at each level.
+fn drawn(has_vertices: &[bool], share: f64, seed: u64) -> Result<Vec<bool>, WriteError> {
+    let objects = has_vertices.iter().enumerate();
+    let objects: Vec<usize> = objects.filter_map(|(at, has)| has.then_some(at)).collect();
+    let mut kept = vec![false; has_vertices.len()];
+    let count = sample::kept_count(objects.len(), share);
+    for at in sample::draw(objects.len(), count, seed)? {
+        let object = objects.get(at).and_then(|object| kept.get_mut(*object));
+        *object.or_bug(format_args!("object {at} of {}", objects.len()))? = true;
     }
-    let mut kept = vec![false; objects];
-    for object in sample::draw(objects, sample::kept_count(objects, step.share), seed)? {
-        let one = kept.get_mut(object);
-        *one.or_bug(format_args!("object {object} of {objects}"))? = true;
-    }
-    Ok(Some(kept))
+    Ok(kept)
 }
 
 /// The squared distance of a position from the middle of its bin, in bins, in space.

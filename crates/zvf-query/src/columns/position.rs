@@ -11,6 +11,7 @@ use crate::error::OrBug;
 use crate::plan::candidates::World;
 use crate::{BBox, QueryError};
 use zvf_store::format::int;
+use zvf_store::nearest_f16;
 
 /// The layout of positions in a `vertices` cell.
 #[derive(Debug, Clone)]
@@ -161,7 +162,7 @@ impl PositionSpec {
     /// The nearest number of the floating-point type of positions, with which conditions compare; unchanged for integer types.
     pub(crate) fn rounded(&self, number: f64) -> f64 {
         match self.dtype.kind {
-            DTypeKind::F16 => f16::from_f64(number).to_f64(),
+            DTypeKind::F16 => nearest_f16(number).to_f64(),
             DTypeKind::F32 => f64::from(narrow(number)),
             _ => number,
         }

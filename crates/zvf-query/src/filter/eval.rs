@@ -124,7 +124,7 @@ impl Leaf {
                         .iter()
                         .any(|b| passes(*op, order_int(i128::from(a), b))),
                     Scalar::F16(a) => values.iter().any(|b| {
-                        let b = half::f16::from_f64(number(b));
+                        let b = zvf_store::nearest_f16(number(b));
                         passes(*op, a.partial_cmp(&b))
                     }),
                     Scalar::F32(a) => values

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use half::f16;
 use serde_json::Value;
 use zvf_store::format::dtype::{DType, DTypeKind, TimeUnit};
+use zvf_store::nearest_f16;
 
 use super::dates;
 use super::expr::{Expr, Function, Literal, Math, Op, exactly};
@@ -321,8 +321,8 @@ fn order(a: &Val<'_>, b: &Val<'_>, rounded: (bool, bool)) -> Option<Ordering> {
         (Val::Int(a), Val::Int(b)) => Some(a.cmp(b)),
         (Val::Bool(a), b) => order(&Val::Int((*a).into()), b, rounded),
         (a, Val::Bool(b)) => order(a, &Val::Int((*b).into()), rounded),
-        (Val::F16(a), b) if rounded.1 => a.partial_cmp(&f16::from_f64(double(b)?)),
-        (a, Val::F16(b)) if rounded.0 => f16::from_f64(double(a)?).partial_cmp(b),
+        (Val::F16(a), b) if rounded.1 => a.partial_cmp(&nearest_f16(double(b)?)),
+        (a, Val::F16(b)) if rounded.0 => nearest_f16(double(a)?).partial_cmp(b),
         (Val::F32(a), b) if rounded.1 => a.partial_cmp(&narrow(double(b)?)),
         (a, Val::F32(b)) if rounded.0 => narrow(double(a)?).partial_cmp(b),
         (Val::Int(a), b) if !rounded.0 => order_with_float(*a, double(b)?),

@@ -21,7 +21,7 @@ pub(crate) mod records;
 use std::sync::Arc;
 
 use zvf_format::dtype::DType;
-use zvf_meta::{LinkFamilyDoc, LinkStore};
+use zvf_meta::{ArrayAttributes, LinkFamilyDoc, LinkStore};
 
 use crate::container::GridArray;
 
@@ -139,6 +139,12 @@ pub struct LinkAttribute {
 }
 
 impl LinkAttribute {
+    /// The attributes of its first array, such as its description; `None` if it has no array.
+    pub fn stated(&self) -> Option<&ArrayAttributes> {
+        let array = self.arrays.iter().flatten().next()?;
+        Some(array.attributes())
+    }
+
     /// Whether every link has a value: true in 0.9, unless the document of the attribute states otherwise. Some writers before 0.9 give values only
     /// to links inside chunks (0.8, doubt 6).
     pub fn is_complete(&self, family: &LinkFamily) -> bool {

@@ -73,7 +73,7 @@ fn float(value: &Value, size: usize) -> Option<Vec<u8>> {
         _ => return None,
     };
     Some(match size {
-        2 => half::f16::from_f64(number).to_le_bytes().to_vec(),
+        2 => super::half::nearest_f16(number).to_le_bytes().to_vec(),
         #[expect(
             clippy::cast_possible_truncation,
             reason = "the document rounds to the array's type"

@@ -1,6 +1,7 @@
 //! Types of elements: of Zarr arrays, and as stated in the attributes of nodes; fill values.
 
 pub(crate) mod fill;
+pub(crate) mod half;
 
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 use zvf_meta::{ArrayAttributes, Codec, DataType};

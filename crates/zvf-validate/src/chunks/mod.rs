@@ -56,6 +56,8 @@ struct ChunkResult {
     slot: usize,
     rows: u32,
     fragments: u32,
+    /// Fragments without rows, ascending.
+    empty: Vec<u32>,
     ends: Vec<(u32, u32)>,
     /// Whether a fragment has an explicit list of rows.
     lists: bool,
@@ -173,6 +175,9 @@ pub(crate) async fn check(run: &mut Session<'_>, state: &mut LevelState) -> Resu
             }
             if let Some(fragments) = state.fragments.get_mut(seen.slot) {
                 *fragments = seen.fragments;
+            }
+            if let Some(empty) = state.empty.get_mut(seen.slot) {
+                *empty = seen.empty;
             }
             if let Some(ends) = state.ends.as_mut().and_then(|all| all.get_mut(seen.slot)) {
                 *ends = seen.ends;
@@ -298,6 +303,7 @@ impl ChunkCheckInput {
             slot,
             rows: chunk.rows.unwrap_or(UNKNOWN),
             fragments: chunk.fragment_count.unwrap_or(UNKNOWN),
+            empty: Vec::new(),
             ends: Vec::new(),
             lists: false,
             widths: Vec::new(),
@@ -381,6 +387,9 @@ impl ChunkCheckInput {
                 );
             }
         }
+        let numbered = (0_u32..).zip(fragments.iter());
+        let empty = numbered.filter_map(|(number, one)| one.is_empty().then_some(number));
+        seen.empty = empty.collect();
         if self.chains {
             let ends = fragments.iter().map(|one| one.ends().unwrap_or(NO_ROWS));
             seen.ends = ends.collect();

@@ -58,8 +58,8 @@ pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
 }
 
 pub(crate) fn cells(spec: &StoreSpec) -> Result<LevelCells, WriteError> {
-    let bounds = bounds(spec)?;
-    let grid = documents::grid(&bounds, &spec.chunk_shape)?;
+    let reach = spec.reach().or_bug("a store in parts without bounds")?;
+    let grid = documents::grid(&reach, &spec.chunk_shape)?;
     let grid = ChunkSplit::grid(ChunkSplit::known(spec).as_ref(), grid);
     // No program sees the cells of the others, so the codec cannot be chosen from the data.
     let compression = match &spec.compression {

@@ -7,7 +7,6 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 use arrow_schema::{DataType, Schema};
-use half::f16;
 use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
 
@@ -161,7 +160,7 @@ fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) -> bool {
         DataType::UInt16 => out.extend((value as u16).to_le_bytes()),
         DataType::UInt32 => out.extend((value as u32).to_le_bytes()),
         DataType::UInt64 => out.extend((value as u64).to_le_bytes()),
-        DataType::Float16 => out.extend(f16::from_f64(value).to_le_bytes()),
+        DataType::Float16 => out.extend(zvf_store::nearest_f16(value).to_le_bytes()),
         DataType::Float32 => out.extend(rounded(value).0.to_le_bytes()),
         _ => out.extend(value.to_le_bytes()),
     }

@@ -286,10 +286,16 @@ impl BegunStore {
     /// Checks that a specification equals the one of the marker; the error names the difference.
     pub fn check(&self, address: &str, spec: &Value) -> Result<(), WriteError> {
         if self.spec != *spec {
+            // The first element is the version.
+            let of = |spec| Value::pointer(spec, "/1/headers").unwrap_or(&Value::Null);
             let what = match (self.spec.get(0), spec.get(0)) {
                 (found, wanted) if found != wanted => {
                     "another version of this library is writing parts there".to_owned()
                 }
+                _ if of(&self.spec) != of(spec) => format!(
+                    "files of other parts have another header: {}; one `zvf import` of all files keeps what their headers share",
+                    difference(of(&self.spec), of(spec), &mut vec!["headers".to_owned()])
+                ),
                 _ => format!(
                     "parts with other options are being written there: {}; all parts need the same options and types of columns: \
                      --attribute-type NAME=TYPE gives a column of text one type in all, and --nulls NUMBER keeps whole numbers that are missing in some",
