@@ -122,8 +122,16 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
         let extent = (i128::from(last) - i128::from(first))
             .saturating_add(1)
             .max(1);
+        // Readers count the chunks of an axis in 64 bits with a sign.
+        let extent = i64::try_from(extent).map_err(|_| {
+            MetaError::unexpected(
+                format!("bounds/1/{axis}"),
+                format!("{hi}, {extent} chunks from {lo}"),
+                "fewer than 2^63 chunks along an axis",
+            )
+        })?;
         grid.origin.push(first);
-        grid.shape.push(u64::try_from(extent).unwrap_or(u64::MAX));
+        grid.shape.push(extent.unsigned_abs());
     }
     Ok(grid)
 }

@@ -152,6 +152,8 @@ pub struct Unkeyed {
 pub struct SplitKeys {
     /// `None`: texts.
     number: Option<NumberType>,
+    /// Whether the numbers are dates, moments or durations.
+    moments: bool,
     texts: HashMap<String, i64>,
     /// Ranks by number, and all values, if they were known in advance.
     known: Option<ChunkSplit>,
@@ -167,6 +169,7 @@ impl SplitKeys {
     fn new(attribute: &AttributeSpec, values: Option<&Values>) -> Self {
         let mut keys = Self {
             number: attribute.values.number(),
+            moments: attribute.has_moments(),
             texts: HashMap::new(),
             known: None,
         };
@@ -196,6 +199,16 @@ impl SplitKeys {
                 whole(values, number).ok_or_else(|| wrong_type(number.to_string()))?
             }
         };
+        let missing = codes
+            .iter()
+            .position(|code| self.moments && *code == MISSING);
+        if let Some(row) = missing {
+            return Err(Unkeyed {
+                row: Some(row),
+                found: "a missing value".to_owned(),
+                expected: "a value, since it is part of the chunk's key".to_owned(),
+            });
+        }
         if let Some(known) = &self.known {
             for (row, code) in codes.iter_mut().enumerate() {
                 *code = *known.ranks.get(code).ok_or_else(|| Unkeyed {
