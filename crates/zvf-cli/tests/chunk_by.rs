@@ -166,3 +166,82 @@ fn truth_values_that_divide_chunks_are_compared_with_numbers() -> Result<()> {
     }
     Ok(())
 }
+
+/// Days are days in answers, conditions and appended rows, also where they divide chunks; so are types of numbers.
+#[test]
+fn values_that_divide_chunks_keep_their_unit_and_type() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../day.csv",
+            "x,y,day,n\n1,2,1960-05-05,7\n4,5,2020-01-01,9\n".into(),
+        ),
+        ("../more.csv", "x,y,day,n\n7,8,1960-05-05,200\n".into()),
+        ("../gap.csv", "x,y,day,n\n1,2,1960-05-05,7\n4,5,,9\n".into()),
+    ])?;
+    for (by, table) in [("day", "d"), ("n", "n")] {
+        let store = format!("{by}.zv");
+        let number = ["--attribute-type", "n=uint8", "--chunk-shape", "10,10"];
+        home.text(
+            &[
+                &["import", "day.csv", &store, "--chunk-by", by][..],
+                &number,
+            ]
+            .concat(),
+        )?;
+        home.text(&["append", &store, "more.csv"])?;
+        home.validates(&store)?;
+        let mut days = Vec::new();
+        for row in home.text(&["query", &store, "--format", "ndjson"])?.lines() {
+            let row: serde_json::Value = serde_json::from_str(row)?;
+            days.push((row["day"].clone(), row["n"].clone()));
+        }
+        days.sort_by_key(|(_, n)| n.as_u64());
+        let (old, new) = (json!("1960-05-05"), json!("2020-01-01"));
+        let expected = [(old.clone(), json!(7)), (new, json!(9)), (old, json!(200))];
+        assert_eq!(days, expected, "{by}");
+        let some = [
+            "query",
+            &store,
+            "--where",
+            "day < '1970-01-01' and n > 7",
+            "--format",
+            "ndjson",
+        ];
+        assert_eq!(home.text(&some)?.lines().count(), 1, "{by}");
+        let arrow = format!("{table}.arrow");
+        home.text(&["query", &store, "-o", &arrow])?;
+        home.text(&[
+            "import",
+            &arrow,
+            &format!("{table}.zv"),
+            "--chunk-shape",
+            "10,10",
+        ])?;
+        let info = home.text(&["info", &format!("{table}.zv")])?;
+        assert!(
+            info.contains("uint8") && info.contains("days since 1970-01-01"),
+            "{info}"
+        );
+    }
+    let ran = home.zvf(&["import", "gap.csv", "gap.zv", "--chunk-by", "day"])?;
+    assert!(
+        ran.code != 0 && ran.stderr.contains("a missing value"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!home.file("gap.zv").exists());
+    Ok(())
+}
+
+#[test]
+fn positions_too_far_apart_for_numbers_of_chunks_are_refused() -> Result<()> {
+    let home = Home::made(&[("../far.csv", "x,y\n-9e18,0\n9e18,0\n".into())])?;
+    let ran = home.zvf(&["import", "far.csv", "far.zv", "--chunk-shape", "1,1"])?;
+    assert!(
+        ran.code != 0 && ran.stderr.contains("fewer than 2^63 chunks"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!home.file("far.zv").exists());
+    Ok(())
+}

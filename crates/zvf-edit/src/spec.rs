@@ -181,7 +181,12 @@ fn read_key(
             .and_then(NumberType::from_name)
             .map(AttributeType::Number),
     };
-    let (attribute, keys) = SplitKeys::listed(name, declared, values).map_err(|found| {
+    let mut attribute = AttributeSpec::category(name);
+    if let Some(key) = level.key_attribute() {
+        attribute.unit = key.unit.map(str::to_owned);
+        attribute.description = key.description.map(str::to_owned);
+    }
+    let (attribute, keys) = SplitKeys::listed(attribute, declared, values).map_err(|found| {
         let expected = "truth values, whole numbers or texts, each once";
         refused(
             path,

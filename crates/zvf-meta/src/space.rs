@@ -377,7 +377,8 @@ mod tests {
             );
         }
         assert!(grid_for((&[0.0], &[1.0]), &[1.0, 1.0]).is_err());
-        assert!(grid_for((&[-9e18], &[9e18]), &[1.0]).is_ok());
+        assert!(grid_for((&[-9e18], &[9e18]), &[1.0]).is_err());
+        assert!(grid_for((&[0.0], &[9e18]), &[1.0]).is_ok());
     }
 
     #[test]

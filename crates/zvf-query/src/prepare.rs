@@ -691,12 +691,21 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
 
 /// The attribute that the first component of the keys encodes.
 fn key_column(level: &Level) -> Option<ColumnSpec> {
-    let doc = level.doc();
-    let (name, values) = (
-        doc.chunk_attribute_name.as_ref()?,
-        doc.chunk_attribute_values.as_ref()?,
-    );
-    (level.key_rank() > level.dims()).then(|| ColumnSpec::of_key(name, values))
+    let key = level.key_attribute()?;
+    let mut column = ColumnSpec::of_key(key.name, key.values);
+    if let Some(values) = key
+        .dtype
+        .and_then(|dtype| arrow::whole_numbers(dtype, key.values))
+    {
+        column.dictionary = Some(values);
+    }
+    let stated = [("zvf.unit", key.unit), ("zvf.description", key.description)];
+    for (member, text) in stated {
+        if let Some(text) = text {
+            column.metadata.insert(member.to_owned(), text.to_owned());
+        }
+    }
+    Some(column)
 }
 
 /// The columns of the vertex table.

@@ -145,7 +145,7 @@ pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use groups::{Groups, group_of};
 pub use layout::ElementPlace;
-pub use level::{Refused, VertexAttribute};
+pub use level::{KeyAttribute, Refused, VertexAttribute};
 pub use links::{
     Chunks, DecodedLinks, Endpoint, LinkArray, LinkAttribute, LinkBatch, LinkCell, LinkFamily,
     LinkReader, Placement, StoredLink, Touch,

@@ -163,7 +163,11 @@ impl LevelMetadata {
         let key = key.filter(|_| self.level.key_rank() > self.level.dims());
         self.spec.chunk_by = None;
         if let Some(name) = &key {
-            let declared = tables::declare(name, &attribute(vertices, name)?)?;
+            let mut declared = tables::declare(name, &attribute(vertices, name)?)?;
+            if let Some(key) = self.level.key_attribute() {
+                declared.unit = key.unit.map(str::to_owned);
+                declared.description = key.description.map(str::to_owned);
+            }
             self.spec = self.spec.clone().with_attribute_chunks(declared);
         }
         let attributes = self.level.vertex_attributes().iter();

@@ -284,6 +284,32 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     )
 }
 
+/// Whole numbers as an array of their declared type; `None` if that is another type, or cannot hold all of them.
+pub(crate) fn whole_numbers(dtype: DType, values: &[Value]) -> Option<ArrayRef> {
+    macro_rules! all {
+        ($type:ty) => {{
+            let whole = |value: &Value| match (value.as_i64(), value.as_u64()) {
+                (Some(number), _) => number.try_into().ok(),
+                (None, number) => number?.try_into().ok(),
+            };
+            let numbers: Option<Vec<<$type as ArrowPrimitiveType>::Native>> =
+                values.iter().map(whole).collect();
+            Arc::new(PrimitiveArray::<$type>::from(numbers?))
+        }};
+    }
+    Some(match dtype.kind {
+        DTypeKind::I8 => all!(Int8Type),
+        DTypeKind::I16 => all!(Int16Type),
+        DTypeKind::I32 => all!(Int32Type),
+        DTypeKind::I64 => all!(Int64Type),
+        DTypeKind::U8 => all!(UInt8Type),
+        DTypeKind::U16 => all!(UInt16Type),
+        DTypeKind::U32 => all!(UInt32Type),
+        DTypeKind::U64 => all!(UInt64Type),
+        _ => return None,
+    })
+}
+
 /// A dictionary array of codes. `fill` is the code of missing values; codes were checked when they were read.
 pub(crate) fn dictionary(
     dtype: DType,

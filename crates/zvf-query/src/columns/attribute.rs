@@ -119,7 +119,14 @@ impl ColumnSpec {
     /// The type for a filter.
     pub(crate) fn operand_type(&self) -> OperandType {
         let unit = self.metadata.get("zvf.unit");
-        let number = self.dtype.kind == DTypeKind::I64 && self.categories.is_none();
+        // The values of chunk keys are told from texts by their own type.
+        let number = match (&self.categories, &self.dictionary) {
+            (None, _) => self.dtype.kind == DTypeKind::I64,
+            (Some(_), Some(values)) => {
+                self.plain_values() && *values.data_type() == DataType::Int64
+            }
+            (Some(_), None) => false,
+        };
         let moments = unit
             .filter(|_| number)
             .and_then(|unit| Moments::kind_of_unit(unit));

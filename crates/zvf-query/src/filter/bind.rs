@@ -183,6 +183,7 @@ impl Binder<'_> {
         let (operand, kind) = (self.find)(name)?;
         let test = match &kind.categories {
             Some(categories) => {
+                let values = of_times(kind.dtype.kind, values)?;
                 self.remarks.extend(no_category(name, categories, &values));
                 Test::Codes {
                     truths: category_truths(name, categories, op, &values)?,

@@ -141,7 +141,8 @@ pub(super) fn term(expr: &Expr, find: &Find<'_>) -> Result<(Term, Type), QueryEr
 
 fn column(name: &str, channel: Option<usize>, find: &Find<'_>) -> Result<(Term, Type), QueryError> {
     let (operand, found) = find(name)?;
-    let kind = match &found.categories {
+    let is_time = scalar::family(found.dtype) == Family::Time;
+    let kind = match found.categories.as_ref().filter(|_| !is_time) {
         None => match (scalar::family(found.dtype), found.dtype.kind) {
             (Family::Bool, _) => Type::Bool,
             (Family::Int | Family::Float, _) => Type::Number,

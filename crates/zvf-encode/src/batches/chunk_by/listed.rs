@@ -49,17 +49,16 @@ fn fits(number: NumberType, value: &Value) -> bool {
 }
 
 impl SplitKeys {
-    /// The values of a level and their attribute, with the type that the root declares, if it fits.
+    /// The values of a level and their attribute, with the type that the root declares, if it fits. `attribute` has its name, unit and description.
     ///
     /// # Errors
     /// A description of values that cannot split chunks: floats, a mixture, a value twice.
     pub fn listed(
-        name: &str,
+        mut attribute: AttributeSpec,
         declared: Option<AttributeType>,
         list: &[Value],
     ) -> Result<(AttributeSpec, Self), String> {
         let listed = type_of(list).ok_or("values that are not all whole numbers or all texts")?;
-        let mut attribute = AttributeSpec::category(name);
         let all = |declared| match declared {
             AttributeType::Number(number) => list.iter().all(|value| fits(number, value)),
             AttributeType::Category | AttributeType::Text => true,
@@ -67,6 +66,9 @@ impl SplitKeys {
         attribute.values = declared
             .filter(|declared| holds(*declared, listed) && all(*declared))
             .unwrap_or(listed);
+        if attribute.has_moments() && attribute.values.number() != Some(NumberType::I64) {
+            attribute.unit = None;
+        }
         let mut keys = Self::new(&attribute, None);
         let mut split = ChunkSplit {
             ranks: HashMap::new(),
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     fn listed(list: Value) -> Result<(AttributeSpec, SplitKeys), String> {
-        SplitKeys::listed("k", None, list.as_array().unwrap())
+        SplitKeys::listed(AttributeSpec::category("k"), None, list.as_array().unwrap())
     }
 
     #[test]
@@ -181,7 +183,8 @@ mod tests {
 
         let int8 = AttributeType::Number(NumberType::I8);
         let list = [json!(-3), json!(5)];
-        let (attribute, mut keys) = SplitKeys::listed("k", Some(int8), &list).unwrap();
+        let (attribute, mut keys) =
+            SplitKeys::listed(AttributeSpec::category("k"), Some(int8), &list).unwrap();
         assert_eq!(attribute.values, int8);
         assert_eq!(keys.codes(&vec![5_i8, -3].into()).unwrap(), [1, 0]);
         // The declared type cannot hold all listed values.
@@ -191,7 +194,8 @@ mod tests {
             (NumberType::U64, [json!(-3), json!(5)]),
         ] {
             let declared = Some(AttributeType::Number(declared));
-            let (attribute, mut keys) = SplitKeys::listed("k", declared, &list).unwrap();
+            let (attribute, mut keys) =
+                SplitKeys::listed(AttributeSpec::category("k"), declared, &list).unwrap();
             assert_eq!(attribute.values, AttributeType::Number(NumberType::I64));
             let wanted = list.iter().map(|value| value.as_i64().unwrap());
             let column = wanted.collect::<Vec<_>>().into();
