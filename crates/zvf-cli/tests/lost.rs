@@ -808,3 +808,20 @@ fn lost_values_of_links_between_chunks_are_warned_of_in_older_stores() -> Result
     ensure!(said.contains(SAYS), "{said}");
     Ok(())
 }
+
+/// The released package, when it writes twice into one level, leaves vertices that belong to no object.
+#[test]
+fn vertices_of_no_object_are_said_to_be_in_no_level() -> Result<()> {
+    let home = lines()?;
+    let path = home.file("a.zv/0/zarr.json");
+    set(
+        &path,
+        "/attributes/zarr_vectors_level/vertex_count",
+        json!(127),
+    )?;
+    let ran = home.zvf(&["pyramid", "a.zv", "--factors", "4"])?;
+    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
+    let says = "level 1: 7 vertices of level 0 belong to no object";
+    ensure!(ran.stderr.contains(says), "{}", ran.stderr);
+    Ok(())
+}

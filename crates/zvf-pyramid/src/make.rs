@@ -54,13 +54,33 @@ pub struct LevelReport {
     pub vanished_vertices: u64,
     /// Objects with such vertices.
     pub vanished_objects: u64,
+    /// Vertices of level 0 that belong to no object, in a store of objects: no level has them. Stated at the first level alone.
+    pub unowned_vertices: u64,
+    /// Whether level 0 has links though the kind of the store has none: no level has them. Stated at the first level alone.
+    pub loses_links: bool,
 }
 
 impl LevelReport {
     /// Remarks about a bad size compared to the finer level, and about parts of meshes that are missing in the level.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
-        self.bad_size().into_iter().chain(self.vanished()).collect()
+        let links = self.loses_links.then(|| {
+            format!(
+                "level {}: level 0 has links, which are in no coarse level: stores of this kind have none",
+                self.level
+            )
+        });
+        let remarks = [self.unowned(), links, self.bad_size(), self.vanished()];
+        remarks.into_iter().flatten().collect()
+    }
+
+    fn unowned(&self) -> Option<String> {
+        (self.unowned_vertices > 0).then(|| {
+            format!(
+                "level {}: {} vertices of level 0 belong to no object, and are in no coarse level",
+                self.level, self.unowned_vertices
+            )
+        })
     }
 
     fn vanished(&self) -> Option<String> {
@@ -242,6 +262,8 @@ impl LevelMaker<'_> {
                     error_bound: None,
                     vanished_vertices: 0,
                     vanished_objects: 0,
+                    unowned_vertices: 0,
+                    loses_links: false,
                 },
                 doc: done.doc,
             });
@@ -315,6 +337,8 @@ impl LevelMaker<'_> {
             builder.metadata().ids.len(),
             builder.metadata().left_out.clone(),
         );
+        let stated = builder.metadata().level.doc().vertex_count;
+        let loses_links = builder.metadata().loses_links();
         let held = builder.most_held();
         let mut level_cells = Vec::new();
         for step in &planned {
@@ -406,6 +430,12 @@ impl LevelMaker<'_> {
                     error_bound: next.error,
                     vanished_vertices: next.vanished.vertices,
                     vanished_objects: next.vanished.objects,
+                    unowned_vertices: if level == 1 && objects > 0 {
+                        stated.saturating_sub(next.before)
+                    } else {
+                        0
+                    },
+                    loses_links: level == 1 && loses_links,
                 },
                 doc,
             });

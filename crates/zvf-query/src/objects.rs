@@ -7,7 +7,6 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_buffer::{MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::future::try_join_all;
-use serde_json::json;
 use zvf_store::{TypedArray, TypedValues};
 
 use crate::QueryError;
@@ -256,17 +255,9 @@ impl Form {
 }
 
 fn attribute_metadata(attribute: &TypedArray) -> HashMap<String, String> {
-    let mut metadata = HashMap::new();
     let stored = attribute.attributes();
-    if let Some(unit) = &stored.unit {
-        metadata.insert("zvf.unit".to_owned(), unit.clone());
-    }
-    if let Some(description) = &stored.description {
-        metadata.insert("zvf.description".to_owned(), description.clone());
-    }
-    if let Some(names) = &stored.channel_names {
-        metadata.insert("zvf.channel_names".to_owned(), json!(names).to_string());
-    }
+    let (unit, description) = (stored.unit.as_deref(), stored.description.as_deref());
+    let mut metadata = arrow::metadata(unit, description, stored.channel_names.as_deref());
     if let (Some(_), Some(doc)) = (attribute.sentinel(), attribute.doc()) {
         metadata.insert("zvf.absent_value".to_owned(), doc.fill_value.to_string());
     }

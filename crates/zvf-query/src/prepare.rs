@@ -661,16 +661,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
     // Writers of graphs, meshes and polylines declare one value even if there are several (trap T8).
     let states_one = declared.is_none()
         && (attribute.array.attributes().row_shape.as_ref()).is_some_and(Vec::is_empty);
-    let mut metadata = HashMap::new();
-    if let Some(unit) = &attribute.unit {
-        metadata.insert("zvf.unit".to_owned(), unit.clone());
-    }
-    if let Some(description) = &attribute.description {
-        metadata.insert("zvf.description".to_owned(), description.clone());
-    }
-    if let Some(names) = &attribute.channel_names {
-        metadata.insert("zvf.channel_names".to_owned(), json!(names).to_string());
-    }
+    let (unit, description) = (attribute.unit.as_deref(), attribute.description.as_deref());
     ColumnSpec {
         name: attribute.name.clone(),
         array: Some(Arc::clone(&attribute.array)),
@@ -685,7 +676,7 @@ fn spec(attribute: &VertexAttribute) -> ColumnSpec {
             .as_ref()
             .map(|categories| arrow::categories(categories)),
         fill_code: attribute.fill_code,
-        metadata,
+        metadata: arrow::metadata(unit, description, attribute.channel_names.as_deref()),
     }
 }
 
@@ -699,12 +690,7 @@ fn key_column(level: &Level) -> Option<ColumnSpec> {
     {
         column.dictionary = Some(values);
     }
-    let stated = [("zvf.unit", key.unit), ("zvf.description", key.description)];
-    for (member, text) in stated {
-        if let Some(text) = text {
-            column.metadata.insert(member.to_owned(), text.to_owned());
-        }
-    }
+    column.metadata = arrow::metadata(key.unit, key.description, None);
     Some(column)
 }
 

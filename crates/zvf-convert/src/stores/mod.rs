@@ -26,7 +26,7 @@ use zvf_encode::error::{OrBug, internal};
 use zvf_meta::moments::MISSING;
 use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
-use zvf_store::{Level, LinkAttribute, Names, Need, Store};
+use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
     Values, WriteError, WriteOptions,
@@ -133,16 +133,6 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         if let Some(family) = level.links(0) {
             spec.links.directed = family.directed();
             spec.links.store = family.store();
-            // The table of links has no column metadata but units.
-            for one in &mut spec.links.attributes {
-                let mut stored = family.attributes().iter();
-                let stored = stored.find(|stored| stored.name == one.name);
-                if let Some(stated) = stored.and_then(LinkAttribute::stated) {
-                    one.description.clone_from(&stated.description);
-                    let names = stated.channel_names.clone();
-                    one.channel_names = names.filter(|names| names.len() == one.channels);
-                }
-            }
         }
     }
     let mut notes: Vec<String> = partial

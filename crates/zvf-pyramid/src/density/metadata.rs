@@ -35,7 +35,7 @@ pub(crate) struct LevelMetadata {
     pub(crate) left_out: Vec<String>,
     left_out_of_groups: Vec<String>,
     /// The level itself.
-    pub(super) level: Level,
+    pub(crate) level: Level,
     /// Columns of vertices and of links without rows, after the first query.
     pub(super) no_vertices: RecordBatch,
     pub(super) no_links: RecordBatch,
@@ -89,6 +89,13 @@ impl LevelMetadata {
             no_vertices: RecordBatch::new_empty(Arc::new(Schema::empty())),
             no_links: RecordBatch::new_empty(Arc::new(Schema::empty())),
         })
+    }
+
+    /// Whether level 0 has explicit links though the kind of the store has none.
+    pub(crate) fn loses_links(&self) -> bool {
+        let family = self.level.links(0).filter(|_| !self.spec.takes_links());
+        let mut arrays = family.iter().flat_map(|family| family.arrays());
+        arrays.any(|one| !one.array.presence().is_empty())
     }
 
     /// Declares positions and attributes before vertices are read.

@@ -1,5 +1,6 @@
 //! Converts gathered bytes to Arrow arrays.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
@@ -13,7 +14,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit as ArrowUnit};
-use serde_json::Value;
+use serde_json::{Value, json};
 use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 
 use super::gather::swap;
@@ -282,6 +283,24 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
             .map(|value| Some(value.to_string()))
             .collect::<StringArray>(),
     )
+}
+
+/// The metadata of the column of an attribute.
+pub(crate) fn metadata(
+    unit: Option<&str>,
+    description: Option<&str>,
+    channel_names: Option<&[String]>,
+) -> HashMap<String, String> {
+    let names = channel_names.map(|names| json!(names).to_string());
+    let members = [
+        ("zvf.unit", unit),
+        ("zvf.description", description),
+        ("zvf.channel_names", names.as_deref()),
+    ];
+    let stated = members
+        .into_iter()
+        .filter_map(|(name, text)| Some((name.to_owned(), text?.to_owned())));
+    stated.collect()
 }
 
 /// Whole numbers as an array of their declared type; `None` if that is another type, or cannot hold all of them.

@@ -125,11 +125,12 @@ impl Family {
                 categories: None,
                 dictionary: None,
                 fill_code: None,
-                metadata: attribute
-                    .unit
-                    .iter()
-                    .map(|unit| ("zvf.unit".to_owned(), unit.clone()))
-                    .collect(),
+                metadata: {
+                    let stated = attribute.stated();
+                    let description = stated.and_then(|stated| stated.description.as_deref());
+                    let names = stated.and_then(|stated| stated.channel_names.as_deref());
+                    arrow::metadata(attribute.unit.as_deref(), description, names)
+                },
             })
             .collect();
         Self {
