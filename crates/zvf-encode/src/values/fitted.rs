@@ -185,20 +185,17 @@ impl Values {
 
 /// A whole number as a float, if the float type can represent it.
 fn float(number: i128, wanted: NumberType) -> Option<f64> {
-    // Every whole number up to two to the power of the digits can be represented.
-    let digits = match wanted {
-        NumberType::F16 => 11,
-        NumberType::F32 => 24,
-        _ => 53,
+    // Digits, and the power of two that is too large; the others hold all whole numbers of 64 bits.
+    let (digits, end) = match wanted {
+        NumberType::F16 => (11, 16),
+        NumberType::F32 => (24, 127),
+        _ => (53, 127),
     };
-    let small = number.unsigned_abs() <= 1_u128 << digits;
-    // Exact: at most 53 bits.
-    let low = i64::try_from(number).ok().filter(|_| small)?;
-    let (high, rest) = (
-        i32::try_from(low >> 24).ok()?,
-        i32::try_from(low & 0xff_ffff).ok()?,
-    );
-    Some(f64::from(high) * 16_777_216.0 + f64::from(rest))
+    let size = number.unsigned_abs();
+    let bits = u128::BITS - size.leading_zeros();
+    let held = size == 0 || bits - size.trailing_zeros() <= digits && bits <= end;
+    // Exact: at most 53 digits.
+    held.then_some(number as f64)
 }
 
 #[cfg(test)]
@@ -219,6 +216,16 @@ mod tests {
         assert_eq!(ints.exactly(NumberType::U32), None);
         assert_eq!(ints.exactly(NumberType::I16), None);
         assert_eq!(ints.exactly(NumberType::F16), None);
+        // Zeros at the end need no digits.
+        let half = Values::from(vec![4096_i32, 65_504, -65_504]);
+        let wanted = half.exactly(NumberType::F16).unwrap().to_f64();
+        assert_eq!(wanted, [4096.0, 65_504.0, -65_504.0]);
+        for over in [4097_i32, 65_520, 65_536] {
+            assert_eq!(Values::from(vec![over]).exactly(NumberType::F16), None);
+        }
+        let single = Values::from(vec![33_554_432_i64, 16_777_218, i64::MIN]);
+        let wanted = single.exactly(NumberType::F32).unwrap().to_f64();
+        assert_eq!(wanted, [33_554_432.0, 16_777_218.0, -9_223_372_036_854_775_808.0]);
         let large = Values::from(vec![(1_i64 << 53) + 1]);
         assert_eq!(large.exactly(NumberType::F64), None);
         let exact = Values::from(vec![-(1_i64 << 53), (1 << 53) - 1]);
