@@ -825,3 +825,44 @@ fn vertices_of_no_object_are_said_to_be_in_no_level() -> Result<()> {
     ensure!(ran.stderr.contains(says), "{}", ran.stderr);
     Ok(())
 }
+
+/// A family of links with a child that is no cell is not read: nothing is measured without it, and no tree is answered or copied with made-up links.
+#[test]
+fn links_that_are_not_read_change_no_measure_and_no_tree() -> Result<()> {
+    for (case, tree) in [("0.8/graph", false), ("0.8/skeleton", true)] {
+        let home = Home::to_damage(case)?;
+        let family = home.file(STORE).join("0/cross_chunk_links/0");
+        let child = folders(&family)?.into_iter().next().context("a cell")?;
+        let measured = home.text(&["measure", STORE])?;
+        ensure!(!measured.is_empty());
+        std::fs::rename(child, family.join("k2"))?;
+        let says = "0/cross_chunk_links/0";
+        let mut refused = vec![
+            &["measure", STORE][..],
+            &["objects", STORE, "--where", "length() > 1"],
+        ];
+        if tree {
+            refused.extend([
+                &["query", STORE, "-o", "answer"][..],
+                &["export", STORE, "x.swc"],
+                &["migrate", STORE, "copy.zv"],
+            ]);
+        }
+        for command in refused {
+            let ran = home.zvf(command)?;
+            ensure!(
+                ran.code == 4 && ran.stderr.contains(says),
+                "{case} {command:?}: {} {}",
+                ran.code,
+                ran.stderr
+            );
+        }
+        let query = home.zvf(&["query", STORE, "--select", "vertices", "--format", "csv"])?;
+        ensure!(
+            query.code == if tree { 4 } else { 0 },
+            "{case}: {}",
+            query.stderr
+        );
+    }
+    Ok(())
+}

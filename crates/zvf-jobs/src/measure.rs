@@ -70,8 +70,6 @@ impl MeasureJob {
     async fn start(&self, context: &Context) -> Result<(Store, Measures)> {
         let place = (self.store.as_str(), &self.at);
         let (store, query) = self.terms.open(place, context, |_| ()).await?;
-        let found = zvf_query::check_links_found(&store, self.at.level).await;
-        found.map_err(JobError::query(&self.store))?;
         let measures = Measures::start(&store, query, &self.mean).await;
         let measures = measures.and_then(|measures| match self.attributes.is_empty() {
             true => Ok(measures),

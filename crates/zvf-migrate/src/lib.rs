@@ -593,6 +593,14 @@ impl MigrationRun {
                 let what = "links cannot be read, since the store cannot be listed: download it, or serve it from a bucket";
                 return Err(WriteError::source(refused.path.clone(), what));
             }
+            let trees = self.store.kind() == Kind::Skeleton && self.store.implies_edges();
+            if trees && refused.delta == Some(0) {
+                let why = &refused.why;
+                let what = format!(
+                    "{why}: without these links vertices would be linked to the ones before them instead of their parents"
+                );
+                return Err(WriteError::source(refused.path.clone(), what));
+            }
             self.notes
                 .lost(refused.path.clone(), format!("not read: {}", refused.why));
         }

@@ -112,6 +112,8 @@ pub fn export_precomputed<'a>(
     shards: Shards,
 ) -> BoxFuture<'a, Result<ExportedFolder, ExportError>> {
     Box::pin(async move {
+        let found = zvf_query::check_links_found(&store, 0).await;
+        found.map_err(|error| failed("info", &error.into()))?;
         let opened = Arc::new(ViewedStore::new(store));
         let mut writer = PrecomputedWriter {
             opened,
@@ -427,7 +429,9 @@ impl PrecomputedWriter<'_> {
         };
         let level = self.opened.store.level(0, &need).await;
         let level = level.map_err(|error| wrong(error.into()))?;
-        let mut notes = Vec::new();
+        let refused = level.refused().iter().filter(|one| one.delta == Some(0));
+        let refused = refused.map(|one| format!("links are left out: {one}"));
+        let mut notes: Vec<String> = refused.collect();
         let mut lost = |what: &str, names: Vec<String>, why: &str| {
             if !names.is_empty() {
                 notes.push(format!("{what} {} are left out: {why}", names.join(", ")));

@@ -314,6 +314,21 @@ pub fn check_links_found(store: &Store, level: u32) -> BoxFuture<'_, Result<(), 
     })
 }
 
+/// Checks that all links of a level are read, for measures of objects: as [`check_links_found`], and that no family of links was left out.
+pub(crate) async fn check_links_read(store: &Store, level: u32) -> Result<(), QueryError> {
+    let need = Need {
+        link_deltas: Deltas::List(vec![0]),
+        ..Need::nothing()
+    };
+    let opened = store.level(level, &need).await?;
+    let mut refused = opened.refused().iter();
+    if let Some(refused) = refused.find(|refused| refused.delta == Some(0)) {
+        let what = format!("measuring objects without some of their links ({refused})");
+        return Err(QueryError::unsupported(Place::array(level, "links"), what));
+    }
+    check_links_found(store, level).await
+}
+
 /// Lists the stored links of a family in the order of their record numbers, as table [`Table::Links`] of an answer.
 ///
 /// # Shape

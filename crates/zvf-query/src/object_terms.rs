@@ -17,6 +17,7 @@ use crate::filter::{
 use crate::group_terms::{memberships, without_groups};
 use crate::groups::groups_of_objects;
 use crate::links::Rule;
+use crate::list::check_links_read;
 use crate::object_ids::{no_objects, object_ids};
 use crate::statistics::CompensatedSum;
 use crate::whole_objects::{WholeObjects, length_metric};
@@ -467,6 +468,9 @@ async fn linked(
     wanted: &Wanted<'_>,
     into: &mut HashMap<String, Values>,
 ) -> Result<(), QueryError> {
+    if wanted.lengths {
+        check_links_read(store, query.level).await?;
+    }
     let found = WholeObjects::read(store, query, ids, wanted.lengths, Names::None).await?;
     for (name, end, axis) in &wanted.ends {
         let value = |(start, count): &(usize, usize)| {

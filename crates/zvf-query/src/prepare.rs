@@ -357,15 +357,23 @@ fn tie(
             .map(|axis| axis.name.clone())
             .collect(),
     };
+    let rule = Rule::of_store(store);
     if query.outputs.links {
         // Links in an unsupported form are missing in the answer.
-        let refused = level
-            .refused()
-            .iter()
-            .filter(|refused| refused.delta == Some(0));
-        warnings.extend(refused.map(|refused| format!("links are left out: {refused}")));
+        let refused = level.refused().iter();
+        let refused: Vec<_> = refused.filter(|one| one.delta == Some(0)).collect();
+        if let (Rule::Branches, Some(first)) = (rule, refused.first()) {
+            let what = format!(
+                "reading trees without some of their links ({first}), where a vertex would be linked to the one before it instead of its parent,"
+            );
+            return Err(QueryError::unsupported(
+                Place::array(query.level, "links"),
+                what,
+            ));
+        }
+        let left_out = refused.iter();
+        warnings.extend(left_out.map(|refused| format!("links are left out: {refused}")));
     }
-    let rule = Rule::of_store(store);
     let family = level
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)

@@ -225,7 +225,10 @@ mod tests {
         }
         let single = Values::from(vec![33_554_432_i64, 16_777_218, i64::MIN]);
         let wanted = single.exactly(NumberType::F32).unwrap().to_f64();
-        assert_eq!(wanted, [33_554_432.0, 16_777_218.0, -9_223_372_036_854_775_808.0]);
+        assert_eq!(
+            wanted,
+            [33_554_432.0, 16_777_218.0, -9_223_372_036_854_775_808.0]
+        );
         let large = Values::from(vec![(1_i64 << 53) + 1]);
         assert_eq!(large.exactly(NumberType::F64), None);
         let exact = Values::from(vec![-(1_i64 << 53), (1 << 53) - 1]);

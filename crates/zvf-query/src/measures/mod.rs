@@ -22,6 +22,7 @@ use zvf_store::{Names, Need, Store};
 
 use crate::error::{OrBug, nearest};
 use crate::links::Rule;
+use crate::list::check_links_read;
 use crate::object_ids::object_ids;
 use crate::prepare::chain;
 use crate::whole_objects::{WholeObjects, length_metric};
@@ -146,6 +147,9 @@ impl Measures {
                 length_metric(store)?;
             }
             let by_rows = is_by_rows(store, &query).await?;
+            if !by_rows && store.kind() != Kind::PointCloud {
+                check_links_read(store, query.level).await?;
+            }
             let objects = select(store, &query, by_rows).await?;
             Self::read_objects(store, query, objects, (means, by_rows)).await
         })
