@@ -131,6 +131,7 @@ impl Parts {
             "links": done.summary.map(|one| one.links),
             "parts": done.parts,
             "absent": done.absent,
+            "begun_again": done.begun_again,
         })
         .to_string())
     }

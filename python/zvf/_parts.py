@@ -96,7 +96,7 @@ class Parts:
         """Writes a part under a name of its own, and returns how many vertices it has.
 
         A part that was interrupted is written again by the same name; one that is finished is left as it is, so that what is repeated counts once.
-        With `redo` it is replaced. Of two programs that write one part at once, one fails, unless both wrote the same.
+        With `redo` it is replaced. An error if a line has not two vertices, or the vertices of an object that is a chain are not after each other. Of two programs that write one part at once, one fails, unless both wrote the same.
         """
         rows = _table(_source(vertices))
         ends = None if links is None else _links(links)
@@ -125,7 +125,9 @@ class Parts:
     def commit(self, groups: Mapping[str, ArrayLike] | None = None, *, allow_missing: bool = False) -> dict[str, Any]:
         """Puts the parts together, and returns counts and the names of the parts: the store is there after that.
 
-        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these.
+        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these. Of a
+        part that was begun with `redo` and not finished, the store then has the earlier data, and `begun_again` of the answer names it. After an error
+        about what the parts or groups hold, parts can be written, also again.
         """
         members = [(name, _arrays.ids_of(ids)) for name, ids in (groups or {}).items()]
         return document(self._described().commit(members, allow_missing))

@@ -137,6 +137,13 @@ impl ImportJob {
                 self.store
             ));
         }
+        if !done.begun_again.is_empty() {
+            let again = done.begun_again.join(", ");
+            context.warn(&format!(
+                "{}: of the parts {again}, which were begun again and not finished, the store has the earlier data",
+                self.store
+            ));
+        }
         Ok(ImportReport::Committed {
             store: self.store.clone(),
             step: "committed",
@@ -146,6 +153,7 @@ impl ImportJob {
             links: done.summary.map(|one| one.links),
             parts: done.parts,
             absent: done.absent,
+            begun_again: done.begun_again,
         })
     }
 }
