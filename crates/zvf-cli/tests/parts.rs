@@ -782,3 +782,47 @@ fn a_part_that_was_begun_again_is_refused_or_named() -> Result<()> {
     }
     Ok(())
 }
+
+/// Ids of objects are in no specification, so they are part of what a part was made of.
+#[test]
+fn a_finished_part_with_other_ids_is_refused() -> Result<()> {
+    let lines = |x: i32| format!("x,y\n{x},1\n{},2\n", x + 1).into_bytes();
+    let home = Home::made(&[("../a.csv", lines(1)), ("../b.csv", lines(31))])?;
+    let step = |words: &[&str]| {
+        let options = ["--kind", "polyline", "--chunk-shape", "10,10", "--bounds"];
+        home.zvf(&[&["import"], words, &options, &["0,0:60,20"]].concat())
+    };
+    let done = |words: &[&str]| -> Result<()> {
+        let ran = step(words)?;
+        ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+        Ok(())
+    };
+    done(&["a.csv", STORE, "--begin"])?;
+    done(&["a.csv", STORE, "--part", "a"])?;
+    let b = ["b.csv", STORE, "--part", "b"];
+    done(&b)?;
+    done(&b)?;
+    let commit = ["a.csv", STORE, "--commit"];
+    let refused = step(&commit)?;
+    ensure!(
+        refused.code == 2 && refused.stderr.contains("--redo"),
+        "{}",
+        refused.stderr
+    );
+    let offset = [&b[..], &["--id-offset", "100"]].concat();
+    let refused = step(&offset)?;
+    for text in ["with other options", "--redo"] {
+        ensure!(
+            refused.code == 2 && refused.stderr.contains(text),
+            "{}",
+            refused.stderr
+        );
+    }
+    done(&[&offset[..], &["--redo"]].concat())?;
+    done(&commit)?;
+    let list = home.json(&["objects", STORE, "--json"])?;
+    let list = list["objects"].as_array().context("objects")?.clone();
+    let ids: Vec<_> = list.iter().map(|one| one["object_id"].as_i64()).collect();
+    assert_eq!(ids, [Some(0), Some(100)]);
+    Ok(())
+}

@@ -35,6 +35,9 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts that were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
+/// The way out where two parts contradict each other.
+const REDO: &str = "--redo writes one of them again";
+
 /// Keys of cells in a part with their final keys.
 type Moves = Vec<(String, String)>;
 
@@ -306,7 +309,7 @@ impl PartedStore {
                 let owner = *owners.entry(object).or_insert(&note.name);
                 if owner != note.name {
                     let what = format!(
-                        "parts {owner} and {} both have vertices in chunk {chunk:?}; --redo writes one of them again, of other data",
+                        "parts {owner} and {} both have vertices in chunk {chunk:?}; {REDO}, of other data",
                         note.name
                     );
                     return Err(WriteError::exists(&self.address, what));
@@ -316,6 +319,16 @@ impl PartedStore {
         self.check_orders(notes)?;
         for note in notes {
             check_chains(self.spec.kind, &note.placed)?;
+        }
+        let mut rows: HashMap<i64, &str> = HashMap::new();
+        for note in notes {
+            for id in &note.objects.ids {
+                if let Some(other) = rows.insert(*id, &note.name) {
+                    let found = format!("rows in parts {other} and {}", note.name);
+                    let expected = format!("one; {REDO}, with other ids of objects");
+                    return Err(WriteError::input(format!("object {id}"), found, expected));
+                }
+            }
         }
         let tables = self.tables(notes)?;
         if !self.spec.has_objects() {
@@ -589,7 +602,9 @@ impl PartedStore {
                     return Err(WriteError::input(
                         format!("object {}", placed.object),
                         found,
-                        "all of them in one part",
+                        format!(
+                            "all of them in one part; {REDO}, of other data or with other ids of objects"
+                        ),
                     ));
                 }
             }

@@ -119,7 +119,7 @@ struct PartClaim {
 pub struct PartOptions {
     /// Whether to write a finished part again and replace it. Default false.
     pub redo: bool,
-    /// Identifies the input, for example by checksums of its files: a finished part is accepted as the same only if it had the same input. Default
+    /// Identifies the input, for example by checksums of its files and by options that decide what is read of them: a finished part is accepted as the same only if it had the same input. Default
     /// none: the name alone decides.
     pub input: Option<String>,
 }
@@ -276,9 +276,11 @@ impl PartIdentity {
     /// Checks that a finished part had the same input as this one, if both inputs are known.
     fn check_same_input(&self, address: &str, found: &FinishedPart) -> Result<(), WriteError> {
         match (&self.input, &found.input) {
-            (Some(own), Some(other)) if own != other => {
-                Err(self.finished_otherwise(address, found, "from another input"))
-            }
+            (Some(own), Some(other)) if own != other => Err(self.finished_otherwise(
+                address,
+                found,
+                "from another input, or with other options",
+            )),
             _ => Ok(()),
         }
     }
