@@ -60,14 +60,14 @@ impl Parts {
         Ok(store.was_begun_before())
     }
 
-    /// A writer of one part; `None` if the part is finished.
+    /// A writer of one part, or the number of vertices of the part, which is finished.
     fn writer(
         &self,
         py: Python<'_>,
         name: &str,
         links: Option<PyRef<'_, Table>>,
         redo: bool,
-    ) -> PyResult<Option<Writer>> {
+    ) -> PyResult<(Option<Writer>, u64)> {
         let stop = Stop::default();
         let store = self.join(py, &stop)?;
         let options = PartOptions::new().with_redo(redo);
@@ -76,10 +76,10 @@ impl Parts {
             start.map_err(|error| Failure::from(error).at(&self.url))
         };
         match wait(py, OnInterrupt::Ask(&stop), start)? {
-            PartStart::Finished(_) => Ok(None),
+            PartStart::Finished(found) => Ok((None, found.vertices)),
             PartStart::Writer(writer) => {
                 let url = self.url.clone();
-                Ok(Some(Writer::of(url, stop, writer, links.as_deref())))
+                Ok((Some(Writer::of(url, stop, writer, links.as_deref())), 0))
             }
         }
     }
@@ -131,6 +131,7 @@ impl Parts {
             "links": done.summary.map(|one| one.links),
             "parts": done.parts,
             "absent": done.absent,
+            "begun_again": done.begun_again,
         })
         .to_string())
     }

@@ -54,6 +54,7 @@ def test_parts_are_one_store(tmp_path: Path, tiles: list[Path]) -> None:
         "vertices": 300,
         "chunks": 1,
         "objects": 0,
+        "notes": [],
     }
     listed = json.loads(program(store, "--status", "--json").stdout)
     assert (listed["state"], listed["finished"], listed["begun"], listed["waiting"]) == ("begun", 4, 0, 0)

@@ -95,15 +95,20 @@ class Parts:
     def write(self, name: str, vertices: object, links: object | None = None, objects: object | None = None, *, redo: bool = False) -> int:
         """Writes a part under a name of its own, and returns how many vertices it has.
 
-        A part that was interrupted is written again by the same name; one that is finished is left as it is, so that what is repeated counts once.
-        With `redo` it is replaced. Of two programs that write one part at once, one fails, unless both wrote the same.
+        A part that was interrupted is written again by the same name; one that is finished is left as it is, so that what is repeated counts once:
+        an error if it has another number of vertices; values are not compared.
+        With `redo` it is replaced. An error if a line has not two vertices, or the vertices of an object that is a chain are not after each other. Of two programs that write one part at once, one fails, unless both wrote the same.
         """
         rows = _table(_source(vertices))
         ends = None if links is None else _links(links)
         expected = None if self._link_columns is None else self._link_columns.table()
-        writer = self._described().writer(name, expected, redo)
+        writer, finished = self._described().writer(name, expected, redo)
         if writer is None:
-            return rows.num_rows
+            if finished != rows.num_rows:
+                raise _zvf.MisuseError(
+                    f"part {name}: found {rows.num_rows} vertices, expected {finished}, with which it was finished before; nothing was written; redo=True replaces it"
+                )
+            return finished
         try:
             if objects is not None:
                 writer.push_objects(_table(objects))
@@ -125,7 +130,9 @@ class Parts:
     def commit(self, groups: Mapping[str, ArrayLike] | None = None, *, allow_missing: bool = False) -> dict[str, Any]:
         """Puts the parts together, and returns counts and the names of the parts: the store is there after that.
 
-        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these.
+        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these. Of a
+        part that was begun with `redo` and not finished, the store then has the earlier data, and `begun_again` of the answer names it. After an error
+        about what the parts or groups hold, parts can be written, also again.
         """
         members = [(name, _arrays.ids_of(ids)) for name, ids in (groups or {}).items()]
         return document(self._described().commit(members, allow_missing))

@@ -271,15 +271,21 @@ fn a_journal_is_of_one_import_and_goes_with_it() -> Result<()> {
     let home = Home::made(&[("../a.csv", "x,y\n1,2\n3,4\n".into())])?;
     home.text(&["import", "a.csv", "a.zv", "--journal", "j", "-q"])?;
     assert!(!home.file("j").exists());
-    std::fs::write(home.file("j"), "no journal")?;
-    let ran = home.zvf(&["import", "a.csv", "b.zv", "--journal", "j", "-q"])?;
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("a file that is not a journal"),
-        "{}",
-        ran.stderr
-    );
-    assert_eq!(std::fs::read(home.file("j"))?, b"no journal");
+    // The second one begins as the first record of a journal does.
+    let labels: Vec<u8> = (0..1000_i32)
+        .flat_map(|n| (n % 4 + 1).to_le_bytes())
+        .collect();
+    for other in [b"no journal".to_vec(), labels] {
+        std::fs::write(home.file("j"), &other)?;
+        let ran = home.zvf(&["import", "a.csv", "b.zv", "--journal", "j", "-q"])?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("a file that is not a journal"),
+            "{}",
+            ran.stderr
+        );
+        assert!(std::fs::read(home.file("j"))? == other);
+    }
     Ok(())
 }
 

@@ -175,6 +175,8 @@ struct Trial<'r> {
     events: u64,
     /// For each part, the inputs of programs that ended with success; for a part that was written again, only the last one.
     done: Vec<BTreeSet<usize>>,
+    /// Whether a program that wrote a part again may have been killed: then the part counts as not finished.
+    redone: bool,
 }
 
 impl Trial<'_> {
@@ -324,6 +326,7 @@ impl Trial<'_> {
         let input = usize::try_from(counted.context("no count")?)? - ROWS;
         ensure!(may.contains(&input), "part {part}: {input} of {ended:?}");
         self.done[part] = BTreeSet::from([input]);
+        self.redone = true;
         Ok(())
     }
 
@@ -353,7 +356,10 @@ impl Trial<'_> {
     /// Runs the commit until the store exists.
     fn commit(&mut self) -> Result<()> {
         let path = file(0, 0);
-        let commit = [path.as_str(), STORE, "--commit"];
+        let mut commit = vec![path.as_str(), STORE, "--commit"];
+        if self.redone {
+            commit.push("--allow-missing");
+        }
         for tries in 0..20 {
             let mut committers = Vec::new();
             for _ in 0..=self.random.next(2) {
@@ -426,6 +432,7 @@ fn trial(random: &mut Random, usual: Duration) -> Result<u64> {
         latest: micros * 5 / 4,
         events: 0,
         done: Vec::new(),
+        redone: false,
     };
     trial.begin()?;
     trial.parts()?;
@@ -718,5 +725,104 @@ fn tiles_with_other_offsets_are_parts_of_one_store() -> Result<()> {
     };
     ensure!(rows(STORE)?.len() == 40);
     assert_eq!(rows(STORE)?, rows("again.zv")?);
+    Ok(())
+}
+
+/// Of a part whose `--redo` was killed, a commit takes the earlier data only if it is allowed to, and says so.
+#[test]
+fn a_part_that_was_begun_again_is_refused_or_named() -> Result<()> {
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
+    for allowed in [false, true] {
+        let home = Home::made(&[
+            ("../old.csv", "x,y,v\n1,1,111\n".into()),
+            ("../new.csv", "x,y,v\n1,1,222\n".into()),
+        ])?;
+        let step = |words: &[&str]| home.zvf(&[&["import"], words, &options].concat());
+        for words in [
+            &["old.csv", STORE, "--begin", "--parts", "1"][..],
+            &["old.csv", STORE, "--part", "0"],
+        ] {
+            let ran = step(words)?;
+            ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+        }
+        // What a program that is killed after the beginning of the next round leaves.
+        let notes = home.file(STORE).join("zvf-unfinished");
+        let id = fs::read_dir(&notes)?.next().context("no folder")??.path();
+        let note = r#"{"host": "node7", "pid": 4711, "since": 0, "round": 1}"#;
+        fs::write(id.join("begun").join("0-00000000000000aa"), note)?;
+        let status = home.text(&["import", STORE, "--status"])?;
+        ensure!(status.contains("begun again by node7:4711"), "{status}");
+        let commit = ["old.csv", STORE, "--commit"];
+        let refused = step(&commit)?;
+        ensure!(refused.code == 2, "{}", refused.stderr);
+        for text in [
+            "0 finished; begun again and not finished: 0",
+            "--allow-missing",
+        ] {
+            ensure!(refused.stderr.contains(text), "{}", refused.stderr);
+        }
+        let value = if allowed {
+            let done = step(&[&commit[..], &["--allow-missing", "--json"]].concat())?;
+            ensure!(done.code == 0, "{}", done.stderr);
+            ensure!(done.stderr.contains("the earlier data"), "{}", done.stderr);
+            let done: Value = serde_json::from_slice(&done.stdout)?;
+            assert_eq!(done["begun_again"], serde_json::json!(["0"]));
+            assert_eq!(done["absent"], serde_json::json!([]));
+            111
+        } else {
+            for words in [&["new.csv", STORE, "--part", "0", "--redo"][..], &commit] {
+                let ran = step(words)?;
+                ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+            }
+            222
+        };
+        let rows = home.text(&["query", STORE, "--format", "ndjson", "--columns", "v"])?;
+        let row: Value = serde_json::from_str(&rows)?;
+        ensure!(row["v"] == value, "{rows}");
+    }
+    Ok(())
+}
+
+/// Ids of objects are in no specification, so they are part of what a part was made of.
+#[test]
+fn a_finished_part_with_other_ids_is_refused() -> Result<()> {
+    let lines = |x: i32| format!("x,y\n{x},1\n{},2\n", x + 1).into_bytes();
+    let home = Home::made(&[("../a.csv", lines(1)), ("../b.csv", lines(31))])?;
+    let step = |words: &[&str]| {
+        let options = ["--kind", "polyline", "--chunk-shape", "10,10", "--bounds"];
+        home.zvf(&[&["import"], words, &options, &["0,0:60,20"]].concat())
+    };
+    let done = |words: &[&str]| -> Result<()> {
+        let ran = step(words)?;
+        ensure!(ran.code == 0, "{words:?}: {}", ran.stderr);
+        Ok(())
+    };
+    done(&["a.csv", STORE, "--begin"])?;
+    done(&["a.csv", STORE, "--part", "a"])?;
+    let b = ["b.csv", STORE, "--part", "b"];
+    done(&b)?;
+    done(&b)?;
+    let commit = ["a.csv", STORE, "--commit"];
+    let refused = step(&commit)?;
+    ensure!(
+        refused.code == 2 && refused.stderr.contains("--redo"),
+        "{}",
+        refused.stderr
+    );
+    let offset = [&b[..], &["--id-offset", "100"]].concat();
+    let refused = step(&offset)?;
+    for text in ["with other options", "--redo"] {
+        ensure!(
+            refused.code == 2 && refused.stderr.contains(text),
+            "{}",
+            refused.stderr
+        );
+    }
+    done(&[&offset[..], &["--redo"]].concat())?;
+    done(&commit)?;
+    let list = home.json(&["objects", STORE, "--json"])?;
+    let list = list["objects"].as_array().context("objects")?.clone();
+    let ids: Vec<_> = list.iter().map(|one| one["object_id"].as_i64()).collect();
+    assert_eq!(ids, [Some(0), Some(100)]);
     Ok(())
 }

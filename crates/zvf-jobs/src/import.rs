@@ -140,7 +140,7 @@ options! {
         #[arg(long)]
         commit: bool,
         /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as
-        /// `zvf_absent_parts`
+        /// `zvf_absent_parts`. Of a part that was begun again with --redo and not finished, it takes the earlier data
         #[arg(long)]
         allow_missing: bool,
         /// Lowest and highest corner of the positions of all parts

@@ -90,7 +90,7 @@ impl<'t> CopyJournal<'t> {
         let (mut mark, mut end) = (None, None);
         let mut chunks = HashMap::new();
         let told = Notes::default();
-        let file = RecordLog::open(path, durable, BEGIN, |at, kind, payload| {
+        let file = RecordLog::open(path, durable, |at, kind, payload| {
             let bad = || damaged(path, at, "a record of a copy");
             match kind {
                 BEGIN if mark.is_none() => {

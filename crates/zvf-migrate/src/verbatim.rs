@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use zvf_encode::error::{OrBug, internal};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::{TEMPORARY, Target, unique};
+use zvf_encode::transaction::new_store::COPIED;
 use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
@@ -184,9 +185,6 @@ pub fn copy<'a>(
         Ok(done)
     })
 }
-
-/// The folder of the records of copied objects, which exists until the copy is complete.
-const COPIED: &str = "zvf-copied";
 
 /// Largest part of an object that is in memory; larger objects pass through a temporary file.
 const PART: u64 = 16 << 20;

@@ -247,7 +247,7 @@ checks! {
         "Nothing, if another tool stores its data there.";
     Unfinished Structure 7 Warning "unfinished" "0.6 to 0.9" "all" "0.9 §22 T34"
         "No change of the store is unfinished."
-        "Run `zvf edit STORE resume`, or repeat the interrupted command with `--clear-leftovers`.";
+        "Run `zvf edit STORE resume`, or repeat the interrupted command with `--clear-leftovers`; a commit of parts is repeated as it was.";
     LinksHaveFamilies Structure 8 Warning "links-have-families" "0.6 to 0.9" "all" "0.9 §19"
         "A links group contains at least one family, named by its delta."
         "Remove the empty group.";

@@ -82,7 +82,7 @@ impl Journal {
         let expected = describe(spec)?;
         let mut empty = true;
         let mut kept = VecDeque::new();
-        let file = RecordLog::open(path, sync, SPEC, |at, kind, payload| {
+        let file = RecordLog::open(path, sync, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
                 kept.push_back(Mark::of(kind, payload));
                 let call = Call::decode(kind, payload);

@@ -82,20 +82,32 @@ async fn what_lies_there_is_not_touched() {
         assert!(matches!(error, WriteError::Exists { .. }), "{error}");
         assert_eq!(names(&path), before);
     }
-    // A folder with any other content is not a writer's, whatever is allowed.
-    let other = folder.path().join("b");
-    std::fs::create_dir(&other).unwrap();
-    std::fs::write(other.join("thesis.txt"), "all of it").unwrap();
-    for stale_files in [StaleFiles::Refuse, StaleFiles::Remove] {
-        let error = write(
-            other.to_str().unwrap(),
-            WriteOptions::new().with_stale_files(stale_files),
-        )
-        .await
-        .unwrap_err();
-        assert!(error.to_string().contains("found thesis.txt"), "{error}");
+    // A folder with any other content is not a writer's, whatever is allowed and however similar its name is.
+    for (number, key) in [
+        "thesis.txt",
+        "zvf-notes.txt",
+        "zvf-data/thesis.txt",
+        "0/vertices/thesis.txt",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let other = folder.path().join(format!("b{number}"));
+        let file = other.join(key);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "all of it").unwrap();
+        for stale_files in [StaleFiles::Refuse, StaleFiles::Remove] {
+            let error = write(
+                other.to_str().unwrap(),
+                WriteOptions::new().with_stale_files(stale_files),
+            )
+            .await
+            .unwrap_err();
+            let found = format!("found {}", key.split('/').next().unwrap());
+            assert!(error.to_string().contains(&found), "{error}");
+        }
+        assert_eq!(std::fs::read(&file).unwrap(), b"all of it");
     }
-    assert_eq!(names(&other), ["thesis.txt"]);
 }
 
 #[tokio::test]

@@ -208,7 +208,7 @@ async fn a_journal_of_something_else_is_refused() {
     assert!(error.to_string().contains("a damaged record"), "{error}");
 
     // A journal of a version with records in JSON.
-    let mut records = RecordLog::open(&journal_of_json, false, 1, |_, _, _| Ok(())).unwrap();
+    let mut records = RecordLog::open(&journal_of_json, false, |_, _, _| Ok(())).unwrap();
     let json = br#"{"copy":{"version":"0.1.0","source":"","options":"{}"},"mark":"{}"}"#;
     records.append(1, json).unwrap();
     drop(records);

@@ -21,7 +21,10 @@ pub use finish::{
     write_arrays,
 };
 pub use manifests::{EncodedManifests, ManifestArray, ManifestLayout};
-pub use objects::{PushedObjectTables, check_chain, checked_groups, index_doc, index_of_rows};
+pub use objects::{
+    PushedObjectTables, check_chain, check_chains, check_objects, checked_groups, index_doc,
+    index_of_rows,
+};
 pub use progress::{Progress, Step, StepProgress, Watch};
 pub use shard::{
     CellContainer, EncodedCells, LevelCells, ShardTexts, is_written, object_key, stored_as,

@@ -16,9 +16,10 @@ use crate::level::progress::StepProgress;
 use crate::links::LinkPlacer;
 use crate::records::sorter::{PlacedRows, Sorted};
 use crate::spec::names::check_name;
-use crate::spec::store::StoreSpec;
+use crate::spec::store::{AttributeSpec, StoreSpec};
 use crate::spec::target_version::{ID_IS_ROW, IdsIn};
 use crate::tables::column::{HeldColumn, TableOf, column, described, gapped_column, plain_column};
+use crate::tables::typed::Typed;
 use crate::target::Below;
 use crate::values::column::Values;
 use zvf_format::int::{index, signed, wide};
@@ -73,6 +74,22 @@ impl PushedObjectTables {
         let columns = spec.object_attributes.iter().zip(&self.columns);
         let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
         (self.ids.clone(), columns.collect())
+    }
+
+    /// The ids of the rows, in the order in which they were pushed.
+    pub fn ids(&self) -> &[i64] {
+        &self.ids
+    }
+
+    /// Checks that the rows can be stored, whatever objects other writers have.
+    ///
+    /// # Cost
+    /// Makes the column of each attribute in memory, one after the other.
+    ///
+    /// # Errors
+    /// Misuse: a text that cannot be stored. Limit: a column that is too large.
+    pub fn check(&self, spec: &StoreSpec) -> Result<(), WriteError> {
+        attribute_columns(spec, self, &self.ids).try_for_each(|column| column.map(drop))
     }
 
     /// Takes a table as a whole, or rejects it.
@@ -317,6 +334,39 @@ pub fn check_chain(kind: Kind, id: i64, parts: &[PlacedRows]) -> Result<(), Writ
     Ok(())
 }
 
+/// Checks the fragments of several objects, sorted by object, as [`check_chain`] does; other kinds have no such rule.
+///
+/// # Errors
+/// As [`check_chain`].
+pub fn check_chains(kind: Kind, placed: &[PlacedRows]) -> Result<(), WriteError> {
+    if !kind.is_chain() {
+        return Ok(());
+    }
+    let mut objects = placed.chunk_by(|a, b| a.object == b.object);
+    objects.try_for_each(|parts| match parts.first() {
+        Some(first) => check_chain(kind, first.object, parts),
+        None => Ok(()),
+    })
+}
+
+/// Checks, before anything is written, that the tables and groups of a level can be: `ids` are those of all objects, ascending.
+///
+/// # Cost
+/// Makes the column of each attribute in memory, one after the other.
+///
+/// # Errors
+/// Misuse: members of groups that are not objects, values that cannot be stored. Limit: a column that is too large.
+pub fn check_objects(
+    spec: &StoreSpec,
+    tables: &PushedObjectTables,
+    groups: &Groups,
+    ids: &[i64],
+) -> Result<(), WriteError> {
+    check_members(groups, ids)?;
+    attribute_columns(spec, tables, ids).try_for_each(|column| column.map(drop))?;
+    group_columns(spec, groups).try_for_each(|column| column.map(drop))
+}
+
 /// Makes the document of an object index: `ids` has one id per row, `present` counts rows with vertices.
 pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
@@ -338,13 +388,12 @@ pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     }
 }
 
-/// Writes the object attributes, rows in the order of the index.
-pub(crate) fn write_attributes(
-    spec: &StoreSpec,
-    tables: &PushedObjectTables,
-    ids: &[i64],
-    target: &Below<'_>,
-) -> Result<Docs, WriteError> {
+/// The columns of the object attributes, made one after the other; rows in the order of `ids`.
+fn attribute_columns<'c>(
+    spec: &'c StoreSpec,
+    tables: &'c PushedObjectTables,
+    ids: &'c [i64],
+) -> impl Iterator<Item = Result<(&'c AttributeSpec, Typed), WriteError>> {
     let mut by_id: Vec<(i64, usize)> = tables.ids.iter().copied().zip(0..).collect();
     by_id.sort_unstable();
     let row_of = |id: &i64| {
@@ -352,16 +401,63 @@ pub(crate) fn write_attributes(
         by_id.get(at).map(|(_, row)| *row)
     };
     let rows: Vec<Option<usize>> = ids.iter().map(row_of).collect();
+    let form = spec.target.rules().ids;
+    let columns = spec.object_attributes.iter().zip(&tables.columns);
+    columns.map(move |(one, held)| {
+        let what = format!("object attribute {}", one.name);
+        let typed = column(&what, one, held, (&rows, ids), form);
+        typed.map(|typed| (one, typed))
+    })
+}
+
+/// Writes the object attributes, rows in the order of the index.
+pub(crate) fn write_attributes(
+    spec: &StoreSpec,
+    tables: &PushedObjectTables,
+    ids: &[i64],
+    target: &Below<'_>,
+) -> Result<Docs, WriteError> {
     let compression = spec.settled_compression();
     let mut docs = Vec::new();
-    for (one, held) in spec.object_attributes.iter().zip(&tables.columns) {
-        let what = format!("object attribute {}", one.name);
-        let form = spec.target.rules().ids;
-        let typed = column(&what, one, held, (&rows, ids), form)?;
+    for column in attribute_columns(spec, tables, ids) {
+        let (one, typed) = column?;
         let (of, given) = (TableOf::Objects, described(one));
         docs.push(typed.write(of, &one.name, given, &compression, target)?);
     }
     Ok(docs)
+}
+
+/// Checks that the members of groups are objects: `ids` are those of all objects, ascending.
+fn check_members(groups: &Groups, ids: &[i64]) -> Result<(), WriteError> {
+    for (number, members) in groups.members.iter().enumerate() {
+        if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {
+            return Err(WriteError::input(
+                format!("group {number}"),
+                format!("object {id}"),
+                "objects of this store",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the attributes of groups, made one after the other.
+fn group_columns<'c>(
+    spec: &'c StoreSpec,
+    groups: &'c Groups,
+) -> impl Iterator<Item = Result<(&'c String, Typed), WriteError>> {
+    let (rows, ids) = (groups.members.len(), spec.target.rules().ids);
+    groups.attributes.iter().map(move |(name, values)| {
+        let what = format!("group attribute {name}");
+        let typed = match groups.absent.get(name) {
+            Some(absent) => gapped_column(&what, values, (rows, absent), ids),
+            None if matches!(values, Values::Text(texts) if texts.iter().any(|text| text.is_none())) => {
+                gapped_column(&what, values, (rows, &BTreeSet::new()), ids)
+            }
+            None => plain_column(&what, values, rows),
+        };
+        typed.map(|typed| (name, typed))
+    })
 }
 
 /// Writes groups and their attributes.
@@ -374,15 +470,7 @@ pub(crate) fn write_groups(
     if groups.members.is_empty() {
         return Ok(Vec::new());
     }
-    for (number, members) in groups.members.iter().enumerate() {
-        if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {
-            return Err(WriteError::input(
-                format!("group {number}"),
-                format!("object {id}"),
-                "objects of this store",
-            ));
-        }
-    }
+    check_members(groups, ids)?;
     let attributes = ArrayAttributes {
         group_names: (!groups.names.is_empty()).then(|| groups.names.clone()),
         ..ArrayAttributes::default()
@@ -392,16 +480,8 @@ pub(crate) fn write_groups(
     let (doc, objects) = array::groups(members, &compression, attributes)?;
     target.put(objects)?;
     let mut docs = vec![("groups".to_owned(), doc)];
-    for (name, values) in &groups.attributes {
-        let what = format!("group attribute {name}");
-        let (rows, ids) = (groups.members.len(), spec.target.rules().ids);
-        let typed = match groups.absent.get(name) {
-            Some(absent) => gapped_column(&what, values, (rows, absent), ids)?,
-            None if matches!(values, Values::Text(texts) if texts.iter().any(|text| text.is_none())) => {
-                gapped_column(&what, values, (rows, &BTreeSet::new()), ids)?
-            }
-            None => plain_column(&what, values, rows)?,
-        };
+    for column in group_columns(spec, groups) {
+        let (name, typed) = column?;
         let given = ArrayAttributes::default();
         docs.push(typed.write(TableOf::Groups, name, given, &compression, target)?);
     }

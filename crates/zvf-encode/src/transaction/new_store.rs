@@ -15,13 +15,17 @@
 
 use serde_json::Value;
 use zvf_meta::is_known_family;
+use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::target::Target;
+use crate::target::{TEMPORARY, Target};
 use crate::transaction::holder::Holder;
 pub use crate::transaction::inside::check as check_address;
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
-use crate::transaction::partition::unfinished;
+use crate::transaction::partition::{NOTES, unfinished};
+
+/// The folder of the records of copied objects, which exists until a copy is complete.
+pub const COPIED: &str = "zvf-copied";
 
 /// Checks that a store may be written at an address: it is empty, or has stale files that may be removed.
 ///
@@ -74,14 +78,29 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
 /// Whether a key, in a place without a root, can only belong to a store that was never finished.
 fn is_piece(key: &str) -> bool {
     let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
-    if folder.starts_with("zvf-") || folder.starts_with(crate::target::TEMPORARY) {
+    if folder.starts_with(TEMPORARY) {
         return true;
     }
-    let family = rest.split('/').next().unwrap_or_default();
+    let staged = folder.strip_prefix(Redo::FOLDER);
+    let staged = staged.is_some_and(|id| id.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    if !rest.is_empty() && (folder == NOTES || folder == COPIED || staged) {
+        return true;
+    }
+    let (family, of_family) = rest.split_once('/').unwrap_or((rest, ""));
     let level = !folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_digit());
-    let temporary = family.starts_with(crate::target::TEMPORARY);
+    let temporary = family.starts_with(TEMPORARY);
     let known = is_known_family(family) || family == "groupings_attributes";
-    level && (rest == "zarr.json" || temporary || known)
+    level && (rest == "zarr.json" || temporary || (known && is_of_array(of_family)))
+}
+
+/// Whether a path below a family is a document, a temporary file or a chunk: numbers after `c`.
+fn is_of_array(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name == "zarr.json" || name.starts_with(TEMPORARY) {
+        return true;
+    }
+    let array = path.trim_end_matches(|letter: char| letter == '/' || letter.is_ascii_digit());
+    array == "c" || array.ends_with("/c")
 }
 
 /// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] needs.
@@ -279,7 +298,12 @@ mod tests {
             "0/groupings/c/0",
             "0/links/+1/zarr.json",
             "1/object_index/ids/c/0",
+            "0/vertices/-1.2/c/0",
+            "0/vertices/c",
+            "0/vertices/.zvf-1",
             "zvf-unfinished/a",
+            "zvf-copied/0",
+            "zvf-edit-1f/0/vertices/c/0",
         ] {
             assert!(is_piece(piece), "{piece}");
         }
@@ -289,6 +313,12 @@ mod tests {
             "0/notes.txt",
             "0/notes/a",
             "a/vertices/c/0",
+            "0/vertices/thesis.txt",
+            "0/vertices/abc/0",
+            "zvf-notes.txt",
+            "zvf-unfinished",
+            "zvf-data/thesis.txt",
+            "zvf-edit-notes/a",
         ] {
             assert!(!is_piece(foreign), "{foreign}");
         }

@@ -1,5 +1,7 @@
 //! A record log that several runs of a program append to, so that a run can continue an interrupted one.
 //!
+//! The file begins with eight bytes that no other file begins with, and then has records:
+//!
 //! ```text
 //! ┌──────────┬──────┬──────────┬────────┬─────────┐
 //! │ kind  u8 │ length u64      │ CRC u32│ payload │   complete before the call that appends it returns
@@ -21,6 +23,9 @@ use crate::error::{OrBug, to_index};
 use crate::records::record::take_array;
 use zvf_format::int::wide;
 
+/// The first bytes of the file: no other file is taken for a journal, since incomplete records are removed. The first byte is not of a text.
+const MAGIC: &[u8] = b"\x89zvflog\n";
+
 /// Bytes before a payload.
 const HEAD: usize = 13;
 
@@ -34,15 +39,13 @@ pub struct RecordLog {
 }
 
 impl RecordLog {
-    /// Opens or creates a file, and passes each complete record to `take`, in order: its position, its kind and its payload. The first record has the
-    /// kind `first`.
+    /// Opens or creates a file, and passes each complete record to `take`, in order: its position, its kind and its payload.
     ///
     /// # Errors
     /// Misuse: a file that another writer has open, or that does not begin like a record log. I/O, damage.
     pub fn open(
         path: &Path,
         sync: bool,
-        first: u8,
         mut take: impl FnMut(u64, u8, &[u8]) -> Result<(), WriteError>,
     ) -> Result<Self, WriteError> {
         let failed = |e| WriteError::io(path, e);
@@ -70,22 +73,25 @@ impl RecordLog {
             file,
             sync,
         };
-        let length = records.file.metadata().map_err(failed)?.len();
         // An incomplete last record is removed, so files of another kind must be refused first.
-        let mut begin = [first; 1];
-        let got = (&records.file).read(&mut begin).map_err(failed)?;
-        if got > 0 && begin != [first] {
+        let mut begin = Vec::new();
+        let mut beginning = (&records.file).take(wide(MAGIC.len()));
+        beginning.read_to_end(&mut begin).map_err(failed)?;
+        if !MAGIC.starts_with(&begin) {
             let expected = "a journal, or no file there, since other files are not overwritten";
             return Err(misused(path, "a file that is not a journal", expected));
         }
-        records.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        if begin.len() < MAGIC.len() {
+            records.clear()?;
+        }
+        let mut start = wide(MAGIC.len());
+        records.file.seek(SeekFrom::Start(start)).map_err(failed)?;
         let mut reader = LogReader {
             path,
+            length: records.file.metadata().map_err(failed)?.len(),
             file: BufReader::new(records.file.try_clone().map_err(failed)?),
-            at: 0,
-            length,
+            at: start,
         };
-        let mut start = 0;
         while let Some((kind, payload)) = reader.next()? {
             take(start, kind, &payload)?;
             start = reader.at;
@@ -110,7 +116,9 @@ impl RecordLog {
 
     /// Removes all records.
     pub fn clear(&mut self) -> Result<(), WriteError> {
-        self.cut(0)
+        self.cut(0)?;
+        let begun = self.file.write_all(MAGIC);
+        begun.map_err(|e| WriteError::io(&self.path, e))
     }
 
     /// Appends a record.

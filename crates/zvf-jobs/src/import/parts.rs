@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use zvf_convert::{ConvertError, Import};
 use zvf_encode::parallel::blocking;
-use zvf_encode::{Groups, Outside, StoreSpec};
+use zvf_encode::{Groups, Outside, StoreSpec, WriteError};
 use zvf_write::{PartOptions, PartStart, PartedStore};
 
 use super::{ImportJob, ImportReport};
@@ -89,7 +89,10 @@ impl ImportJob {
         };
         let options = PartOptions::new().with_redo(self.redo);
         let named = blocking(move || options.with_input_files(inputs.iter().map(PathBuf::as_path)));
-        let options = named.await.map_err(failed())?;
+        let mut options = named.await.map_err(failed())?;
+        if let Some(files) = &options.input {
+            options.input = Some(format!("{files} {}", self.reading()?));
+        }
         let writer = match parted.part(name, options).await.map_err(failed())? {
             PartStart::Writer(writer) => writer,
             PartStart::Finished(found) => {
@@ -122,6 +125,25 @@ impl ImportJob {
         ))
     }
 
+    /// The options that decide what a part has of its files, as a text: those of the store are the same in all parts, but ids and rows may differ.
+    fn reading(&self) -> Result<String, JobError> {
+        let reading = Self {
+            files: Vec::new(),
+            store: String::new(),
+            journal: None,
+            clear_leftovers: false,
+            begin: false,
+            parts: None,
+            part: None,
+            redo: false,
+            commit: false,
+            allow_missing: false,
+            ..self.clone()
+        };
+        let text = serde_json::to_string(&reading);
+        text.map_err(|error| JobError::write(&self.store)(WriteError::bug(error.to_string())))
+    }
+
     async fn commit_parts(
         &self,
         parted: PartedStore,
@@ -137,6 +159,13 @@ impl ImportJob {
                 self.store
             ));
         }
+        if !done.begun_again.is_empty() {
+            let again = done.begun_again.join(", ");
+            context.warn(&format!(
+                "{}: of the parts {again}, which were begun again and not finished, the store has the earlier data",
+                self.store
+            ));
+        }
         Ok(ImportReport::Committed {
             store: self.store.clone(),
             step: "committed",
@@ -146,6 +175,7 @@ impl ImportJob {
             links: done.summary.map(|one| one.links),
             parts: done.parts,
             absent: done.absent,
+            begun_again: done.begun_again,
         })
     }
 }

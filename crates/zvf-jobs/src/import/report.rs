@@ -60,6 +60,8 @@ pub enum ImportReport {
         parts: Vec<String>,
         /// Names of declared or begun parts that the store lacks.
         absent: Vec<String>,
+        /// Names of parts that were begun again and not finished: the store has their earlier data.
+        begun_again: Vec<String>,
     },
 }
 

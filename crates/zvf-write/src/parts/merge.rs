@@ -15,7 +15,8 @@ use crate::finish::{finest_doc, write_above};
 use zvf_encode::batches::{ChunkSplit, Dictionary, grow};
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::level::{
-    LevelCells, LevelDocuments, LevelWriter, PushedObjectTables, part_texts as texts,
+    LevelCells, LevelDocuments, LevelWriter, PushedObjectTables, check_chains, check_objects,
+    part_texts as texts,
 };
 use zvf_encode::links::{FamilySpec, Grouped, WrittenFamily, WrittenLinkCell};
 use zvf_encode::records::{PlacedRows, Sorter};
@@ -34,6 +35,9 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts that were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
+/// The way out where two parts contradict each other.
+const REDO: &str = "--redo writes one of them again";
+
 /// Keys of cells in a part with their final keys.
 type Moves = Vec<(String, String)>;
 
@@ -50,6 +54,9 @@ pub struct Committed {
     pub parts: Vec<String>,
     /// Names of parts that were declared or begun, but are not in the store.
     pub absent: Vec<String>,
+    /// Names of parts that were begun again and not finished: the store has what was finished before.
+    #[serde(default)]
+    pub begun_again: Vec<String>,
 }
 
 /// The root document and its counts, recorded before the root is put.
@@ -59,10 +66,14 @@ struct RootNote {
     committed: Committed,
 }
 
-/// The notes of the chosen parts.
+/// What is known of the chosen parts.
 struct LoadedParts {
     notes: Vec<Note<'static>>,
     finished: Vec<FinishedPart>,
+    /// The keys of the cells of each part that are not moved yet.
+    keys: Vec<Vec<String>>,
+    /// The joined dictionaries of all parts.
+    dictionaries: Vec<Option<Dictionary>>,
 }
 
 impl PartedStore {
@@ -109,6 +120,7 @@ impl PartedStore {
                 summary: None,
                 parts: Vec::new(),
                 absent: Vec::new(),
+                begun_again: Vec::new(),
             },
             _ => {
                 let what = "another program created a store there while the parts were written";
@@ -131,8 +143,9 @@ impl PartedStore {
         loop {
             let (choice, loaded) = match log.look()? {
                 Ok(number) => {
-                    let (choice, loaded) = match self.choose(folder, allow_missing) {
+                    let (choice, loaded) = match self.choose(folder, groups, allow_missing) {
                         Ok(chosen) => chosen,
+                        // Parts can still be added and written again.
                         Err(error) => {
                             log.decide(number, &Outcome::Nothing)?;
                             return Err(error);
@@ -160,15 +173,18 @@ impl PartedStore {
                 summary: None,
                 parts: choice.parts.iter().map(|part| part.name.clone()).collect(),
                 absent: choice.absent.clone(),
+                begun_again: choice.begun_again.clone(),
             };
-            return self.make(folder, (&choice, &loaded), committed, groups);
+            return self.make(folder, (&choice, loaded), committed, groups);
         }
     }
 
-    /// The finished parts, if they form a valid store.
+    /// The finished parts, if they and the groups form a valid store. What their data could make [`make`](Self::make) refuse is refused here, because
+    /// no part can be changed after the decision.
     fn choose(
         &self,
         folder: &PartitionFolder,
+        groups: &Groups,
         allow_missing: bool,
     ) -> Result<(ChosenParts, LoadedParts), WriteError> {
         let target = &*self.target;
@@ -186,26 +202,6 @@ impl PartedStore {
             .into_iter()
             .filter(|name| !rounds.contains_key(name))
             .collect();
-        if !absent.is_empty() && !allow_missing {
-            let known: BTreeSet<&str> = begun.iter().map(|(name, _)| &**name).collect();
-            let (open, waiting): (Vec<&str>, Vec<&str>) = absent
-                .iter()
-                .map(String::as_str)
-                .partition(|name| known.contains(name));
-            let mut missing = Vec::new();
-            if !open.is_empty() {
-                missing.push(format!("begun and not finished: {}", listed(open)));
-            }
-            if !waiting.is_empty() {
-                missing.push(format!("not begun: {}", listed(waiting)));
-            }
-            let found = format!("{} finished; {}", rounds.len(), missing.join("; "));
-            let expected = "all of them finished; --allow-missing commits without the others";
-            return Err(WriteError::input("parts", found, expected));
-        }
-        if rounds.is_empty() {
-            return Err(WriteError::input("parts", "none", "at least one"));
-        }
         let mut choice = ChosenParts {
             absent,
             ..ChosenParts::default()
@@ -219,8 +215,49 @@ impl PartedStore {
                 round,
             });
         }
+        choice.begun_again = begun_again(target, folder, &choice.parts, &begun)?;
+        let (absent, again) = (&choice.absent, &choice.begun_again);
+        if !(absent.is_empty() && again.is_empty()) && !allow_missing {
+            let known: BTreeSet<&str> = begun.iter().map(|(name, _)| &**name).collect();
+            let (open, waiting): (Vec<&str>, Vec<&str>) = absent
+                .iter()
+                .map(String::as_str)
+                .partition(|name| known.contains(name));
+            let mut missing = Vec::new();
+            if !open.is_empty() {
+                missing.push(format!("begun and not finished: {}", listed(open)));
+            }
+            if !waiting.is_empty() {
+                missing.push(format!("not begun: {}", listed(waiting)));
+            }
+            let mut expected =
+                "all of them finished; --allow-missing commits without the others".to_owned();
+            if !again.is_empty() {
+                let again = listed(again.iter().map(String::as_str));
+                missing.push(format!("begun again and not finished: {again}"));
+                expected.push_str(", and with what parts that were begun again had before");
+            }
+            let finished = choice.parts.len() - again.len();
+            let found = format!("{finished} finished; {}", missing.join("; "));
+            return Err(WriteError::input("parts", found, expected));
+        }
+        if choice.parts.is_empty() {
+            return Err(WriteError::input("parts", "none", "at least one"));
+        }
         let loaded = self.load(folder, &choice)?;
-        self.check(&loaded.notes)?;
+        for ((part, finished), keys) in choice.parts.iter().zip(&loaded.finished).zip(&loaded.keys)
+        {
+            if wide(keys.len()) != finished.put {
+                let what = format!(
+                    "found {} objects of part {}, expected {}; --redo writes it again",
+                    keys.len(),
+                    part.name,
+                    finished.put
+                );
+                return Err(WriteError::source(NOTES, what));
+            }
+        }
+        self.check(&loaded.notes, groups)?;
         Ok((choice, loaded))
     }
 
@@ -230,7 +267,7 @@ impl PartedStore {
         WriteError::exists(&self.address, what)
     }
 
-    /// Reads the notes of the parts.
+    /// Reads the notes and dictionaries of the parts, and lists their cells.
     fn load(
         &self,
         folder: &PartitionFolder,
@@ -238,9 +275,11 @@ impl PartedStore {
     ) -> Result<LoadedParts, WriteError> {
         let target = &*self.target;
         let (mut notes, mut finished) = (Vec::new(), Vec::new());
+        let (mut keys, mut text_keys) = (Vec::new(), Vec::new());
         for ChosenPart { name, owner, round } in &choice.parts {
             let found = folder.note(target, &self.address, (name, *round))?;
-            let bytes = target.read(&format!("{}/note", folder.work(name, owner)))?;
+            let work = folder.work(name, owner);
+            let bytes = target.read(&format!("{work}/note"))?;
             let note = bytes
                 .and_then(|bytes| from_bytes::<Note<'_>>(&bytes))
                 .filter(|note| note.name == *name);
@@ -248,12 +287,20 @@ impl PartedStore {
             let (found, note) = both.ok_or_else(|| self.unreadable(name))?;
             finished.push(found);
             notes.push(note);
+            keys.push(target.keys_below(&format!("{work}/0"))?);
+            text_keys.push(format!("{work}/texts"));
         }
-        Ok(LoadedParts { notes, finished })
+        Ok(LoadedParts {
+            notes,
+            finished,
+            keys,
+            dictionaries: texts::joined(&self.spec, target, &text_keys)?,
+        })
     }
 
-    /// Checks that parts form one store: no two parts write the same object, share an object with ordered vertices, or have a row of the same object.
-    fn check(&self, notes: &[Note<'_>]) -> Result<(), WriteError> {
+    /// Checks that parts and groups form one store: no two parts write the same object, share an object with ordered vertices, or have a row of the
+    /// same object; chains, tables and groups can be stored.
+    fn check(&self, notes: &[Note<'_>], groups: &Groups) -> Result<(), WriteError> {
         let (rank, cells) = (self.spec.key_rank(), cells(&self.spec)?);
         let mut owners: HashMap<Vec<u64>, &str> = HashMap::new();
         for note in notes {
@@ -262,7 +309,7 @@ impl PartedStore {
                 let owner = *owners.entry(object).or_insert(&note.name);
                 if owner != note.name {
                     let what = format!(
-                        "parts {owner} and {} both have vertices in chunk {chunk:?}; --redo writes one of them again, of other data",
+                        "parts {owner} and {} both have vertices in chunk {chunk:?}; {REDO}, of other data",
                         note.name
                     );
                     return Err(WriteError::exists(&self.address, what));
@@ -270,7 +317,36 @@ impl PartedStore {
             }
         }
         self.check_orders(notes)?;
-        self.tables(notes).map(drop)
+        for note in notes {
+            check_chains(self.spec.kind, &note.placed)?;
+        }
+        let mut rows: HashMap<i64, &str> = HashMap::new();
+        for note in notes {
+            for id in &note.objects.ids {
+                if let Some(other) = rows.insert(*id, &note.name) {
+                    let found = format!("rows in parts {other} and {}", note.name);
+                    let expected = format!("one; {REDO}, with other ids of objects");
+                    return Err(WriteError::input(format!("object {id}"), found, expected));
+                }
+            }
+        }
+        let tables = self.tables(notes)?;
+        if !self.spec.has_objects() {
+            return Ok(());
+        }
+        let mut ids = tables.ids().to_vec();
+        for note in notes {
+            // The fragments of an object are after each other.
+            let objects = note.placed.chunk_by(|a, b| a.object == b.object);
+            ids.extend(
+                objects
+                    .flat_map(|placed| placed.first())
+                    .map(|one| one.object),
+            );
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        check_objects(&self.spec, &tables, groups, &ids)
     }
 
     fn tables(&self, notes: &[Note<'_>]) -> Result<PushedObjectTables, WriteError> {
@@ -285,20 +361,23 @@ impl PartedStore {
     fn make(
         &self,
         folder: &PartitionFolder,
-        (choice, loaded): (&ChosenParts, &LoadedParts),
+        (choice, loaded): (&ChosenParts, LoadedParts),
         mut committed: Committed,
         groups: &Groups,
     ) -> Result<Committed, WriteError> {
         let target = &*self.target;
         let cells = cells(&self.spec)?;
-        loaded
-            .notes
-            .iter()
-            .for_each(|note| cells.list(&note.shards));
-        let dictionaries = self.place_cells(folder, choice, &loaded.finished, &cells)?;
+        let LoadedParts {
+            notes,
+            finished,
+            keys,
+            dictionaries,
+        } = loaded;
+        notes.iter().for_each(|note| cells.list(&note.shards));
+        self.place_cells(folder, choice, (&finished, keys), &dictionaries, &cells)?;
         // An interrupted commit may have been asked for other groups.
         target.remove_below("0/groups")?;
-        let (root, summary) = self.join_parts(&loaded.notes, dictionaries, groups, &cells)?;
+        let (root, summary) = self.join_parts(&notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
         let root = match committed.absent.is_empty() {
             true => root,
@@ -322,28 +401,27 @@ impl PartedStore {
         Ok(note.committed)
     }
 
-    /// Moves the cells of all parts to their final keys, and writes those of texts. Returns the dictionaries.
+    /// Moves the cells of all parts to their final keys, and writes those of texts.
     fn place_cells(
         &self,
         folder: &PartitionFolder,
         choice: &ChosenParts,
-        finished: &[FinishedPart],
+        (finished, keys): (&[FinishedPart], Vec<Vec<String>>),
+        dictionaries: &[Option<Dictionary>],
         cells: &LevelCells,
-    ) -> Result<Vec<Option<Dictionary>>, WriteError> {
+    ) -> Result<(), WriteError> {
         let (target, spec, threads) = (&*self.target, &self.spec, self.options.threads);
         let folders = choice
             .parts
             .iter()
             .map(|part| folder.work(&part.name, &part.owner));
         let folders: Vec<String> = folders.collect();
-        let text_keys: Vec<String> = folders.iter().map(|work| format!("{work}/texts")).collect();
-        let dictionaries = texts::joined(spec, target, &text_keys)?;
         let mut found = 0;
         let mut parts = Vec::new();
-        for work in &folders {
+        for (work, keys) in folders.iter().zip(keys) {
             let below = format!("{work}/0/");
             let (mut moves, mut codes) = (Vec::new(), Vec::new());
-            for key in target.keys_below(&format!("{work}/0"))? {
+            for key in keys {
                 let Some(path) = key.strip_prefix(&below) else {
                     continue;
                 };
@@ -366,15 +444,16 @@ impl PartedStore {
             return Err(WriteError::source(NOTES, what));
         }
         let below = target.below("0").unseen();
-        for ((moves, codes), text_key) in parts.into_iter().zip(&text_keys) {
+        for ((moves, codes), from) in parts.into_iter().zip(&folders) {
             let moves: Vec<Vec<(String, String)>> =
                 moves.chunks(MOVED).map(<[_]>::to_vec).collect();
             let work = |some| target.move_unseen(some);
             parallel::each(threads, moves.into_iter(), work, |()| Ok(()))?;
             let place = (target, cells, threads);
-            texts::write(spec, &below, place, &dictionaries, (text_key, codes))?;
+            let text_key = format!("{from}/texts");
+            texts::write(spec, &below, place, dictionaries, (&text_key, codes))?;
         }
-        Ok(dictionaries)
+        Ok(())
     }
 
     /// Number of cells that an earlier commit moved.
@@ -523,13 +602,36 @@ impl PartedStore {
                     return Err(WriteError::input(
                         format!("object {}", placed.object),
                         found,
-                        "all of them in one part",
+                        format!(
+                            "all of them in one part; {REDO}, of other data or with other ids of objects"
+                        ),
                     ));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Names of finished parts that another program began to replace, and did not.
+fn begun_again(
+    target: &Target,
+    folder: &PartitionFolder,
+    parts: &[ChosenPart],
+    begun: &[(String, String)],
+) -> Result<Vec<String>, WriteError> {
+    let mut again = BTreeSet::new();
+    let parts: HashMap<&str, &ChosenPart> = parts.iter().map(|part| (&*part.name, part)).collect();
+    for (name, owner) in begun {
+        let Some(part) = parts.get(&**name).filter(|part| part.owner != *owner) else {
+            continue;
+        };
+        let note = folder.begun_part(target, (name, owner))?;
+        if note.is_some_and(|note| note.round > part.round) {
+            again.insert(name.clone());
+        }
+    }
+    Ok(again.into_iter().collect())
 }
 
 /// The groups of links. They have a cell in every chunk of a part if they may follow fragments.

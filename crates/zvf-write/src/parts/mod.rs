@@ -316,14 +316,16 @@ impl PartedStore {
     /// the server of an object store); writes cells of texts, manifests, tables and documents.
     ///
     /// # Errors
-    /// Misuse: a part that was declared or begun and is not finished, no part at all, objects that parts must not share, groups with members that do
-    /// not exist. Busy: another commit is running. I/O. After an error no store exists and all parts are kept, unless [`WriteError::is_committed`].
+    /// Misuse: a part that was declared or begun, also again, and is not finished; no part at all; objects that parts must not share, tables that
+    /// contradict each other, groups with members that do not exist. Busy: another commit is running. I/O. After an error no store exists and all parts
+    /// are kept, unless [`WriteError::is_committed`]; after misuse, parts can be added and [written again](PartOptions::redo).
     pub fn commit<'a>(self, groups: &'a Groups) -> BoxFuture<'a, Result<Committed, WriteError>> {
         self.commit_with(groups, false)
     }
 
     /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store names these as
-    /// `zvf_absent_parts`.
+    /// `zvf_absent_parts`. Of a part that was finished, begun again and not finished again, the store has what was finished:
+    /// [`Committed::begun_again`] names it.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).

@@ -13,13 +13,14 @@ use zvf_encode::batches::{ChunkSplit, Corners, Dictionary, VertexLayout};
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{
     CellContainer, ChunkEncoder, LevelCells, LevelInput, LevelWriter, RowsWritten, ShardTexts,
-    part_texts as texts,
+    check_chains, part_texts as texts,
 };
 use zvf_encode::records::PlacedRows;
 use zvf_encode::target::{ObjectTally, Target, checksum};
 use zvf_encode::transaction::ROOT;
 use zvf_encode::transaction::partition::{
-    BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState, listed, owner,
+    BegunPart, BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState, listed,
+    owner,
 };
 use zvf_encode::transaction::record_log::to_bytes;
 use zvf_encode::values::packed;
@@ -118,7 +119,7 @@ struct PartClaim {
 pub struct PartOptions {
     /// Whether to write a finished part again and replace it. Default false.
     pub redo: bool,
-    /// Identifies the input, for example by checksums of its files: a finished part is accepted as the same only if it had the same input. Default
+    /// Identifies the input, for example by checksums of its files and by options that decide what is read of them: a finished part is accepted as the same only if it had the same input. Default
     /// none: the name alone decides.
     pub input: Option<String>,
 }
@@ -238,7 +239,11 @@ impl PartIdentity {
             part.round = last.checked_add(1).or_bug("more than 2^32 rounds")?;
         }
         part.check_open(target, address)?;
-        let note = part.by.document().to_string().into_bytes();
+        let note = BegunPart {
+            by: part.by.clone(),
+            round: part.round,
+        };
+        let note = serde_json::to_vec(&note).or_bug("the note that a part is begun")?;
         target.put_new(&part.folder.begun_by(name, &part.owner), note)?;
         Ok(Start::New(Box::new(part)))
     }
@@ -271,9 +276,11 @@ impl PartIdentity {
     /// Checks that a finished part had the same input as this one, if both inputs are known.
     fn check_same_input(&self, address: &str, found: &FinishedPart) -> Result<(), WriteError> {
         match (&self.input, &found.input) {
-            (Some(own), Some(other)) if own != other => {
-                Err(self.finished_otherwise(address, found, "from another input"))
-            }
+            (Some(own), Some(other)) if own != other => Err(self.finished_otherwise(
+                address,
+                found,
+                "from another input, or with other options",
+            )),
             _ => Ok(()),
         }
     }
@@ -401,10 +408,9 @@ impl PartIdentity {
                 continue;
             }
             // A program of a later round can still finish.
-            let claim = target.read(&self.folder.claim_of(&name, &owner));
-            let claim = claim.map(|bytes| bytes.and_then(|bytes| claimed(&bytes)));
-            if let Ok(Some(claim)) = claim
-                && claim.round <= self.round
+            let begun = self.folder.begun_part(target, (&name, &owner));
+            if let Ok(Some(begun)) = begun
+                && begun.round <= self.round
             {
                 Self::forget(target, &self.folder, (&name, &owner));
             }
@@ -462,6 +468,7 @@ impl PartIdentity {
             threads,
             watch,
         } = input;
+        tables.check(&spec)?;
         let tally = ObjectTally::default();
         let work = format!("{}/0", self.folder.work(&self.name, &self.owner));
         let (spec, below) = (&*spec, target.below(work).unseen().tallied(&tally));
@@ -506,6 +513,8 @@ impl PartIdentity {
             placed.append(&mut some);
             summary.objects += 1;
         }
+        // The commit could only refuse them.
+        check_chains(spec.kind, &placed)?;
         let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
         let (ids, attributes) = tables.columns(spec);
         let note = Note {
@@ -581,9 +590,8 @@ impl PartIdentity {
                     }
                 }
                 _ => {
-                    let begun = target.read(&self.folder.begun_by(&other, &by))?;
-                    let begun: Option<Holder> =
-                        begun.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+                    let begun = self.folder.begun_part(target, (&other, &by))?;
+                    let begun = begun.map(|begun| begun.by);
                     if begun.as_ref().is_some_and(Holder::has_ended) {
                         // It can no longer finish.
                         continue;

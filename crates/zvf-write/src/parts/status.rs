@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use zvf_encode::target::Target;
 use zvf_encode::transaction::ROOT;
 use zvf_encode::transaction::partition::{
-    BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState,
+    BegunPart, BegunStore, FinishedPart, PartitionFolder, PartitionLog, PartitionState,
 };
 use zvf_encode::{Holder, WriteError};
 
@@ -60,7 +60,8 @@ pub struct PartStatus {
     pub name: String,
     /// Its counts, if it is finished.
     pub finished: Option<FinishedPart>,
-    /// Programs that began it and have not finished it: they are running, or were interrupted.
+    /// Programs that began it and have not finished it: they are running, or were interrupted. Of a finished part only those that would replace it:
+    /// a commit refuses it as it refuses a part that is not finished.
     pub begun: Vec<Attempt>,
 }
 
@@ -105,7 +106,7 @@ impl PartsStatus {
             declared: marker.names.is_some(),
             parts: Vec::new(),
         };
-        let mut begun: BTreeMap<String, Vec<Attempt>> = BTreeMap::new();
+        let mut begun: BTreeMap<String, Vec<(u32, Attempt)>> = BTreeMap::new();
         let mut finished = BTreeMap::new();
         if let Some(folder) = &marker.folder {
             // A part that is finished between the two listings is in both.
@@ -113,12 +114,15 @@ impl PartsStatus {
                 let Some(bytes) = target.read(&folder.begun_by(&name, &owner))? else {
                     continue;
                 };
-                let by = serde_json::from_slice(&bytes).ok();
-                begun.entry(name).or_default().push(Attempt { owner, by });
+                let note: Option<BegunPart> = serde_json::from_slice(&bytes).ok();
+                let (round, by) = note.map(|note| (note.round, note.by)).unzip();
+                let attempt = Attempt { owner, by };
+                let all = begun.entry(name).or_default();
+                all.push((round.unwrap_or_default(), attempt));
             }
             for (name, round) in folder.rounds(target)? {
                 if let Some(note) = folder.note(target, address, (&name, round))? {
-                    finished.insert(name, note);
+                    finished.insert(name, (round, note));
                 }
             }
             if let PartitionState::Chosen(_) = (PartitionLog { target, folder }).state()? {
@@ -140,13 +144,13 @@ impl PartsStatus {
         for name in names {
             let finished = finished.remove(&name);
             let mut begun = begun.remove(&name).unwrap_or_default();
-            if let Some(found) = &finished {
-                begun.retain(|one| one.owner != found.owner);
+            if let Some((last, _)) = &finished {
+                begun.retain(|(round, _)| round > last);
             }
             status.parts.push(PartStatus {
                 name,
-                finished,
-                begun,
+                finished: finished.map(|(_, found)| found),
+                begun: begun.into_iter().map(|(_, attempt)| attempt).collect(),
             });
         }
         Ok(Some(status))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zvf-unfinished.json                     the specification, the id of this distributed write, the names of required parts
-//! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part; OWNER is a random number of the program
+//! zvf-unfinished/ID/begun/NAME-OWNER    put when a program begins a part: the program and its round; OWNER is a random number of the program
 //! zvf-unfinished/ID/claims/NAME-OWNER   the objects that it will write
 //! zvf-unfinished/ID/work/NAME-OWNER/    its cells, dictionaries and note
 //! zvf-unfinished/ID/parts/NAME@ROUND    put if absent: the owner whose work is used for the part; --redo puts the next round
@@ -116,6 +116,16 @@ impl PartitionFolder {
         Ok(names.iter().filter_map(split).collect())
     }
 
+    /// The record that a program began a part; `None` if it was removed or cannot be read.
+    pub fn begun_part(
+        &self,
+        target: &Target,
+        (name, owner): (&str, &str),
+    ) -> Result<Option<BegunPart>, WriteError> {
+        let bytes = target.read(&self.begun_by(name, owner))?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
     /// The finished parts, with their last rounds.
     pub fn rounds(&self, target: &Target) -> Result<BTreeMap<String, u32>, WriteError> {
         let mut rounds = BTreeMap::new();
@@ -149,6 +159,17 @@ impl PartitionFolder {
             }
         }
     }
+}
+
+/// The record that a program began a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BegunPart {
+    /// The program, and when it began.
+    #[serde(flatten)]
+    pub by: Holder,
+    /// The round in which it can finish the part: greater than the round of a finished part that it replaces.
+    #[serde(default)]
+    pub round: u32,
 }
 
 /// The content of a finished part, and its writer.

@@ -44,6 +44,9 @@ pub struct ChosenParts {
     pub parts: Vec<ChosenPart>,
     /// Parts that were declared or begun, but are not finished.
     pub absent: Vec<String>,
+    /// Chosen parts that a program began to replace, and did not.
+    #[serde(default)]
+    pub begun_again: Vec<String>,
 }
 
 /// A part that was chosen.

@@ -7,5 +7,5 @@ pub(crate) mod folder;
 pub(crate) mod log;
 pub(crate) mod unfinished;
 
-pub use folder::{BegunStore, FinishedPart, NOTES, PartitionFolder, listed, owner};
+pub use folder::{BegunPart, BegunStore, FinishedPart, NOTES, PartitionFolder, listed, owner};
 pub use log::{ChosenPart, ChosenParts, Outcome, PartitionLog, PartitionState};
