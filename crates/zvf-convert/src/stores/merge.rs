@@ -419,7 +419,7 @@ fn join(
         Err(ConvertError::usage(
             what,
             found,
-            format!("{expected} as in the stores before"),
+            format!("{expected} as in the stores before (`zvf append` converts units)"),
         ))
     };
     if own.channels != one.channels {
