@@ -588,3 +588,22 @@ fn a_sparsity_is_that_of_the_finer_level() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn levels_of_tiny_chunks_state_their_chunks() -> Result<()> {
+    let mut table = "x,y,z\n".to_owned();
+    for row in 0..4000 {
+        let at = |n| (random(row * 3 + n) - 0.5) * 1e-8;
+        writeln!(table, "{:e},{:e},{:e}", at(0), at(1), at(2))?;
+    }
+    let home = Home::made(&[("../d.csv", table.into())])?;
+    let shape = [
+        "--kind",
+        "point_cloud",
+        "--chunk-shape",
+        "5e-10,5e-10,5e-10",
+    ];
+    home.text(&[&["import", "d.csv", "t.zv"][..], &shape].concat())?;
+    home.text(&["pyramid", "t.zv", "--levels-until", "200"])?;
+    home.validates("t.zv")
+}

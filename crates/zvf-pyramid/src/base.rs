@@ -35,6 +35,10 @@ pub enum BinReason {
 impl fmt::Display for BinReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Step(step) if *step < 1e-5 => write!(
+                f,
+                "half of the steps between neighbours are {step:.3e} or less"
+            ),
             Self::Step(step) => write!(
                 f,
                 "half of the steps between neighbours are {step:.6} or less"

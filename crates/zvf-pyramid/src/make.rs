@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::runtime::Handle;
+use zvf_meta::rules::close;
 use zvf_meta::{AxesDiffer, JsonObject, Kind, LevelDoc, Metric, RootDoc};
 use zvf_store::{Deltas, Names, Need, Store};
 
@@ -562,7 +563,7 @@ fn of_rows(
 
 /// Whether shapes differ by more than rounding.
 fn differs(a: &[f64], b: &[f64]) -> bool {
-    a.iter().zip(b).any(|(a, b)| (a - b).abs() >= 1e-9)
+    !a.iter().zip(b).all(|(a, b)| close(*a, *b))
 }
 
 /// Chunk sizes in chunks of the root.

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
+use zvf_meta::rules::close;
 use zvf_meta::version::{self, Gate};
 use zvf_meta::{AxesDiffer, LevelDoc, Refinement, RootDoc};
 use zvf_store::{Need, Store};
@@ -401,7 +402,6 @@ impl PyramidRun<'_> {
             return Ok(());
         };
         let root = store.root();
-        let close = |a: f64, b: f64| (a - b).abs() <= 1e-9;
         let stored = root.base_bin_shape();
         if fixed && !bins.iter().zip(stored).all(|(&a, &b)| close(a, b)) {
             let expected = format!("those that level 0 has, {stored:?}");
@@ -410,7 +410,7 @@ impl PyramidRun<'_> {
         let chunk = &root.zarr_vectors.chunk_shape;
         let divides = |(&chunk, &bin): (&f64, &f64)| {
             let count = (chunk / bin).round();
-            count >= 1.0 && close(chunk / bin, count)
+            count >= 1.0 && (chunk / bin - count).abs() <= 1e-9
         };
         if !chunk.iter().zip(bins).all(divides) {
             let expected = format!("sizes that divide the chunk, {chunk:?}");

@@ -46,9 +46,16 @@ pub(super) fn text(done: &PyramidJobReport) -> String {
             count(one.objects),
             count(one.links),
             joined(&one.bin_shape, ", "),
-            one.error_bound
-                .map_or(String::new(), |bound| format!("{bound:.6}")),
+            one.error_bound.map_or(String::new(), decimals),
         ]);
     }
     format!("{store}\n{head}{}", table.render(2))
+}
+
+/// A distance with six decimals, or as a power of ten if these would be zeros.
+fn decimals(distance: f64) -> String {
+    match distance {
+        small if small > 0.0 && small < 1e-5 => format!("{small:.3e}"),
+        distance => format!("{distance:.6}"),
+    }
 }

@@ -26,6 +26,6 @@ mod vlen;
 
 pub use check::{check_level_for, check_root, check_root_for};
 pub use objects::{absent_value, zarr_name};
-pub use problem::{LevelAt, MOST_PROBLEMS, Problem};
+pub use problem::{LevelAt, MOST_PROBLEMS, Problem, close};
 pub use store::{CheckedDocuments, check_documents};
 pub use table::{RULES, Rule, RuleInfo, Severity};

@@ -197,7 +197,8 @@ pub(super) fn divides(a: f64, b: f64) -> bool {
     fold.is_finite() && fold.round() >= 1.0 && (fold - fold.round()).abs() <= 1e-9
 }
 
-/// Returns whether two numbers are equal within 1e-9 of their size.
-pub(super) fn close(a: f64, b: f64) -> bool {
+/// Returns whether two numbers are equal within 1e-9 of their size, as the rules compare shapes of chunks and bins.
+#[must_use]
+pub fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
