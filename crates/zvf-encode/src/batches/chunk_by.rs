@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use arrow_array::{Array, LargeStringArray};
 use serde_json::Value;
+use zvf_meta::moments::MISSING;
 use zvf_meta::space::Grid;
 use zvf_meta::{Kind, LevelDoc};
 use zvf_store::ChunkCoord;
