@@ -142,7 +142,7 @@ impl Comparison {
 ///
 /// # Errors
 ///
-/// As for [`query`](crate::query).
+/// As for [`query`](crate::query) and [`check_links_found`].
 ///
 /// # Examples
 ///
