@@ -67,7 +67,7 @@ fn counted(context: Context, callback: Py<PyAny>, raised: &Raised) -> Context {
 }
 
 /// Passes a text to the logger `zvf`, by its method for the level.
-fn log(level: &str, text: &str) {
+pub(crate) fn log(level: &str, text: &str) {
     Python::attach(|py| {
         let logger = py
             .import("logging")

@@ -103,6 +103,8 @@ pub(crate) struct Store {
     trace: Option<Arc<TraceFile>>,
     /// How volumes of masks are read.
     io: IoOptions,
+    /// Warnings that were logged.
+    logged: Arc<Mutex<Vec<String>>>,
 }
 
 /// Opens a store.
@@ -128,6 +130,7 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
         memory_budget,
         trace,
         io,
+        logged: Arc::default(),
     })
 }
 
@@ -246,6 +249,7 @@ impl Store {
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
+        self.log_unknown_names();
         Ok(self.answer(answer))
     }
 
@@ -254,6 +258,7 @@ impl Store {
         let spec = self.asked(py, asked, (true, false, false))?;
         let query = wait(py, OnInterrupt::Drop, self.resolved(&spec))?;
         let flat = Flat::of(py, self, query)?;
+        self.log_unknown_names();
         if let Some(trace) = &self.trace {
             trace.write()?;
         }
@@ -281,7 +286,9 @@ impl Store {
             let found = statistics::sections(&self.store, query, wanted).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        json_text(&wait(py, OnInterrupt::Drop, work)?)
+        let found = wait(py, OnInterrupt::Drop, work)?;
+        self.log_unknown_names();
+        json_text(&found)
     }
 
     /// Lists the objects of a level that satisfy a condition, in an order.
@@ -299,6 +306,7 @@ impl Store {
         (job.r#where, job.sort, job.limit) = (condition, sort, limit);
         let context = zvf_jobs::Context::new().with_memory_budget(self.memory_budget);
         let done = wait(py, OnInterrupt::Drop, job.of_store(&self.store, &context))?;
+        self.log_unknown_names();
         let rows = done.objects.ok_or_else(|| bug("a list without rows"))?;
         Ok(Table {
             schema: rows.schema,
@@ -314,7 +322,9 @@ impl Store {
             let found = statistics::measures(&self.store, query, &means).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        wait(py, OnInterrupt::Drop, work)
+        let found = wait(py, OnInterrupt::Drop, work)?;
+        self.log_unknown_names();
+        Ok(found)
     }
 
     /// The last rows of a query.
@@ -325,7 +335,9 @@ impl Store {
             let found = zvf_query::last_rows(&self.store, query, rows).await;
             found.map_err(|error| Failure::from(error).at(self.store.url()))
         };
-        wait(py, OnInterrupt::Drop, work).map(Table::from)
+        let found = wait(py, OnInterrupt::Drop, work)?;
+        self.log_unknown_names();
+        Ok(Table::from(found))
     }
 
     /// Rows of a query that are drawn at random.
@@ -336,7 +348,9 @@ impl Store {
             let found = zvf_query::sample_rows(&self.store, query, rows, seed).await;
             found.map_err(|error| Failure::from(error).at(self.store.url()))
         };
-        wait(py, OnInterrupt::Drop, work).map(Table::from)
+        let found = wait(py, OnInterrupt::Drop, work)?;
+        self.log_unknown_names();
+        Ok(Table::from(found))
     }
 
     /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
@@ -372,6 +386,7 @@ impl Store {
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
+        self.log_unknown_names();
         Ok(self.answer(answer))
     }
 }
@@ -379,6 +394,20 @@ impl Store {
 impl Store {
     pub(crate) fn inner(&self) -> &zvf_store::Store {
         &self.store
+    }
+
+    /// Logs each warning about attributes that are not read, because their names are not known, once.
+    fn log_unknown_names(&self) {
+        for warning in self.store.names_unknown() {
+            let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+            if logged.contains(&warning) {
+                continue;
+            }
+            let text = format!("{}: {warning}", self.store.url());
+            logged.push(warning);
+            drop(logged);
+            crate::jobs::log("warning", &text);
+        }
     }
 
     /// The description with the store's budget.

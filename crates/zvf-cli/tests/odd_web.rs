@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 
 use crate::run::{Home, STORE};
 
@@ -364,5 +365,146 @@ fn stores_on_web_servers_are_only_read() -> Result<()> {
             ran.stderr
         );
     }
+    Ok(())
+}
+
+/// What stores without `attribute_specs` lose on a server without listings.
+const UNNAMED: &str = "the root has no attribute_specs";
+
+/// The documents of these stores name no attributes, so that nothing made from them has any.
+#[test]
+fn attributes_without_names_are_said_by_every_job() -> Result<()> {
+    let home = Home::to_damage("points_ids")?;
+    fs::write(
+        home.file("o.csv"),
+        "x,y,z,object_id,intensity\n1,1,1,1,2.5\n",
+    )?;
+    let shape = ["--chunk-shape", "100,100,100"];
+    home.text(&[&["import", "o.csv", "own.zv"][..], &shape].concat())?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{address}/{STORE}");
+    for (command, code) in [
+        (&["split", &*url, "parts", "--by", "count", "1"][..], 0),
+        (
+            &[
+                "split", &*url, "files", "--by", "count", "1", "--format", "csv",
+            ],
+            0,
+        ),
+        (&["merge", "own.zv", &*url, "both.zv", "--new-ids"], 0),
+        (&["append", "own.zv", &*url, "--new-ids"], 0),
+        (
+            &["rechunk", &*url, "copy.zv", "--chunk-shape", "100,100,100"],
+            0,
+        ),
+        (&["migrate", &*url, "new.zv"], 0),
+        (&["export", &*url, "e.csv"], 0),
+        (&["diff", &*url, STORE], 1),
+    ] {
+        let ran = home.zvf(command)?;
+        ensure!(
+            ran.code == code && ran.stderr.contains(UNNAMED),
+            "{command:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+        ensure!(!ran.stderr.contains("the files have no"), "{}", ran.stderr);
+    }
+    let strict = home.zvf(&["migrate", &url, "strict.zv", "--strict"])?;
+    ensure!(strict.code == 4, "{} {}", strict.code, strict.stderr);
+    let ran = home.zvf(&["query", &url, "--where", "intensity > 0.5"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("none is known") && ran.stderr.contains(UNNAMED),
+        "{} {}",
+        ran.code,
+        ran.stderr
+    );
+    Ok(())
+}
+
+#[test]
+fn attributes_without_names_are_said_of_lines() -> Result<()> {
+    let home = Home::new("streamlines")?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{address}/{STORE}");
+    for command in [
+        &["resample", &*url, "r.zv", "--points", "5"][..],
+        &["simplify", &*url, "s.zv", "--tolerance", "0.1"],
+    ] {
+        let ran = home.zvf(command)?;
+        ensure!(
+            ran.code == 0 && ran.stderr.contains(UNNAMED),
+            "{command:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    Ok(())
+}
+
+/// `zvf import` declares attributes, and so does a copy of an older store.
+#[test]
+fn declared_attributes_are_read_without_listings() -> Result<()> {
+    let home = Home::new("0.7/points_ids")?;
+    home.text(&["migrate", STORE, "new.zv"])?;
+    let root: Value = serde_json::from_slice(&fs::read(home.file("new.zv/zarr.json"))?)?;
+    let specs = &root["attributes"]["zarr_vectors"]["attribute_specs"];
+    for (scope, name, dtype) in [
+        ("vertex", "count", "uint16"),
+        ("vertex", "intensity", "float32"),
+        ("object", "score", "float32"),
+    ] {
+        ensure!(specs[scope][name]["dtype"] == dtype, "{specs}");
+    }
+    home.validates("new.zv")?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{address}/new.zv");
+    let rows = |store: &str| home.text(&["query", store, "--format", "csv", "-q"]);
+    assert_eq!(rows(&url)?, rows("new.zv")?);
+    fs::write(home.file("o.csv"), "x,y,z,object_id,v\n1,1,1,1,2.5\n")?;
+    home.text(&["import", "o.csv", "own.zv"])?;
+    let url = format!("{address}/own.zv");
+    let ran = home.zvf(&["split", &url, "parts", "--by", "count", "1"])?;
+    ensure!(
+        ran.code == 0 && !ran.stderr.contains("attributes of vertices"),
+        "{} {}",
+        ran.code,
+        ran.stderr
+    );
+    Ok(())
+}
+
+/// A link of a skeleton names the parent of a vertex; without it, the vertex before it would be taken for its parent.
+#[test]
+fn no_edge_of_a_skeleton_is_invented_on_a_server_that_cannot_list() -> Result<()> {
+    let home = Home::new("0.7/forest")?;
+    home.text(&["migrate", STORE, "forest.zv"])?;
+    let address = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{address}/forest.zv");
+    for command in [
+        &["query", &*url, "-o", "all"][..],
+        &["diff", "forest.zv", &*url],
+        &["migrate", &*url, "new.zv"],
+    ] {
+        let ran = home.zvf(command)?;
+        let said = ran.stderr.contains("19 of 20 links are found");
+        let helps = ran
+            .stderr
+            .contains("download the store, or serve it from a bucket");
+        ensure!(
+            ran.code == 4 && said && helps && !ran.stderr.contains("zvf repair"),
+            "{command:?}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    // An answer that does not read all links cannot know.
+    let ran = home.zvf(&["query", &url, "--bbox=0,0,0:1,1,1", "-o", "some"])?;
+    ensure!(
+        ran.code == 0 && ran.stderr.contains("is linked to the vertex before it"),
+        "{} {}",
+        ran.code,
+        ran.stderr
+    );
     Ok(())
 }

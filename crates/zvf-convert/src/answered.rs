@@ -112,6 +112,7 @@ impl Whole {
             let vertices = answer.table(Table::Vertices)?.ok_or_else(nothing)?;
             let links = answer.table(Table::Links)?;
             notes.extend(answer.summary.warnings.iter().cloned());
+            notes.extend(store.names_unknown());
             if let Some((_, once)) = &objects
                 && let Some(more) = vertices
                     .num_rows()

@@ -16,7 +16,7 @@ use zvf_encode::parallel::blocking;
 use crate::edit::{begin, or_abandon};
 use crate::error::Result;
 use crate::local_files::LocalFiles;
-use crate::tables::{edit_remarks, set_fills};
+use crate::tables::{FILES_LACK, remarks_since, set_fills};
 use crate::{Context, JobError, JobEvent};
 use gather::{BatchConverter, Taken};
 use given::AppendSource;
@@ -137,17 +137,26 @@ async fn put(
     } else if !taken.groups.is_empty() {
         notes.push("left out: groups of the files, since the store has no objects".to_owned());
     }
-    let mut remarks = edit_remarks(edit, &taken.unknown, &taken.missing, &taken.filled);
+    let unknown = match given {
+        AppendSource::Tables(all) => all.iter().any(|one| one.names_unknown),
+        AppendSource::Import(_) => false,
+    };
+    let why = match unknown {
+        true => "no such attribute is found in the files and stores",
+        false => FILES_LACK,
+    };
+    let mut remarks = remarks_since(edit, &taken.unknown, &taken.missing, &taken.filled, why);
     if !taken.lacking.is_empty() && !numbers.ids().is_empty() {
         let names = taken.lacking.iter().cloned().collect::<Vec<_>>().join(", ");
-        remarks.push(format!(
-            "missing for the new objects, since the files have no such attribute: {names}"
-        ));
+        remarks.push(format!("missing for the new objects, since {why}: {names}"));
     }
     if !numbers.ids().is_empty() {
-        remarks.extend(taken.object_filled.iter().map(|(name, fill)| {
-            format!("{fill:?} for the new objects, since the files have no such attribute: {name}")
-        }));
+        remarks.extend(
+            taken
+                .object_filled
+                .iter()
+                .map(|(name, fill)| format!("{fill:?} for the new objects, since {why}: {name}")),
+        );
     }
     if !left.is_empty() {
         let list = left.into_iter().collect::<Vec<_>>().join(", ");

@@ -1,10 +1,12 @@
 //! Documents of a new level and a new root, made from the old ones. Unknown members are preserved.
 
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 use zvf_meta::rules::Severity;
 use zvf_meta::{
-    ArrayAttributes, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind, LevelDoc,
-    LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
+    ArrayAttributes, ArrayDoc, CrossChunkStrategy, CrossLevelStorage, Dataset, JsonObject, Kind,
+    LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
 use zvf_store::owners::CHECKSUM;
 use zvf_store::{ChunkColumn, Level, Store};
@@ -13,6 +15,7 @@ use super::report::Notes;
 use zvf_encode::batches::Corners;
 use zvf_encode::spec::DocumentMembers;
 use zvf_encode::{TargetVersion, WriteError, batches, documents};
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::int::wide;
 
 /// Members about the storage of an old node, which do not apply to the new one.
@@ -212,6 +215,87 @@ pub(super) fn root(
         );
     }
     Ok(root)
+}
+
+/// The attributes of the levels of a copy, for `attribute_specs` of its root.
+#[derive(Debug, Default)]
+pub(super) struct Declarations {
+    /// Members of `attribute_specs`, by scope and name.
+    found: BTreeMap<(&'static str, String), Value>,
+    /// Whether the levels differ, or an attribute has a type that a declaration cannot state. A part of the attributes must not be declared:
+    /// readers that cannot list would take it for all of them.
+    partly: bool,
+}
+
+impl Declarations {
+    /// Adds the arrays of a level; the first one is the one that declarations are about.
+    pub(super) fn add(&mut self, arrays: &[(String, ArrayDoc)], is_first: bool) {
+        for (path, doc) in arrays {
+            let mut parts = path.split('/');
+            let scope = match parts.next() {
+                Some("vertex_attributes") => "vertex",
+                Some("object_attributes") => "object",
+                Some("link_attributes") => "link",
+                _ => continue,
+            };
+            let Some(name) = parts.next() else { continue };
+            let Some(member) = declaration(&doc.attributes) else {
+                self.partly = true;
+                continue;
+            };
+            let key = (scope, name.to_owned());
+            match self.found.get(&key) {
+                Some(first) => self.partly |= first.get("dtype") != member.get("dtype"),
+                None if is_first => {
+                    self.found.insert(key, member);
+                }
+                None => self.partly = true,
+            }
+        }
+    }
+
+    /// The member `attribute_specs`; `None` without attributes, or if not all of them can be declared.
+    pub(super) fn finish(self) -> Option<JsonObject> {
+        let mut scopes = JsonObject::new();
+        for ((scope, name), member) in self.found {
+            let names = scopes.entry(scope).or_insert_with(|| json!({}));
+            if let Value::Object(names) = names {
+                names.insert(name, member);
+            }
+        }
+        (!self.partly && !scopes.is_empty()).then_some(scopes)
+    }
+}
+
+/// The declaration of an attribute by the document of its array, as [`documents::declared`] makes it from a specification.
+fn declaration(attributes: &ArrayAttributes) -> Option<Value> {
+    let dtype = attributes.dtype.as_deref()?;
+    let texts = match &attributes.categories {
+        Some(categories) if categories.iter().all(Value::is_string) => true,
+        Some(_) => return None,
+        None => matches!(DType::parse(dtype).ok()?.kind, DTypeKind::Utf32 { .. }),
+    };
+    let mut member = JsonObject::new();
+    let dtype = if texts { "str" } else { dtype };
+    member.insert("dtype".to_owned(), dtype.into());
+    let row = attributes.row_shape.iter().flatten();
+    let channels: u64 = row.product();
+    if channels != 1 {
+        member.insert("channels".to_owned(), channels.into());
+    }
+    if attributes.categories.is_some() {
+        member.insert("categorical".to_owned(), true.into());
+    }
+    let texts = [
+        ("unit", &attributes.unit),
+        ("description", &attributes.description),
+    ];
+    for (word, text) in texts {
+        if let Some(text) = text {
+            member.insert(word.to_owned(), text.as_str().into());
+        }
+    }
+    Some(Value::Object(member))
 }
 
 /// Removes unknown values of enumerations.

@@ -43,7 +43,7 @@ pub(super) fn copy(
     if !side.listed {
         notes.lost(
             "the old store",
-            "it cannot be listed: headers and unknown folders are not copied",
+            "it cannot be listed: headers, attributes of fragments and unknown folders are not copied",
         );
     }
     // A header that cannot be read is refused: it may hold the frame of all positions.

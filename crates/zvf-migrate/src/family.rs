@@ -148,6 +148,13 @@ impl MigrationRun {
         self.notes.repaired(&path, what, turned);
         if let Some(stated) = links.stated_links().filter(|&stated| counted < stated) {
             let what = format!("num_links is {stated}, but there are {counted} links");
+            if links.is_guessed() {
+                let what = format!(
+                    "{counted} of {stated} links are found: arrays of links between distant chunks have names that only a listing gives"
+                );
+                let help = "download the store, or serve it from a bucket";
+                return Err(WriteError::source(path, format!("{what}; {help}")));
+            }
             if links.by_offsets() {
                 let help = "restore what is missing, or accept the loss with `zvf repair STORE --apply --accept-loss`";
                 return Err(WriteError::source(path, format!("{what}: {help}")));

@@ -64,6 +64,7 @@ mod verify;
 
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
+use zvf_meta::version::Version;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
 use zvf_store::{Class, Level, Need, Store, Warning};
 
@@ -345,8 +346,10 @@ impl MigrationRun {
             ..MigrationReport::default()
         };
         let mut link_groups = false;
+        let mut declared = documents::Declarations::default();
         for (at, cut) in cuts.into_iter().enumerate() {
-            let (counts, claimed) = self.finish_level(&stages, &mut new_level, at, cut, target)?;
+            let (counts, claimed) =
+                self.finish_level(&stages, &mut new_level, (at, cut), target, &mut declared)?;
             report.levels.push(counts);
             link_groups |= claimed;
         }
@@ -354,10 +357,18 @@ impl MigrationRun {
         let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_encode::documents::claim_link_groups(&mut root, link_groups);
+        // Readers that cannot list take the names of attributes from there. Only 0.9 defines it.
+        let declares = self.rules().members == DocumentMembers::All;
+        let specs = &mut root.zarr_vectors.attribute_specs;
+        if declares && specs.is_none() && is_before_declarations(self.store.root()) {
+            *specs = declared.finish();
+        }
         root.record(self.options.write.history.clone());
         for warning in self.store.typed_warnings() {
             match warning {
-                Warning::LeftOut(what) => self.notes.lost("the old store", &what),
+                Warning::LeftOut(what) | Warning::NamesUnknown(what) => {
+                    self.notes.lost("the old store", &what);
+                }
                 other => self.notes.note(format!("in the old store: {other}")),
             }
         }
@@ -505,9 +516,9 @@ impl MigrationRun {
         &self,
         stages: &[LevelCopy],
         new_level: &mut [NewLevel],
-        at: usize,
-        cut: Option<CutEdges>,
+        (at, cut): (usize, Option<CutEdges>),
         target: &Target,
+        declared: &mut documents::Declarations,
     ) -> Result<(LevelCounts, bool), WriteError> {
         let stage = stages.get(at).or_bug(format_args!("no level {at}"))?;
         let here = new_level
@@ -623,6 +634,7 @@ impl MigrationRun {
             fragment_link_groups |= stored.follows_fragments();
             nodes.extend(stored.nodes(&stage.cells)?);
         }
+        declared.add(&nodes.arrays, number == 0);
         let present = nodes.families().into_iter().map(str::to_owned).collect();
         nodes.put(&below)?;
         let old = source.level.doc();
@@ -663,6 +675,12 @@ impl MigrationRun {
         below.put(vec![("zarr.json".to_owned(), doc.to_json().into_bytes())])?;
         Ok((counts, fragment_link_groups))
     }
+}
+
+/// Whether a store is of a version without `attribute_specs`.
+fn is_before_declarations(root: &RootDoc) -> bool {
+    let version = Version::parse(&root.zarr_vectors.zv_version);
+    version.is_some_and(|version| version < Version::new(0, 9, 0))
 }
 
 /// Compiles the example of the README.

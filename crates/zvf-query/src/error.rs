@@ -272,6 +272,23 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// Lists the existing names of attributes, and says if the store may have others, whose names are not known.
+pub(crate) fn existing_attributes<'a>(
+    store: &zvf_store::Store,
+    names: impl Iterator<Item = &'a str>,
+) -> String {
+    let unknown = store.names_unknown();
+    if unknown.is_empty() {
+        return existing(names);
+    }
+    let names: Vec<&str> = names.collect();
+    let known = match names.is_empty() {
+        true => "none is known".to_owned(),
+        false => format!("known are {}", names.join(", ")),
+    };
+    format!("{known} ({})", unknown.join("; "))
+}
+
 /// The name that was probably meant: the nearest one, if at most half of its letters differ.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;

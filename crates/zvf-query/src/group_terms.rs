@@ -10,7 +10,7 @@ use zvf_store::{Groups, Level, Store, TypedArray};
 
 use crate::columns::arrow;
 use crate::condition_columns::{columns_of, satisfying, values_of};
-use crate::error::{OrBug, existing, nearest};
+use crate::error::{OrBug, existing_attributes, nearest};
 use crate::filter::{Expr, Filter, Val, Values, group_value};
 use crate::groups::groups_of_objects;
 use crate::{Place, Query, QueryError};
@@ -101,7 +101,7 @@ pub(crate) async fn memberships(
     let count = count.ok().or_bug("more groups than memory")?;
     let mut columns: HashMap<String, Values> = HashMap::new();
     for name in names {
-        let column = column(level, (groups, count), &name, filter).await?;
+        let column = column(store, level, (groups, count), &name, filter).await?;
         columns.insert(name, column);
     }
     for (number, part) in parts.into_iter().enumerate() {
@@ -120,6 +120,7 @@ pub(crate) async fn memberships(
 
 /// A value of every group.
 async fn column(
+    store: &Store,
     level: &Level,
     (groups, count): (&Groups, usize),
     name: &str,
@@ -154,7 +155,7 @@ async fn column(
             let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
             Err(QueryError::misuse(format!(
                 "no group attribute {value:?}{near}: {}{}",
-                existing(names()),
+                existing_attributes(store, names()),
                 filter.marked(name)
             )))
         }

@@ -10,7 +10,7 @@ use zvf_store::{Level, Names, Need, Store, TypedArray};
 
 use crate::axes::axis_number;
 use crate::condition_columns::{columns_of, decided, satisfying, values_of};
-use crate::error::{OrBug, existing, nearest};
+use crate::error::{OrBug, existing, existing_attributes, nearest};
 use crate::filter::{
     Expr, Filter, Joint, Val, Values, end_of, exactly, group_value, is_geometry, is_of_object,
 };
@@ -238,7 +238,7 @@ async fn choose(
         let listed = answer.collect().await?.table(Table::Objects)?;
         let listed = listed.ok_or_else(|| no_objects(query.level))?;
         for name in table {
-            let values = listed_column(&listed, &name, filter)?;
+            let values = listed_column(store, &listed, &name, filter)?;
             columns.insert(name, values);
         }
         let ids = listed.column_by_name(ID);
@@ -324,7 +324,12 @@ async fn choose(
 }
 
 /// A column of the list of objects.
-fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Values, QueryError> {
+fn listed_column(
+    store: &Store,
+    listed: &RecordBatch,
+    name: &str,
+    filter: &Filter,
+) -> Result<Values, QueryError> {
     const OWN: [&str; 4] = ["object_id", "vertices", "chunks", "fragments"];
     let attribute = name.strip_prefix("object.").unwrap_or(name);
     let schema = listed.schema();
@@ -343,7 +348,7 @@ fn listed_column(listed: &RecordBatch, name: &str, filter: &Filter) -> Result<Va
         let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
         return Err(QueryError::misuse(format!(
             "no object attribute {attribute:?}{near}: {}{}",
-            existing(names.into_iter()),
+            existing_attributes(store, names.into_iter()),
             filter.marked(name)
         )));
     };

@@ -17,7 +17,7 @@ use crate::columns::arrow;
 use crate::columns::attribute::ColumnSpec;
 use crate::columns::point::{GEOMETRY, Points};
 use crate::columns::position::PositionSpec;
-use crate::error::{Place, existing, nearest};
+use crate::error::{Place, existing_attributes, nearest};
 use crate::filter::{BoundFilter, BoundJoint, Expr};
 use crate::links::Rule;
 use crate::links::records::{Family, LinkCellRef};
@@ -658,7 +658,7 @@ async fn unknown_name(store: &Store, query: &Query, name: &str) -> QueryError {
     let near = near.map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"));
     QueryError::misuse(format!(
         "no vertex attribute {name:?} on level {number}{near}: {}{mark}",
-        existing(names)
+        existing_attributes(store, names)
     ))
 }
 

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 pub enum Warning {
     /// A node of the store is left out of every result: its path and the reason.
     LeftOut(String),
+    /// Attributes that the store may have are not read: the backend cannot list, and no document has their names.
+    NamesUnknown(String),
     /// Anything else.
     Other(String),
 }
@@ -17,7 +19,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeftOut(what) => write!(f, "left out: {what}"),
-            Self::Other(what) => f.write_str(what),
+            Self::NamesUnknown(what) | Self::Other(what) => f.write_str(what),
         }
     }
 }
@@ -38,6 +40,12 @@ impl Warnings {
     #[cold]
     pub(crate) fn left_out(&self, what: String) {
         self.put(Warning::LeftOut(what));
+    }
+
+    /// Adds attributes whose names are not known.
+    #[cold]
+    pub(crate) fn names_unknown(&self, what: String) {
+        self.put(Warning::NamesUnknown(what));
     }
 
     fn put(&self, warning: Warning) {

@@ -319,8 +319,10 @@ fn unite(
     if maps.iter().any(|(map, _)| map.is_some()) {
         spec.positions = after_conversion(spec.positions);
     }
+    let places: Vec<String> = stores.iter().map(place_of_attributes).collect();
     let lists = |pick: fn(&StoreSpec) -> &Vec<AttributeSpec>| {
-        let lists = all.iter().map(|(url, spec)| (*url, pick(spec)));
+        let lists = places.iter().zip(described);
+        let lists = lists.map(|(place, one)| (place.as_str(), pick(&one.spec)));
         lists.collect::<Vec<_>>()
     };
     spec.vertex_attributes = attributes(
@@ -340,6 +342,17 @@ fn unite(
     spec.object_attributes =
         attributes("objects", &lists(|one| &one.object_attributes), true, notes)?;
     Ok(spec)
+}
+
+/// A store in messages about its attributes.
+fn place_of_attributes(store: &Store) -> String {
+    match store.names_unknown().is_empty() {
+        true => store.url().to_owned(),
+        false => format!(
+            "{} (which cannot be listed, and may have attributes whose names are not known)",
+            store.url()
+        ),
+    }
 }
 
 /// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, except dates, times and durations.
@@ -380,7 +393,7 @@ fn attributes(
             {
                 own.values = AttributeType::Number(NumberType::F64);
                 notes.push(format!(
-                    "{what} becomes float64: {} has no values",
+                    "{what} becomes float64: no values are found in {}",
                     without.join(", ")
                 ));
             }
@@ -400,7 +413,7 @@ fn attributes(
                     expected,
                 ));
             }
-            _ => notes.push(format!("{what} is missing in {}", without.join(", "))),
+            _ => notes.push(format!("{what} is not found in {}", without.join(", "))),
         }
     }
     Ok(out)
@@ -431,7 +444,18 @@ fn join(
     if let (Some(found), Some(expected)) = (&one.unit, &own.unit)
         && found != expected
     {
-        return differs(format!("the unit {found}"), expected.clone());
+        let (found_as, own_as) = (Moments::of_unit(found), Moments::of_unit(expected));
+        let help = match found_as.is_some() && own_as.is_some() {
+            true => " (`zvf append` converts dates, times and durations of another unit)",
+            false => "",
+        };
+        let what = format!("{url}: attribute {} of {of}", shown(&one.name));
+        let expected = format!("{expected} as in the stores before{help}");
+        return Err(ConvertError::usage(
+            what,
+            format!("the unit {found}"),
+            expected,
+        ));
     }
     own.values = match (own.values, one.values) {
         (AttributeType::Number(a), AttributeType::Number(b)) => match wider(a, b) {

@@ -143,6 +143,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         .collect();
     let (stated, levels) = complete_level(store, 0).await?;
     beside(store, (&level, levels), &mut spec, &mut notes).await?;
+    notes.extend(store.names_unknown());
     let held: u64 = objects.iter().map(|(_, size)| size).sum();
     if let Some(shared @ 1..) = held.checked_sub(stated) {
         notes.push(format!(

@@ -270,7 +270,11 @@ fn words(
         let known =
             known.filter(|name| !["object_id", "vertices", "chunks", "fragments"].contains(name));
         let known = known.collect::<Vec<_>>().join(", ");
+        let unknown = store.names_unknown();
         let expected = match known.is_empty() {
+            _ if !unknown.is_empty() => {
+                format!("an attribute of objects: {known} ({})", unknown.join("; "))
+            }
             true => "an attribute of objects; the store has none".to_owned(),
             false => format!("an attribute of objects: {known}"),
         };

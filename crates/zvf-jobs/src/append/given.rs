@@ -29,6 +29,8 @@ pub(super) struct Answered {
     pub(super) objects: Option<EditTable>,
     pub(super) groups: Option<Groups>,
     pub(super) notes: Vec<String>,
+    /// Whether it is a store that may have attributes whose names are not known.
+    pub(super) names_unknown: bool,
 }
 
 impl From<EditTables> for Answered {
@@ -38,6 +40,7 @@ impl From<EditTables> for Answered {
             objects: None,
             groups: None,
             notes: Vec::new(),
+            names_unknown: false,
         }
     }
 }
@@ -206,6 +209,7 @@ fn of_folder(
         objects,
         groups,
         notes,
+        names_unknown: false,
     })
 }
 
@@ -234,6 +238,7 @@ async fn of_store(
         objects: whole.objects.map(table).transpose()?,
         groups: whole.groups,
         notes,
+        names_unknown: !store.names_unknown().is_empty(),
     })
 }
 

@@ -49,6 +49,9 @@ impl EditTables {
     }
 }
 
+/// Why an attribute of the store has no values in files.
+pub(crate) const FILES_LACK: &str = "the files have no such attribute";
+
 /// Notes about attributes that only the files have, or only the store.
 #[must_use]
 pub fn edit_remarks(
@@ -56,6 +59,17 @@ pub fn edit_remarks(
     unknown: &BTreeSet<String>,
     missing: &BTreeSet<String>,
     filled: &BTreeSet<String>,
+) -> Vec<String> {
+    remarks_since(edit, unknown, missing, filled, FILES_LACK)
+}
+
+/// [`edit_remarks`], with the reason why attributes of the store have no new values.
+pub(crate) fn remarks_since(
+    edit: &Edit,
+    unknown: &BTreeSet<String>,
+    missing: &BTreeSet<String>,
+    filled: &BTreeSet<String>,
+    why: &str,
 ) -> Vec<String> {
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
     let mut remarks = Vec::new();
@@ -67,14 +81,14 @@ pub fn edit_remarks(
     }
     if !missing.is_empty() {
         remarks.push(format!(
-            "missing for the new vertices, since the files have no such attribute: {}",
+            "missing for the new vertices, since {why}: {}",
             list(missing)
         ));
     }
     for name in filled {
         let fill = edit.fill(name).unwrap_or_default();
         remarks.push(format!(
-            "{fill:?} for the new vertices, since the files have no such attribute: {name}"
+            "{fill:?} for the new vertices, since {why}: {name}"
         ));
     }
     remarks

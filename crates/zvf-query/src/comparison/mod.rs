@@ -18,7 +18,9 @@ use zvf_store::{Need, Store};
 use crate::error::OrBug;
 use crate::groups::level_with_groups;
 use crate::object_ids::object_ids;
-use crate::{Answer, Column, Outputs, Query, QueryError, Table, list_objects, numbers};
+use crate::{
+    Answer, Column, Outputs, Query, QueryError, Table, check_links_found, list_objects, numbers,
+};
 use hashes::{Left, Of, RowSets, hash};
 
 /// The differences between two stores.
@@ -140,7 +142,7 @@ impl Comparison {
 ///
 /// # Errors
 ///
-/// As for [`query`](crate::query).
+/// As for [`query`](crate::query) and [`check_links_found`].
 ///
 /// # Examples
 ///
@@ -198,6 +200,9 @@ pub fn compare<'a>(
                 level: *number,
                 progress,
             };
+            for store in [old, new] {
+                check_links_found(store, *number).await?;
+            }
             pair.objects(&mut found).await?;
             pair.vertices(&mut found).await?;
             pair.groups(&mut found).await?;

@@ -21,6 +21,7 @@ use crate::by_slot::BySlot;
 use crate::columns::attribute::Cell;
 use crate::error::Place;
 use crate::jobs::Jobs;
+use crate::links::Rule;
 use crate::links::table::LinkTable;
 use crate::manifests::{Scope, walk_all};
 use crate::objects::{Form, ObjectTable};
@@ -135,6 +136,11 @@ pub(crate) async fn deliver(
         summary.links = run.links(&p, emit, table, &mut answer).await?;
         let family = p.family.as_ref();
         summary.link_rows_read = family.map_or(0, |family| family.rows_read());
+        if p.rule == Rule::Branches
+            && let Some(family) = family
+        {
+            warnings.extend(family.check_parents()?);
+        }
         warnings.extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let Some((table, values)) = answer.objects.take() {

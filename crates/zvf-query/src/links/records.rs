@@ -185,14 +185,37 @@ impl Family {
         ))
     }
 
-    /// The number of links that the document states, and the number that was found, if all cells of the family were read and these differ.
-    fn differing_count(&self) -> Option<(u64, u64)> {
+    /// For the links of trees, where a row without a stored link to its parent is linked to the row before it: fails as
+    /// [`check_found`](Self::check_found). If not all cells were read, returns a warning.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: links in arrays that are not known.
+    pub(crate) fn check_parents(&self) -> Result<Option<String>, QueryError> {
+        self.check_found()?;
+        let all = self.stated_and_found().is_some();
+        let place = format!("{}/links/{}", self.level, format_delta(self.links.delta()));
+        Ok((self.links.is_guessed() && !all).then(|| {
+            format!(
+                "{place}: arrays of links between distant chunks have names that only a listing gives: a vertex whose link to its parent is in such an \
+                 array is linked to the vertex before it; download the store, or serve it from a bucket"
+            )
+        }))
+    }
+
+    /// The number of links that the document states, and the number that was found, if all cells of the family were read.
+    fn stated_and_found(&self) -> Option<(u64, u64)> {
         let arrays = self.links.arrays().iter();
         let cells = arrays.map(|one| int::wide(one.array.presence().len()));
         let all = self.cells_read.load(Ordering::Relaxed) == cells.sum::<u64>();
-        let found = self.links_read.load(Ordering::Relaxed);
         let stated = self.links.stated_links()?;
-        (all && found != stated).then_some((stated, found))
+        all.then(|| (stated, self.links_read.load(Ordering::Relaxed)))
+    }
+
+    /// [`stated_and_found`](Self::stated_and_found), if these differ.
+    fn differing_count(&self) -> Option<(u64, u64)> {
+        let counts = self.stated_and_found();
+        counts.filter(|(stated, found)| found != stated)
     }
 
     /// A warning if all cells of the family were read and their number of links differs from the document: links were lost or are not found, or

@@ -124,6 +124,11 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
         let family = p.family.as_ref();
         summary.link_rows_read = family.map_or(0, |family| family.rows_read());
+        if p.rule == Rule::Branches
+            && let Some(family) = family
+        {
+            p.warnings.extend(family.check_parents()?);
+        }
         p.warnings
             .extend(family.into_iter().flat_map(|family| family.warnings()));
     }

@@ -15,7 +15,7 @@ use super::table::StatisticsTable;
 use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
 use crate::columns::arrow::is_placed;
-use crate::error::{OrBug, existing};
+use crate::error::{OrBug, existing_attributes};
 use crate::groups::level_with_groups;
 use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
@@ -284,7 +284,7 @@ impl StatisticsScan {
             let axes = store.root().axes().iter().map(|axis| axis.name.clone());
             let objects = answer.schema(Table::Objects).map(Arc::clone);
             let objects = match objects {
-                Some(schema) => of_objects(&schema, wanted.objects.as_deref(), &extent)?,
+                Some(schema) => of_objects(store, &schema, wanted.objects.as_deref(), &extent)?,
                 None => match wanted.objects.as_deref() {
                     None | Some([]) => Counters::default(),
                     Some(_) => {
@@ -468,6 +468,7 @@ impl StatisticsScan {
 
 /// Counters of the object table.
 fn of_objects(
+    store: &Store,
     schema: &Schema,
     wanted: Option<&[String]>,
     extent: &Extent,
@@ -499,7 +500,8 @@ fn of_objects(
     {
         Some(unknown) => Err(QueryError::misuse(format!(
             "no object attribute {unknown:?}: {}",
-            existing(
+            existing_attributes(
+                store,
                 names
                     .iter()
                     .map(String::as_str)

@@ -102,7 +102,7 @@ impl SnapshotTree {
                         }
                         None if self.kv.can_list() => return Ok(None),
                         // The backend cannot list.
-                        Some(None) | None => return Ok(Some(self.declared(state, family))),
+                        Some(None) | None => return Ok(Some(self.declared(state, level, family))),
                     }
                 }
                 all.sort_unstable();
@@ -113,7 +113,7 @@ impl SnapshotTree {
     }
 
     /// The names from the caller or from `attribute_specs`.
-    fn declared(&self, state: &SnapshotState, family: NameFamily) -> Vec<String> {
+    fn declared(&self, state: &SnapshotState, level: u32, family: NameFamily) -> Vec<String> {
         let given = self
             .names
             .as_ref()
@@ -125,21 +125,41 @@ impl SnapshotTree {
         let Some(root) = &state.root else {
             return Vec::new();
         };
+        let Some(scope) = family.scope() else {
+            self.warn_of_no_scope(state, level, family);
+            return Vec::new();
+        };
+        let Some(scopes) = &root.zarr_vectors.attribute_specs else {
+            self.warnings.names_unknown(
+                "the backend cannot list, and the root has no attribute_specs: attributes of vertices, objects and links are read only \
+                 where their names are given; download the store, or serve it from a bucket, to read all that there are"
+                    .to_owned(),
+            );
+            return Vec::new();
+        };
         self.warnings.add(format!(
             "the backend cannot list: names of {} are taken from attribute_specs where it has them",
             family.folder()
         ));
-        family
-            .scope()
-            .and_then(|scope| {
-                root.zarr_vectors
-                    .attribute_specs
-                    .as_ref()?
-                    .get(scope)?
-                    .as_object()
-            })
+        let specs = scopes.get(scope).and_then(|specs| specs.as_object());
+        specs
             .map(|specs| specs.keys().filter(|n| is_segment(n)).cloned().collect())
             .unwrap_or_default()
+    }
+
+    /// Warns of a family whose names no document has.
+    fn warn_of_no_scope(&self, state: &SnapshotState, level: u32, family: NameFamily) {
+        if family != NameFamily::Group {
+            self.warnings.add(format!(
+                "the backend cannot list: {} are read only where their names are given",
+                family.folder()
+            ));
+        } else if state.bytes(&format!("{level}/groups/zarr.json")).is_some() {
+            self.warnings.names_unknown(
+                "the backend cannot list: attributes of groups are read only where their names are given"
+                    .to_owned(),
+            );
+        }
     }
 
     /// All documents and listings of a level that can be requested now; some may have been answered before.
