@@ -826,3 +826,29 @@ fn a_finished_part_with_other_ids_is_refused() -> Result<()> {
     assert_eq!(ids, [Some(0), Some(100)]);
     Ok(())
 }
+
+/// The type of positions follows from the digits of a table of text, and no option states it.
+#[test]
+fn positions_of_another_type_are_refused_with_the_way_out() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y\n1.5,2.5\n".into()),
+        ("../b.csv", "x,y\n11.123456789,3\n".into()),
+    ])?;
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
+    let step = |words: &[&str]| home.zvf(&[&["import"], words, &options].concat());
+    ensure!(step(&["a.csv", STORE, "--begin"])?.code == 0);
+    let refused = step(&["b.csv", STORE, "--part", "b"])?;
+    for text in ["type of positions", "one `zvf import` of all files"] {
+        ensure!(
+            refused.code == 2 && refused.stderr.contains(text),
+            "{}",
+            refused.stderr
+        );
+    }
+    ensure!(
+        !refused.stderr.contains("--attribute-type"),
+        "{}",
+        refused.stderr
+    );
+    Ok(())
+}

@@ -399,7 +399,14 @@ impl WriteError {
     #[cold]
     pub fn held(store: &str, marker: &'static str, found: Option<&[u8]>) -> Self {
         let by = found.and_then(Holder::of_marker);
-        let parts = found.and_then(|found| serde_json::from_slice::<Value>(found).ok());
+        let parsed = found.map(serde_json::from_slice::<Value>);
+        if matches!(parsed, Some(Err(_))) {
+            let what = format!(
+                "{marker} is there and cannot be read: if no program writes there, remove this file"
+            );
+            return Self::busy(store, what);
+        }
+        let parts = parsed.and_then(Result::ok);
         if parts.is_some_and(|marker| marker.pointer("/details/parts").is_some()) {
             let what = "its parts are being committed, or the commit was interrupted at its end: `zvf import STORE … --commit` finishes it";
             return Self::busy(store, what);

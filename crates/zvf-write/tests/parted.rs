@@ -911,3 +911,30 @@ async fn a_part_that_was_begun_again_is_not_finished() {
         memory.check_clean().await;
     }
 }
+
+/// A temporary file of a commit that was killed does not stay in the store that the next one completes.
+#[tokio::test]
+async fn a_repeated_commit_removes_temporary_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("s.zv");
+    let address = place.to_str().unwrap();
+    let options = || WriteOptions::new().with_durable(false);
+    let spec = || spec(Kind::PointCloud);
+    let store = PartedStore::begin(address, spec(), options())
+        .await
+        .unwrap();
+    points(&store, "left", PartOptions::new(), 1).await.unwrap();
+    // A file in the place of the level's folder: the commit fails after its decision.
+    std::fs::write(place.join("0"), "").unwrap();
+    store.commit(&Groups::default()).await.unwrap_err();
+    let status = PartedStore::status(address, &options()).await.unwrap();
+    assert_eq!(status.unwrap().stage, zvf_write::PartsStage::Committing);
+    std::fs::remove_file(place.join("0")).unwrap();
+    let left = place.join("0/vertices/c/.zvf-0000000000000001-3");
+    std::fs::create_dir_all(left.parent().unwrap()).unwrap();
+    std::fs::write(&left, "half a cell").unwrap();
+    let again = PartedStore::join(address, spec(), options()).await.unwrap();
+    let done = again.commit(&Groups::default()).await.unwrap();
+    assert_eq!(done.summary.unwrap().vertices, 24);
+    assert!(!left.exists());
+}

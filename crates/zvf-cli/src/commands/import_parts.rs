@@ -107,7 +107,8 @@ fn attempt(one: &Attempt) -> String {
 pub(super) fn discard(store: &str, context: &mut Context<'_>) -> Result<()> {
     if let Some(status) = status_of(store, context)? {
         let names = status.names("finished");
-        if !names.is_empty() {
+        // Those of a complete store cannot be removed.
+        if !names.is_empty() && status.stage != PartsStage::Committed {
             context.remark(&format!(
                 "{store}: removing {}: {}",
                 counted(names.len() as u64, "finished part"),

@@ -127,7 +127,8 @@ impl PartedStore {
                 return Err(WriteError::exists(&self.address, what));
             }
         };
-        tidy(target, begun).map_err(tidying)?;
+        let tidied = target.remove_temporary();
+        tidied.and_then(|()| tidy(target, begun)).map_err(tidying)?;
         Ok(committed)
     }
 
@@ -161,6 +162,8 @@ impl PartedStore {
                     }
                 }
                 Err(PartitionState::Chosen(choice)) => {
+                    // A commit that was killed may have left some.
+                    target.remove_temporary()?;
                     let loaded = self.load(folder, &choice)?;
                     (choice, loaded)
                 }

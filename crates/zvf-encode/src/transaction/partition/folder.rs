@@ -308,7 +308,9 @@ impl BegunStore {
     pub fn check(&self, address: &str, spec: &Value) -> Result<(), WriteError> {
         if self.spec != *spec {
             // The first element is the version.
-            let of = |spec| Value::pointer(spec, "/1/headers").unwrap_or(&Value::Null);
+            let member = |spec, path| Value::pointer(spec, path).unwrap_or(&Value::Null);
+            let of = |spec| member(spec, "/1/headers");
+            let positions = |spec| member(spec, "/1/positions");
             let what = match (self.spec.get(0), spec.get(0)) {
                 (found, wanted) if found != wanted => {
                     "another version of this library is writing parts there".to_owned()
@@ -316,6 +318,12 @@ impl BegunStore {
                 _ if of(&self.spec) != of(spec) => format!(
                     "files of other parts have another header: {}; one `zvf import` of all files keeps what their headers share",
                     difference(of(&self.spec), of(spec), &mut vec!["headers".to_owned()])
+                ),
+                _ if positions(&self.spec) != positions(spec) => format!(
+                    "files of other parts have another type of positions: {} there and {} here; one `zvf import` of all files takes the type that holds \
+                     both, and columns of Parquet and Arrow files have a stated type",
+                    positions(&self.spec),
+                    positions(spec)
                 ),
                 _ => format!(
                     "parts with other options are being written there: {}; all parts need the same options and types of columns: \
