@@ -592,7 +592,7 @@ fn a_sparsity_is_that_of_the_finer_level() -> Result<()> {
 #[test]
 fn levels_of_tiny_chunks_state_their_chunks() -> Result<()> {
     let mut table = "x,y,z\n".to_owned();
-    for row in 0..4000 {
+    for row in 0..4000_u32 {
         let at = |n| (random(row * 3 + n) - 0.5) * 1e-8;
         writeln!(table, "{:e},{:e},{:e}", at(0), at(1), at(2))?;
     }
