@@ -473,10 +473,17 @@ fn finish_groups(
     Ok(())
 }
 
-/// Adds new attributes to the declared ones, if the store declares any; readers that cannot list need them.
+/// Adds new attributes to the declared ones, which readers that cannot list need, unless the store has attributes and declares none.
 pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
     use serde_json::{Value, json};
-    for added in &edit.added {
+    let level = &edit.state.level;
+    let mut families = level.link_families().iter();
+    let none = level.vertex_attributes().is_empty()
+        && level.object_attributes().is_empty()
+        && families.all(|family| family.attributes().is_empty());
+    // Readers would take the new ones for all of them.
+    let declares = none || root.zarr_vectors.attribute_specs.is_some();
+    for added in edit.added.iter().filter(|_| declares) {
         let one = &added.spec;
         let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
         let scope = specs.entry(added.scope.name()).or_insert_with(|| json!({}));
