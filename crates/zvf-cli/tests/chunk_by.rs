@@ -178,7 +178,7 @@ fn values_that_divide_chunks_keep_their_unit_and_type() -> Result<()> {
         ("../more.csv", "x,y,day,n\n7,8,1960-05-05,200\n".into()),
         ("../gap.csv", "x,y,day,n\n1,2,1960-05-05,7\n4,5,,9\n".into()),
     ])?;
-    for (by, table) in [("day", "d"), ("n", "n")] {
+    for (by, table) in [("day", "of_day"), ("n", "of_n")] {
         let store = format!("{by}.zv");
         let number = ["--attribute-type", "n=uint8", "--chunk-shape", "10,10"];
         home.text(

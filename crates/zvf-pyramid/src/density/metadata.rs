@@ -91,9 +91,10 @@ impl LevelMetadata {
         })
     }
 
-    /// Whether level 0 has explicit links though the kind of the store has none.
+    /// Whether level 0 has links though the kind of the store has none.
     pub(crate) fn loses_links(&self) -> bool {
-        let family = self.level.links(0).filter(|_| !self.spec.takes_links());
+        let points = self.spec.kind == Kind::PointCloud;
+        let family = self.level.links(0).filter(|_| points);
         let mut arrays = family.iter().flat_map(|family| family.arrays());
         arrays.any(|one| !one.array.presence().is_empty())
     }
