@@ -182,8 +182,8 @@ class ImportOptions(JobOptions, total=False):
     commit: bool
     """Completes the store from its parts. Can be repeated after an interruption. Default: False."""
     allow_missing: bool
-    """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. Default:
-    False."""
+    """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. Of a part
+    that was begun again with `redo` and not finished, it takes the earlier data. Default: False."""
     bounds: str | None
     """Lowest and highest corner of the positions of all parts. Default: None."""
 
