@@ -220,7 +220,8 @@ impl PartedStore {
         }
         choice.begun_again = begun_again(target, folder, &choice.parts, &begun)?;
         let (absent, again) = (&choice.absent, &choice.begun_again);
-        if !(absent.is_empty() && again.is_empty()) && !allow_missing {
+        let complete = absent.is_empty() && again.is_empty();
+        if !complete && !allow_missing {
             let known: BTreeSet<&str> = begun.iter().map(|(name, _)| &**name).collect();
             let (open, waiting): (Vec<&str>, Vec<&str>) = absent
                 .iter()
