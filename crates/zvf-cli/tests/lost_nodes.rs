@@ -1,9 +1,10 @@
 //! Changes and copies of stores that lost a level, or all links.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
 
-use crate::lost::{CHANGES, lines, refused};
-use crate::run::Home;
+use crate::lost::{CHANGES, folders, lines, refused, set};
+use crate::run::{Home, STORE};
 
 /// A level that the root names is missing: copies and edits would lose it for good.
 #[test]
@@ -53,5 +54,60 @@ fn a_graph_that_lost_its_links_is_neither_changed_nor_copied() -> Result<()> {
         "{}",
         ran.stderr
     );
+    Ok(())
+}
+
+/// The released package, when it writes twice into one level, leaves vertices that belong to no object.
+#[test]
+fn vertices_of_no_object_are_said_to_be_in_no_level() -> Result<()> {
+    let home = lines()?;
+    let path = home.file("a.zv/0/zarr.json");
+    set(
+        &path,
+        "/attributes/zarr_vectors_level/vertex_count",
+        json!(127),
+    )?;
+    let ran = home.zvf(&["pyramid", "a.zv", "--factors", "4"])?;
+    ensure!(ran.code == 0, "{} {}", ran.code, ran.stderr);
+    let says = "level 1: 7 vertices of level 0 belong to no object";
+    ensure!(ran.stderr.contains(says), "{}", ran.stderr);
+    Ok(())
+}
+
+/// A family of links with a child that is no cell is not read: nothing is measured without it, and no tree is answered or copied with made-up links.
+#[test]
+fn links_that_are_not_read_change_no_measure_and_no_tree() -> Result<()> {
+    for (case, tree) in [("0.8/graph", false), ("0.8/skeleton", true)] {
+        let home = Home::to_damage(case)?;
+        let family = home.file(STORE).join("0/cross_chunk_links/0");
+        let child = folders(&family)?.into_iter().next().context("a cell")?;
+        let measured = home.text(&["measure", STORE])?;
+        ensure!(!measured.is_empty());
+        std::fs::rename(child, family.join("k2"))?;
+        let says = "0/cross_chunk_links/0";
+        let mut refused = vec![
+            &["measure", STORE][..],
+            &["objects", STORE, "--where", "length() > 1"],
+        ];
+        if tree {
+            refused.extend([
+                &["query", STORE, "-o", "answer"][..],
+                &["export", STORE, "x.swc"],
+                &["migrate", STORE, "copy.zv"],
+            ]);
+        }
+        for command in refused {
+            let ran = home.zvf(command)?;
+            ensure!(
+                ran.code == 4 && ran.stderr.contains(says),
+                "{case} {command:?}: {} {}",
+                ran.code,
+                ran.stderr
+            );
+        }
+        // Vertices alone need no links.
+        let query = home.zvf(&["query", STORE, "--select", "vertices", "--format", "csv"])?;
+        ensure!(query.code == 0, "{case}: {}", query.stderr);
+    }
     Ok(())
 }

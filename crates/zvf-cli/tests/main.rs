@@ -57,6 +57,7 @@ mod outside;
 #[cfg(all(feature = "plot", feature = "serve", feature = "volumes"))]
 mod page;
 mod parts;
+mod parts_of_files;
 mod past;
 mod places;
 mod plot;

@@ -65,22 +65,6 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// The vertex attribute that divides chunks: the rank of its value is the first component of their keys (0.9 §10.3).
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct KeyAttribute<'l> {
-    /// Name.
-    pub name: &'l str,
-    /// The value of each rank.
-    pub values: &'l [Value],
-    /// Type of the values, as the root declares it; `None` for texts, and without a declaration.
-    pub dtype: Option<DType>,
-    /// Unit of the values.
-    pub unit: Option<&'l str>,
-    /// What the values are.
-    pub description: Option<&'l str>,
-}
-
 /// One attribute of vertices or fragments.
 ///
 /// # Shape

@@ -96,6 +96,7 @@ mod error;
 mod extras;
 mod generic;
 mod groups;
+mod key_attribute;
 mod layout;
 mod level;
 mod level_cells;
@@ -144,8 +145,9 @@ pub use coord::ChunkCoord;
 pub use error::StoreError;
 pub use extras::{Composite, Header, Packing, Parametric, ParametricType, SideGroups};
 pub use groups::{Groups, group_of};
+pub use key_attribute::KeyAttribute;
 pub use layout::ElementPlace;
-pub use level::{KeyAttribute, Refused, VertexAttribute};
+pub use level::{Refused, VertexAttribute};
 pub use links::{
     Chunks, DecodedLinks, Endpoint, LinkArray, LinkAttribute, LinkBatch, LinkCell, LinkFamily,
     LinkReader, Placement, StoredLink, Touch,

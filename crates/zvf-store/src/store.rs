@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use zvf_format::dtype::DType;
 use zvf_meta::rules::{Rule, check_root_for};
 use zvf_meta::version::Gate;
 use zvf_meta::{Kind, LevelDoc, LinksConvention, RootDoc};
@@ -15,7 +14,7 @@ use crate::cells::cache::CellCache;
 use crate::cells::later::FetchedCell;
 use crate::cells::{self, CellWant, Mode, ReadCell, ShardCache};
 use crate::chunks::{KnownChunks, known_chunks};
-use crate::level::{KeyAttribute, LevelInner, Refused, VertexAttribute};
+use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::owners::OwnerColumn;
 use crate::snapshot::SnapshotTree;
 use crate::snapshot::levels::{finished, levels, lost};
@@ -644,26 +643,6 @@ impl Level {
     /// K, components of a chunk coordinate: D, or D + 1 on levels chunked by an attribute.
     pub fn key_rank(&self) -> usize {
         self.inner.key_rank
-    }
-
-    /// The attribute that divides chunks, with what the root declares about it; `None` if only space divides them.
-    pub fn key_attribute(&self) -> Option<KeyAttribute<'_>> {
-        let doc = self.doc();
-        let name = doc.chunk_attribute_name.as_deref();
-        let (name, values) = name.zip(doc.chunk_attribute_values.as_deref())?;
-        if self.key_rank() <= self.dims() {
-            return None;
-        }
-        let specs = self.store().root().zarr_vectors.attribute_specs.as_ref();
-        let stated = specs.and_then(|specs| specs.get("vertex")?.get(name));
-        let text = |member: &str| stated.and_then(|stated| stated.get(member)?.as_str());
-        Some(KeyAttribute {
-            name,
-            values,
-            dtype: text("dtype").and_then(|text| DType::parse(text).ok()),
-            unit: text("unit"),
-            description: text("description"),
-        })
     }
 
     /// World size of a chunk on each of the D axes: the level's own, else the root's.

@@ -39,6 +39,7 @@ mod odd;
 mod outside;
 mod owners;
 mod parted;
+mod parted_refused;
 mod points;
 mod pyramid;
 mod pyramid_again;

@@ -18,9 +18,9 @@ use crate::support::{ADDRESS, Memory, ask, check_documents};
 use zvf_testkit::faults::{Dying, Fault, Sort, Trouble, Unsteady};
 use zvf_testkit::sample::Sample;
 
-const NAMES: [&str; 3] = ["left", "middle", "right"];
+pub(crate) const NAMES: [&str; 3] = ["left", "middle", "right"];
 
-fn spec(kind: Kind) -> StoreSpec {
+pub(crate) fn spec(kind: Kind) -> StoreSpec {
     let spec = StoreSpec::new(kind, [10.0; 2])
         .with_bounds([0.0; 2], [89.0, 30.0], Outside::Refuse)
         .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32));
@@ -32,7 +32,7 @@ fn spec(kind: Kind) -> StoreSpec {
 }
 
 /// Vertices of one part: 30 units wide, in 3 chunks along the axis. Objects of graphs and meshes have vertices in all parts.
-fn push(writer: &mut StoreWriter, kind: Kind, part: usize) -> Result<(), WriteError> {
+pub(crate) fn push(writer: &mut StoreWriter, kind: Kind, part: usize) -> Result<(), WriteError> {
     let shared = matches!(kind, Kind::Graph | Kind::Mesh);
     let n: Vec<i32> = (0..24)
         .map(|n| i32::try_from(part).unwrap() * 24 + n)
@@ -73,7 +73,7 @@ fn push(writer: &mut StoreWriter, kind: Kind, part: usize) -> Result<(), WriteEr
     writer.push(&batch)
 }
 
-fn groups(kind: Kind) -> Groups {
+pub(crate) fn groups(kind: Kind) -> Groups {
     if kind == Kind::PointCloud {
         Groups::default()
     } else {
@@ -270,7 +270,7 @@ async fn what_is_not_finished_is_not_committed() {
 }
 
 /// Rows of texts of one part; the dictionaries of the parts are completely different, and some texts are missing.
-fn texts(part: usize) -> Vec<Option<String>> {
+pub(crate) fn texts(part: usize) -> Vec<Option<String>> {
     (0..24)
         .map(|row| match (part, row % 5) {
             (1, 3) => None,
@@ -339,7 +339,7 @@ async fn texts_of_parts_are_those_of_one_writer() {
 }
 
 /// Points of one part, with a number that identifies the input.
-async fn points(
+pub(crate) async fn points(
     store: &PartedStore,
     name: &str,
     options: PartOptions,
@@ -352,7 +352,11 @@ async fn points(
     writer.finish().await.map(|_| true)
 }
 
-fn push_points(writer: &mut StoreWriter, name: &str, number: i32) -> Result<(), WriteError> {
+pub(crate) fn push_points(
+    writer: &mut StoreWriter,
+    name: &str,
+    number: i32,
+) -> Result<(), WriteError> {
     let at = NAMES.iter().position(|known| *known == name).unwrap();
     let left = at as f64 * 30.0;
     let positions: Vec<f64> = (0..24)
@@ -362,7 +366,7 @@ fn push_points(writer: &mut StoreWriter, name: &str, number: i32) -> Result<(), 
 }
 
 /// The numbers in a store, and how many rows have each.
-async fn numbers(memory: &Memory) -> BTreeMap<i32, usize> {
+pub(crate) async fn numbers(memory: &Memory) -> BTreeMap<i32, usize> {
     let answer = ask(&memory.open().await, Query::default()).await;
     let column = answer.vertices.column_by_name("n").unwrap();
     let mut counts = BTreeMap::new();
@@ -474,7 +478,7 @@ async fn declared_parts_must_come() {
 }
 
 /// Options of a program that dies during a write.
-fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
+pub(crate) fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
     let dying = Dying::new(memory.0.clone(), writes, through);
     let mut open = OpenOptions::new().with_object_store(Arc::new(dying));
     open.io.retry = Retry::never();
@@ -483,7 +487,7 @@ fn dying(memory: &Memory, writes: usize, through: bool) -> WriteOptions {
 }
 
 /// Removes the marker by which a dead commit keeps others away, as its expiry would.
-async fn expire(memory: &Memory) {
+pub(crate) async fn expire(memory: &Memory) {
     for key in memory.files().await.into_keys() {
         if key.ends_with("/committing") {
             let path = format!("some/points.zarrvectors/{key}");
@@ -650,7 +654,7 @@ async fn removals_that_die_at_any_write_are_finished_by_the_next() {
 }
 
 /// A store of points with one part.
-async fn with_a_part(memory: &Memory) -> PartedStore {
+pub(crate) async fn with_a_part(memory: &Memory) -> PartedStore {
     let store = PartedStore::begin(ADDRESS, spec(Kind::PointCloud), memory.options())
         .await
         .unwrap();
@@ -716,225 +720,4 @@ async fn what_parts_cannot_agree_on_is_refused() {
     let told = PartedStore::begin(ADDRESS, free, memory.options()).await;
     assert!(told.unwrap_err().to_string().starts_with("bounds: "));
     assert!(memory.files().await.is_empty());
-}
-
-/// One part of chains: vertices side by side at the left of its chunks, with these objects.
-async fn chain(
-    store: &PartedStore,
-    name: &str,
-    options: PartOptions,
-    (objects, tables): (&[i64], &[ObjectTable]),
-) -> Result<(), WriteError> {
-    let PartStart::Writer(mut writer) = store.part(name, options).await? else {
-        panic!("{name} is finished");
-    };
-    let at = NAMES.iter().position(|known| *known == name).unwrap();
-    let positions: Vec<f64> = (0..objects.len())
-        .flat_map(|n| [at as f64 * 30.0 + n as f64, 1.0])
-        .collect();
-    for table in tables {
-        writer.push_objects(table)?;
-    }
-    let batch = Batch::new(positions)
-        .with_object_ids(objects.to_vec())
-        .with_attribute("n", vec![0; objects.len()]);
-    writer.push(&batch)?;
-    writer.finish().await.map(drop)
-}
-
-#[tokio::test]
-async fn a_part_that_no_store_can_have_is_refused_when_it_is_written() {
-    let (new, no_table) = (PartOptions::new, &[][..]);
-    for (kind, objects, says) in [
-        (
-            Kind::Polyline,
-            &[1, 2, 1, 2][..],
-            "object 1: found vertices of others between its own",
-        ),
-        (
-            Kind::Line,
-            &[5, 5, 5, 5],
-            "line 5: found 4 vertices, expected 2",
-        ),
-    ] {
-        let memory = Memory::default();
-        let store = PartedStore::begin(ADDRESS, spec(kind), memory.options())
-            .await
-            .unwrap();
-        chain(&store, "left", new(), (&[7, 7], no_table))
-            .await
-            .unwrap();
-        let before = memory.files().await;
-        let told = chain(&store, "middle", new(), (objects, no_table)).await;
-        let told = told.unwrap_err();
-        assert_eq!(told.class(), Class::Misuse);
-        assert!(told.to_string().contains(says), "{told}");
-        let table = ObjectTable::new(vec![9]).with_attribute("name", Values::texts(["nine\0"]));
-        let told = chain(&store, "middle", new(), (&[9, 9], &[table])).await;
-        let told = told.unwrap_err().to_string();
-        assert!(told.contains("texts that do not end with NUL"), "{told}");
-        assert_eq!(memory.files().await, before, "nothing of them is left");
-        chain(&store, "middle", new(), (&[1, 1], no_table))
-            .await
-            .unwrap();
-        let done = store.commit(&Groups::default()).await.unwrap();
-        assert_eq!(done.parts, ["left", "middle"]);
-        assert_eq!(done.summary.unwrap().vertices, 4);
-        memory.check_sound().await;
-    }
-}
-
-#[tokio::test]
-async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
-    let memory = Memory::default();
-    let spec = || {
-        let rank = AttributeSpec::number("rank", NumberType::I32);
-        StoreSpec::new(Kind::Streamline, [10.0; 2])
-            .with_bounds([0.0; 2], [89.0, 30.0], Outside::Refuse)
-            .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32))
-            .with_object_attribute(rank)
-    };
-    PartedStore::begin(ADDRESS, spec(), memory.options())
-        .await
-        .unwrap();
-    let join = async || {
-        let joined = PartedStore::join(ADDRESS, spec(), memory.options()).await;
-        joined.unwrap()
-    };
-    let rank = |object: i64, rank: i32| {
-        let ranks = Values::from(vec![rank]);
-        [ObjectTable::new(vec![object]).with_attribute("rank", ranks)]
-    };
-    let (new, redo) = (PartOptions::new(), PartOptions::new().with_redo(true));
-    // The smallest number means that the object 9 of another part has no value.
-    let store = join().await;
-    chain(&store, "left", new.clone(), (&[7, 7], &rank(7, i32::MIN)))
-        .await
-        .unwrap();
-    chain(&store, "middle", new.clone(), (&[9, 9], &[]))
-        .await
-        .unwrap();
-    let told = join().await.commit(&Groups::default()).await;
-    let told = told.unwrap_err().to_string();
-    assert!(
-        told.contains("object attribute rank: found -2147483648 for object 7"),
-        "{told}"
-    );
-    chain(&store, "left", redo, (&[7, 7], &rank(7, 5)))
-        .await
-        .unwrap();
-    // The object 100 of a group is in a part that is not written yet.
-    let groups = Groups::new(vec![vec![7, 100]]).with_names(["both"]);
-    let told = join().await.commit(&groups).await.unwrap_err().to_string();
-    assert!(told.contains("group 0: found object 100"), "{told}");
-    // Nor is any part decided by attributes of groups that cannot be stored.
-    let bad = Groups::new(vec![vec![7]]).with_attribute("word", Values::texts(["seven\0"]));
-    let told = join().await.commit(&bad).await.unwrap_err().to_string();
-    assert!(
-        told.contains("group attribute word") && told.contains("NUL"),
-        "{told}"
-    );
-    let status = PartedStore::status(ADDRESS, &memory.options()).await;
-    let status = status.unwrap().unwrap();
-    assert_eq!(status.stage, zvf_write::PartsStage::Begun);
-    chain(&store, "right", new, (&[100, 100], &rank(100, 6)))
-        .await
-        .unwrap();
-    let done = store.commit(&groups).await.unwrap();
-    assert_eq!(done.parts, ["left", "middle", "right"]);
-    assert_eq!(done.summary.unwrap().vertices, 6);
-    memory.check_clean().await;
-}
-
-#[tokio::test]
-async fn a_part_that_lost_a_cell_is_written_again() {
-    let memory = Memory::default();
-    let store = with_a_part(&memory).await;
-    let files = memory.files().await;
-    let of_cells = |key: &&String| key.contains("/work/left-") && key.contains("/0/vertices/");
-    let lost = files.keys().find(of_cells).unwrap();
-    memory.remove(lost).await;
-    let again = PartedStore::join(ADDRESS, spec(Kind::PointCloud), memory.options()).await;
-    let told = again.unwrap().commit(&Groups::default()).await;
-    let told = told.unwrap_err().to_string();
-    assert!(
-        told.contains("of part left") && told.contains("--redo"),
-        "{told}"
-    );
-    let redo = PartOptions::new().with_redo(true);
-    assert!(points(&store, "left", redo, 2).await.unwrap());
-    store.commit(&Groups::default()).await.unwrap();
-    assert_eq!(numbers(&memory).await, BTreeMap::from([(2, 24)]));
-    memory.check_clean().await;
-}
-
-#[tokio::test]
-async fn a_part_that_was_begun_again_is_not_finished() {
-    let redo = || PartOptions::new().with_redo(true);
-    for allowed in [false, true] {
-        let memory = Memory::default();
-        let store = with_a_part(&memory).await;
-        // A program that is killed drops its writer. The first one of a part that another program finishes does not matter any more.
-        drop(store.part("middle", PartOptions::new()).await.unwrap());
-        assert!(
-            points(&store, "middle", PartOptions::new(), 2)
-                .await
-                .unwrap()
-        );
-        drop(store.part("left", redo()).await.unwrap());
-        let status = PartedStore::status(ADDRESS, &memory.options()).await;
-        let status = status.unwrap().unwrap();
-        let begun: Vec<usize> = status.parts.iter().map(|part| part.begun.len()).collect();
-        assert_eq!(begun, [1, 0]);
-        let join = || PartedStore::join(ADDRESS, spec(Kind::PointCloud), memory.options());
-        let told = join().await.unwrap().commit(&Groups::default()).await;
-        let told = told.unwrap_err().to_string();
-        assert!(
-            told.contains("1 finished; begun again and not finished: left,")
-                && told.contains("--allow-missing"),
-            "{told}"
-        );
-        let (done, left) = if allowed {
-            let done = store.commit_with(&Groups::default(), true).await.unwrap();
-            assert_eq!(done.begun_again, ["left"]);
-            (done, 1)
-        } else {
-            assert!(points(&store, "left", redo(), 3).await.unwrap());
-            let done = store.commit(&Groups::default()).await.unwrap();
-            assert!(done.begun_again.is_empty());
-            (done, 3)
-        };
-        assert_eq!(done.parts, ["left", "middle"]);
-        assert!(done.absent.is_empty());
-        let numbers = numbers(&memory).await;
-        assert_eq!(numbers, BTreeMap::from([(left, 24), (2, 24)]));
-        memory.check_clean().await;
-    }
-}
-
-/// A temporary file of a commit that was killed does not stay in the store that the next one completes.
-#[tokio::test]
-async fn a_repeated_commit_removes_temporary_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("s.zv");
-    let address = place.to_str().unwrap();
-    let options = || WriteOptions::new().with_durable(false);
-    let spec = || spec(Kind::PointCloud);
-    let store = PartedStore::begin(address, spec(), options())
-        .await
-        .unwrap();
-    points(&store, "left", PartOptions::new(), 1).await.unwrap();
-    // A file in the place of the level's folder: the commit fails after its decision.
-    std::fs::write(place.join("0"), "").unwrap();
-    store.commit(&Groups::default()).await.unwrap_err();
-    let status = PartedStore::status(address, &options()).await.unwrap();
-    assert_eq!(status.unwrap().stage, zvf_write::PartsStage::Committing);
-    std::fs::remove_file(place.join("0")).unwrap();
-    let left = place.join("0/vertices/c/.zvf-0000000000000001-3");
-    std::fs::create_dir_all(left.parent().unwrap()).unwrap();
-    std::fs::write(&left, "half a cell").unwrap();
-    let again = PartedStore::join(address, spec(), options()).await.unwrap();
-    let done = again.commit(&Groups::default()).await.unwrap();
-    assert_eq!(done.summary.unwrap().vertices, 24);
-    assert!(!left.exists());
 }

@@ -17,6 +17,7 @@ use zvf_write::{
 };
 
 use super::meanings::{OTHER_WAYS, check_meanings};
+use super::types::{after_conversion, wider};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -235,15 +236,6 @@ impl Merged {
 fn radius_of(spec: &StoreSpec) -> Option<&AttributeSpec> {
     let mut attributes = spec.vertex_attributes.iter();
     attributes.find(|one| one.name == "radius")
-}
-
-/// The smallest type of the numbers of another type after their conversion to another unit.
-fn after_conversion(number: NumberType) -> NumberType {
-    match number {
-        // A larger number of a smaller unit may be beyond float16.
-        NumberType::F16 | NumberType::F32 => NumberType::F32,
-        _ => NumberType::F64,
-    }
 }
 
 /// The specification of the merged store.
@@ -503,49 +495,6 @@ fn join(
         None => one.channel_names.clone().or(own.channel_names.take()),
     };
     Ok(())
-}
-
-/// The smallest type that represents all numbers of two types; `None` if there is none.
-fn wider(a: NumberType, b: NumberType) -> Option<NumberType> {
-    use NumberType::{F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    let by_size: &[NumberType] = match a.is_float() || b.is_float() {
-        true => &[F16, F32, F64],
-        false => &[U8, I8, U16, I16, U32, I32, U64, I64],
-    };
-    if a == b {
-        return Some(a);
-    }
-    let both = |one: &&NumberType| holds(**one, a) && holds(**one, b);
-    by_size.iter().find(both).copied()
-}
-
-/// Whether a type holds every number of another one.
-fn holds(wide: NumberType, narrow: NumberType) -> bool {
-    use NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    // Bits of whole numbers, and whether they are signed.
-    let whole = |one: NumberType| match one {
-        U8 => Some((8, false)),
-        U16 => Some((16, false)),
-        U32 => Some((32, false)),
-        U64 => Some((64, false)),
-        I8 => Some((7, true)),
-        I16 => Some((15, true)),
-        I32 => Some((31, true)),
-        I64 => Some((63, true)),
-        Bool | F16 | F32 | F64 => None,
-    };
-    let digits = |one: NumberType| match one {
-        F16 => Some(11),
-        F32 => Some(24),
-        F64 => Some(53),
-        _ => None,
-    };
-    match (whole(wide), whole(narrow), digits(wide), digits(narrow)) {
-        (Some((bits, signed)), Some((own, below)), ..) => bits >= own && (signed || !below),
-        (_, Some((bits, _)), Some(digits), _) => digits >= bits,
-        (_, _, Some(digits), Some(own)) => digits >= own,
-        _ => wide == narrow,
-    }
 }
 
 /// A sink that converts the data of one store to the specification of the merged store.
