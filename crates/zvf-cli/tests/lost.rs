@@ -127,25 +127,6 @@ fn chunks_that_lists_lost_are_neither_removed_nor_written_over() -> Result<()> {
     Ok(())
 }
 
-/// A change of one chunk writes its shard again; the chunks of it that all lists lost are not dropped.
-#[test]
-fn chunks_that_lists_lost_stay_in_their_shards() -> Result<()> {
-    let home = lines()?;
-    let shards = ["--shard-shape", "4,4,4", "--chunk-shape", "20,20,20"];
-    home.text(&[&["rechunk", "a.zv", "s.zv"][..], &shards].concat())?;
-    for array in ["vertices", "vertex_fragments", "vertex_attributes/v"] {
-        let path = home.file(&format!("s.zv/0/{array}/zarr.json"));
-        let left = json!(["0.0.0", "1.0.0", "2.0.0", "4.0.0", "5.0.0"]);
-        set(&path, "/attributes/nonempty_chunks", left)?;
-    }
-    home.text(&["append", "s.zv", "more.csv"])?;
-    home.text(&["repair", "s.zv", "--apply"])?;
-    home.validates("s.zv")?;
-    let info = home.json(&["info", "s.zv", "--json"])?;
-    ensure!(info["levels"][0]["vertices"] == 122, "{info}");
-    Ok(())
-}
-
 /// The folders of one folder.
 pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();

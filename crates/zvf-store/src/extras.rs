@@ -15,7 +15,7 @@ use zvf_format::keys::parse_level;
 use zvf_meta::{NodeKind, is_known_family};
 
 use crate::snapshot::{SnapshotTree, document_at};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, Warning};
 use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
 
@@ -131,6 +131,17 @@ fn as_object<S: Serializer>(members: &[(String, u64)], to: S) -> Result<S::Ok, S
 }
 
 impl Store {
+    /// The [warnings](Self::warnings) about attributes that the store may have and that are not read, because their names are not known. What is
+    /// made from the store lacks these attributes.
+    pub fn names_unknown(&self) -> Vec<String> {
+        let unknown = |warning| match warning {
+            Warning::NamesUnknown(what) => Some(what),
+            _ => None,
+        };
+        let warnings = self.typed_warnings().into_iter();
+        warnings.filter_map(unknown).collect()
+    }
+
     /// Finds the other groups of the store.
     ///
     /// # Cost

@@ -255,17 +255,6 @@ impl Store {
         self.inner.tree.warnings.list()
     }
 
-    /// The [warnings](Self::warnings) about attributes that the store may have and that are not read, because their names are not known. What is
-    /// made from the store lacks these attributes.
-    pub fn names_unknown(&self) -> Vec<String> {
-        let unknown = |warning| match warning {
-            Warning::NamesUnknown(what) => Some(what),
-            _ => None,
-        };
-        let warnings = self.typed_warnings().into_iter();
-        warnings.filter_map(unknown).collect()
-    }
-
     pub(crate) fn tree(&self) -> &SnapshotTree {
         &self.inner.tree
     }
