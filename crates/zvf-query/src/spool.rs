@@ -1,6 +1,6 @@
 //! A temporary file for rows that exceed the memory budget.
 
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, PoisonError};
 
 use crate::QueryError;
@@ -88,16 +88,14 @@ impl Spool {
         let length = usize::try_from(extent.len)
             .ok()
             .or_bug("a range larger than memory")?;
-        let start = out.len();
-        out.resize(start.saturating_add(length), 0);
-        let into = out
-            .get_mut(start..)
-            .or_bug("a buffer that is too small for what is read")?;
-        inner
-            .file
-            .seek(SeekFrom::Start(extent.at))
-            .and_then(|_| inner.file.read_exact(into))
-            .map_err(QueryError::temporary)
+        out.reserve(length);
+        let read = inner.file.seek(SeekFrom::Start(extent.at));
+        // Into memory that was not set to zero before.
+        let read = read.and_then(|_| (&mut inner.file).take(extent.len).read_to_end(out));
+        match read.map_err(QueryError::temporary)? {
+            read if read == length => Ok(()),
+            _ => Err(QueryError::temporary(ErrorKind::UnexpectedEof.into())),
+        }
     }
 }
 
