@@ -165,7 +165,7 @@ fn tiles_with_other_offsets_are_parts_of_one_store() -> Result<()> {
     Ok(())
 }
 
-/// Of a part whose `--redo` was killed, a commit takes the earlier data only if it is allowed to, and says so.
+/// If the `--redo` of a part was killed, a commit stores the earlier data of the part only with `--allow-missing`, and warns.
 #[test]
 fn a_part_that_was_begun_again_is_refused_or_named() -> Result<()> {
     let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];

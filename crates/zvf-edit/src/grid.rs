@@ -349,7 +349,7 @@ impl GridObjects {
         if self.cells.shards.is_none() || moved || edit.stored.is_none() {
             self.read(&path, &kept)?;
         } else {
-            // All shards that are written over, even if no list names another cell of them.
+            // Every shard that is written again, because it may have cells that the list lacks.
             let all: Vec<&[i64]> = chunks.iter().map(ChunkCoord::as_slice).collect();
             self.read(&path, &all)?;
         }
@@ -372,9 +372,9 @@ impl GridObjects {
             };
             encoded.push((chunk, bytes.ok_or_else(lost)?));
         }
-        let unlisted = match edit.stored.as_ref().zip(self.cells.shards.as_ref()) {
-            Some((array, _)) => self.unlisted(&edit, array)?,
-            None => Vec::new(),
+        let unlisted = match &edit.stored {
+            Some(array) if self.cells.shards.is_some() => self.unlisted(&edit, array)?,
+            _ => Vec::new(),
         };
         match unlisted.first() {
             Some((chunk, _)) if moved => {
@@ -383,7 +383,7 @@ impl GridObjects {
                 );
                 return Err(WriteError::source(path, found));
             }
-            // They stay where they are, so that a repair finds them.
+            // They are written again unchanged, so that `zvf repair` finds them.
             _ => encoded.extend(
                 unlisted
                     .iter()
@@ -395,7 +395,7 @@ impl GridObjects {
         Ok(Some(objects))
     }
 
-    /// Cells of the shards that were read which neither the edit nor the presence list names: writers that race lose entries of the list (0.9, trap T34).
+    /// The cells of the read shards that neither the edit nor the presence list names. Writers that race lose entries of the list (0.9, trap T34).
     fn unlisted<'s>(
         &'s self,
         edit: &GridEdit,

@@ -23,7 +23,7 @@ pub enum MetaError {
         /// The error of the JSON reader.
         source: serde_json::Error,
     },
-    /// A number that JSON does not have, such as Python's `json` writes unless it is told not to.
+    /// `NaN` or an infinity as a bare word. JSON does not allow them, but Python's `json.dumps` writes them by default.
     #[error(
         "the {document} document has {token} at line {line} column {column}, which is no JSON: write it in quotes, \"{token}\""
     )]
@@ -177,7 +177,7 @@ pub(crate) fn quote(text: &str) -> String {
     format!("{shown:?}{more}")
 }
 
-/// The number that JSON does not have at the place of a failure. The reader fails at its first letter.
+/// The bare word `NaN`, `Infinity` or `-Infinity` at the place where the JSON reader failed. It fails at the first letter of the word.
 fn number_without_json(bytes: &[u8], line: usize, column: usize) -> Option<&'static str> {
     let text = bytes
         .split(|byte| *byte == b'\n')

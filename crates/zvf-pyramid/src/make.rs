@@ -431,6 +431,7 @@ impl LevelMaker<'_> {
                     error_bound: next.error,
                     vanished_vertices: next.vanished.vertices,
                     vanished_objects: next.vanished.objects,
+                    // Objects that share vertices have more of them together than level 0.
                     unowned_vertices: if level == 1 && objects > 0 {
                         stated.saturating_sub(next.before)
                     } else {

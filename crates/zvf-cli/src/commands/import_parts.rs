@@ -107,7 +107,7 @@ fn attempt(one: &Attempt) -> String {
 pub(super) fn discard(store: &str, context: &mut Context<'_>) -> Result<()> {
     if let Some(status) = status_of(store, context)? {
         let names = status.names("finished");
-        // Those of a complete store cannot be removed.
+        // Parts of a store that was committed cannot be discarded.
         if !names.is_empty() && status.stage != PartsStage::Committed {
             context.remark(&format!(
                 "{store}: removing {}: {}",

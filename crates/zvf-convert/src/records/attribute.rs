@@ -368,10 +368,10 @@ impl Absent {
 
     /// Whether a row, or an element of it, is missing.
     pub(super) fn in_row(&self, row: usize) -> bool {
-        let first = row.saturating_mul(self.width);
+        let first = row * self.width;
         let column = self.column.as_ref();
         column.is_some_and(|nulls| nulls.is_null(row))
-            || (first..first.saturating_add(self.width)).any(|at| self.is(at))
+            || (first..first + self.width).any(|at| self.is(at))
     }
 
     fn any(&self) -> bool {

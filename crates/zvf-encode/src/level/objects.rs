@@ -349,7 +349,7 @@ pub fn check_chains(kind: Kind, placed: &[PlacedRows]) -> Result<(), WriteError>
     })
 }
 
-/// Checks, before anything is written, that the tables and groups of a level can be: `ids` are those of all objects, ascending.
+/// Checks that the tables and groups of a level can be stored, before anything is written. `ids` are the ids of all objects, ascending.
 ///
 /// # Cost
 /// Makes the column of each attribute in memory, one after the other.
@@ -427,7 +427,7 @@ pub(crate) fn write_attributes(
     Ok(docs)
 }
 
-/// Checks that the members of groups are objects: `ids` are those of all objects, ascending.
+/// Checks that the members of groups are objects. `ids` are the ids of all objects, ascending.
 fn check_members(groups: &Groups, ids: &[i64]) -> Result<(), WriteError> {
     for (number, members) in groups.members.iter().enumerate() {
         if let Some(id) = members.iter().find(|id| ids.binary_search(id).is_err()) {

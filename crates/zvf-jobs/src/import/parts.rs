@@ -17,8 +17,8 @@ const NUMBERED: &str = "objects without ids in the files are numbered from 0 in 
 const MOST: usize = 1_000_000;
 
 impl ImportJob {
-    /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files that it reads, `notes` what a part
-    /// does not store of them.
+    /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files
+    /// that it reads; `notes` name the data of these files that is not stored.
     pub(super) async fn step(
         &self,
         import: Import,
@@ -125,7 +125,8 @@ impl ImportJob {
         ))
     }
 
-    /// The options that decide what a part has of its files, as a text: those of the store are the same in all parts, but ids and rows may differ.
+    /// The options that decide which rows and ids a part gets from its files, as JSON. They may differ between parts, so a part that is written again
+    /// with others is another part.
     fn reading(&self) -> Result<String, JobError> {
         let reading = Self {
             files: Vec::new(),

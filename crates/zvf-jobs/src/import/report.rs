@@ -60,7 +60,7 @@ pub enum ImportReport {
         parts: Vec<String>,
         /// Names of declared or begun parts that the store lacks.
         absent: Vec<String>,
-        /// Names of parts that were begun again and not finished: the store has their earlier data.
+        /// Names of parts whose `--redo` did not finish. The store has the data that these parts had before.
         begun_again: Vec<String>,
     },
 }

@@ -15,7 +15,7 @@ use zvf_store::{ChunkCoord, Deltas, Level, Names, Need, Store};
 
 use super::{Reading, tables};
 use zvf_encode::error::{OrBug, narrow, to_index};
-use zvf_encode::{Groups, StoreSpec, WriteError, arrow};
+use zvf_encode::{AttributeSpec, Groups, StoreSpec, WriteError, arrow};
 use zvf_format::int::index;
 
 /// Most objects that are queried to detect the number of values in a row of an attribute.
@@ -173,8 +173,7 @@ impl LevelMetadata {
         if let Some(name) = &key {
             let mut declared = tables::declare(name, &attribute(vertices, name)?)?;
             if let Some(key) = self.level.key_attribute() {
-                declared.unit = key.unit.map(str::to_owned);
-                declared.description = key.description.map(str::to_owned);
+                describe(&mut declared, key.unit, key.description, None);
             }
             self.spec = self.spec.clone().with_attribute_chunks(declared);
         }
@@ -185,10 +184,13 @@ impl LevelMetadata {
                 self.left_out.push(one.name.clone());
                 continue;
             };
-            declared.unit.clone_from(&one.unit);
-            declared.description.clone_from(&one.description);
-            let names = one.channel_names.clone();
-            declared.channel_names = names.filter(|names| names.len() == declared.channels);
+            let (unit, description) = (one.unit.as_deref(), one.description.as_deref());
+            describe(
+                &mut declared,
+                unit,
+                description,
+                one.channel_names.as_deref(),
+            );
             self.spec.vertex_attributes.push(declared);
         }
         Ok(())
@@ -221,13 +223,10 @@ impl LevelMetadata {
                 let declared = tables::declare(name, &attribute(links, name)?).ok();
                 match declared.filter(|one| one.values.number().is_some()) {
                     Some(mut declared) => {
-                        declared.unit.clone_from(&one.unit);
-                        if let Some(stated) = one.stated() {
-                            declared.description.clone_from(&stated.description);
-                            let names = stated.channel_names.clone();
-                            declared.channel_names =
-                                names.filter(|names| names.len() == declared.channels);
-                        }
+                        let stated = one.stated();
+                        let description = stated.and_then(|stated| stated.description.as_deref());
+                        let names = stated.and_then(|stated| stated.channel_names.as_deref());
+                        describe(&mut declared, one.unit.as_deref(), description, names);
                         spec.attributes.push(declared);
                     }
                     None => self.left_out.push(name.clone()),
@@ -237,6 +236,19 @@ impl LevelMetadata {
         self.spec.links = spec;
         Ok(())
     }
+}
+
+/// Takes over what the store states about an attribute besides its type. Channel names of another number than the channels are left out.
+fn describe(
+    spec: &mut AttributeSpec,
+    unit: Option<&str>,
+    description: Option<&str>,
+    channel_names: Option<&[String]>,
+) {
+    spec.unit = unit.map(str::to_owned);
+    spec.description = description.map(str::to_owned);
+    let names = channel_names.filter(|names| names.len() == spec.channels);
+    spec.channel_names = names.map(<[String]>::to_vec);
 }
 
 fn failed(error: QueryError) -> WriteError {

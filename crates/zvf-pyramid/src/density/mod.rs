@@ -72,9 +72,10 @@ pub(crate) struct ComputedLevel {
     pub(crate) representatives: Vec<u32>,
 }
 
-/// Draws a share of the objects of a level, which are given by whether they have vertices. Returns whether the next level keeps each of them.
+/// Draws a share of the objects that have vertices at the finer level. Returns for each object whether the next level keeps it.
 ///
-/// If all objects have vertices, they are those of the reference method, which draws from the others, too: so it keeps the same ones at each level.
+/// The reference method draws from all objects, also those without vertices, and with the same seed at every level. Both methods keep the same
+/// objects at a level whose finer level has vertices of all objects.
 fn drawn(has_vertices: &[bool], share: f64, seed: u64) -> Result<Vec<bool>, WriteError> {
     let objects = has_vertices.iter().enumerate();
     let objects: Vec<usize> = objects.filter_map(|(at, has)| has.then_some(at)).collect();

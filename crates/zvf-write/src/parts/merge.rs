@@ -54,7 +54,7 @@ pub struct Committed {
     pub parts: Vec<String>,
     /// Names of parts that were declared or begun, but are not in the store.
     pub absent: Vec<String>,
-    /// Names of parts that were begun again and not finished: the store has what was finished before.
+    /// Names of parts whose second writing did not finish. The store has the data of the first one.
     #[serde(default)]
     pub begun_again: Vec<String>,
 }
@@ -379,7 +379,7 @@ impl PartedStore {
         } = loaded;
         notes.iter().for_each(|note| cells.list(&note.shards));
         self.place_cells(folder, choice, (&finished, keys), &dictionaries, &cells)?;
-        // An interrupted commit may have been asked for other groups.
+        // An earlier commit that was interrupted may have written other groups.
         target.remove_below("0/groups")?;
         let (root, summary) = self.join_parts(&notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
@@ -405,7 +405,7 @@ impl PartedStore {
         Ok(note.committed)
     }
 
-    /// Moves the cells of all parts to their final keys, and writes those of texts.
+    /// Moves the cells of all parts to their final keys, and writes the cells of categorical attributes, whose codes depend on all parts.
     fn place_cells(
         &self,
         folder: &PartitionFolder,

@@ -118,7 +118,8 @@ impl PartsStatus {
                 let (round, by) = note.map(|note| (note.round, note.by)).unzip();
                 let attempt = Attempt { owner, by };
                 let all = begun.entry(name).or_default();
-                all.push((round.unwrap_or_default(), attempt));
+                // A record that cannot be read counts as an attempt of the first round.
+                all.push((round.unwrap_or(0), attempt));
             }
             for (name, round) in folder.rounds(target)? {
                 if let Some(note) = folder.note(target, address, (&name, round))? {
