@@ -93,7 +93,7 @@ impl Remote {
         let path = self.path(prefix)?;
         let below = (!path.is_root()).then_some(&path);
         let mut tries = self.tries();
-        let _slot = context.slot().await?;
+        let _turn = self.turn(context).await?;
         while self.lists() {
             tries.made = tries.made.saturating_add(1);
             let start = context.trace().start();
@@ -135,7 +135,7 @@ impl Remote {
         let mut tries = self.tries();
         let mut last: Option<Path> = None;
         let mut ordered = true;
-        let _slot = context.slot().await?;
+        let _turn = self.turn(context).await?;
         while self.lists() {
             tries.made = tries.made.saturating_add(1);
             let (start, attempt) = (context.trace().start(), tries.made);

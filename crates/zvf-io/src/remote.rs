@@ -14,6 +14,7 @@ use object_store::path::Path;
 use object_store::{
     Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
 };
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::classify::{Failure, sort};
 use crate::context::Context;
@@ -48,6 +49,49 @@ struct RemoteState {
     can: Can,
     objects: SingleFlight<(String, Ask, u64), Option<Object>>,
     names: SingleFlight<Question, Option<Vec<String>>>,
+    connections: Arc<Connections>,
+}
+
+/// The number of requests that wait for a server which closes each connection after its answer. Such servers are simple ones, like Python's
+/// `http.server`, whose queue of new connections holds five: more are dropped without an error, and their clients wait for seconds.
+const NEW_CONNECTIONS: usize = 4;
+
+/// How the connections of a server end.
+#[derive(Debug)]
+struct Connections {
+    /// Whether an answer ended its connection.
+    close: AtomicBool,
+    new: Arc<Semaphore>,
+}
+
+impl Connections {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            close: AtomicBool::new(false),
+            new: Arc::new(Semaphore::new(NEW_CONNECTIONS)),
+        })
+    }
+
+    /// Notes whether the server closes the connection of an answer.
+    fn note(&self, result: &GetResult) {
+        #[cfg(feature = "http")]
+        if result
+            .extensions
+            .get::<crate::web_answers::Closes>()
+            .is_some()
+        {
+            self.close.store(true, Ordering::Relaxed);
+        }
+        #[cfg(not(feature = "http"))]
+        let _ = (self, result);
+    }
+}
+
+/// The permission to send one request.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _slot: OwnedSemaphorePermit,
+    _connection: Option<OwnedSemaphorePermit>,
 }
 
 /// The features of a backend. A missing feature is detected by the first refusal.
@@ -128,6 +172,7 @@ impl Remote {
                 can,
                 objects: SingleFlight::default(),
                 names: SingleFlight::default(),
+                connections: Connections::new(),
             }),
             retry: options.retry,
             silence: options.request_timeout,
@@ -145,6 +190,7 @@ impl Remote {
             },
             objects: SingleFlight::default(),
             names: SingleFlight::default(),
+            connections: Arc::clone(&self.shared.connections),
         };
         Self {
             shared: Arc::new(shared),
@@ -172,6 +218,23 @@ impl Remote {
     /// Records that listings are refused.
     pub(crate) fn cannot_list(&self) {
         self.shared.can.list.store(false, Ordering::Relaxed);
+    }
+
+    /// Waits until a request may be sent.
+    ///
+    /// # Errors
+    /// I/O: the work was cancelled.
+    pub(crate) async fn turn(&self, context: &Context) -> Result<Turn, IoError> {
+        let slot = context.slot().await?;
+        let connections = &self.shared.connections;
+        let connection = match connections.close.load(Ordering::Relaxed) {
+            true => Arc::clone(&connections.new).acquire_owned().await.ok(),
+            false => None,
+        };
+        Ok(Turn {
+            _slot: slot,
+            _connection: connection,
+        })
     }
 
     pub(crate) fn tries(&self) -> Tries {
@@ -286,7 +349,7 @@ impl Remote {
         };
         let mut tries = self.tries();
         // The slot is kept between attempts, because queueing again among thousands of failing requests would exceed the deadline.
-        let _slot = context.slot().await?;
+        let _turn = self.turn(context).await?;
         loop {
             tries.made = tries.made.saturating_add(1);
             let start = context.trace().start();
@@ -315,7 +378,7 @@ impl Remote {
             return Ok(None);
         };
         let mut tries = self.tries();
-        let _slot = context.slot().await?;
+        let _turn = self.turn(context).await?;
         loop {
             tries.made = tries.made.saturating_add(1);
             let start = context.trace().start();
@@ -350,6 +413,7 @@ impl Remote {
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(sort(key, error)),
         };
+        self.shared.connections.note(&result);
         let announced = (!is_unannounced(&result)).then_some(result.meta.size);
         let failed = |error| Failure::Final(IoError::file(key, error));
         file.set_len(0).map_err(failed)?;
@@ -385,6 +449,7 @@ impl Remote {
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(sort(key, error)),
         };
+        self.shared.connections.note(&result);
         let mut state = state_of(&result.meta);
         if is_unannounced(&result) {
             return match part {

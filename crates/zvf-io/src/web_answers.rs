@@ -1,4 +1,4 @@
-//! Adds headers that the client requires to valid responses of web servers that lack them.
+//! Adds headers that the client requires to valid responses of web servers that lack them, and marks those that end their connection.
 
 use object_store::ClientOptions;
 use object_store::HeaderValue;
@@ -11,6 +11,10 @@ use crate::xml_answers;
 /// An extension that marks a response without an announced length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unannounced;
+
+/// An extension that marks a response after which the server closes the connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closes;
 
 /// A placeholder date, as for stores without dates.
 const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT");
@@ -34,9 +38,23 @@ impl HttpService for WebClient {
         let reads = matches!(request.method().as_str(), "GET" | "HEAD");
         let mut response = self.0.execute(request).await?;
         if reads && response.status().is_success() {
+            if closes(&response) {
+                response.extensions_mut().insert(Closes);
+            }
             mend(&mut response);
         }
         Ok(response)
+    }
+}
+
+/// Whether the server closes the connection after this response.
+fn closes(response: &HttpResponse) -> bool {
+    let connection = response.headers().get("connection");
+    let connection = connection.and_then(|value| value.to_str().ok());
+    let says = |word| connection.is_some_and(|value| value.eq_ignore_ascii_case(word));
+    match response.version() <= reqwest::Version::HTTP_10 {
+        true => !says("keep-alive"),
+        false => says("close"),
     }
 }
 
