@@ -5,7 +5,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use flate2::Compression;
@@ -35,15 +37,32 @@ pub(crate) enum Way {
     BusyOnce,
     /// No request is answered.
     Silent,
+    /// The root has other bytes each time, and all objects were written in the present second: as if the store were edited.
+    Edited,
 }
 
 /// The requests that a server answered with a file or a part of one, and the number of bytes of each answer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Answers(Arc<Mutex<Vec<(String, usize)>>>);
+pub(crate) struct Answers(Arc<Mutex<Vec<(String, usize)>>>, Arc<Waiting>);
+
+/// The requests of cells that wait for their answer, now and at most.
+#[derive(Debug, Default)]
+struct Waiting {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
 
 impl Answers {
     pub(crate) fn all(&self) -> Vec<(String, usize)> {
         self.0.lock().map_or_else(|_| Vec::new(), |all| all.clone())
+    }
+
+    /// Answers after a while, as a slow server.
+    fn wait(&self) {
+        let now = self.1.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.1.most.fetch_max(now, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(5));
+        self.1.now.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -53,12 +72,15 @@ pub(crate) fn serve(folder: PathBuf, way: Way, answers: &Answers) -> Result<Stri
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = format!("http://{}", listener.local_addr()?);
     let seen = Arc::new(Mutex::new(HashSet::new()));
+    let started = chrono::Utc::now();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (folder, seen) = (folder.clone(), Arc::clone(&seen));
             let answers = answers.clone();
             // The thread ends when the client disconnects.
-            std::thread::spawn(move || connection(&stream, &folder, way, &seen, &answers));
+            std::thread::spawn(move || {
+                connection(&stream, &folder, (way, started), &seen, &answers)
+            });
         }
     });
     Ok(address)
@@ -67,7 +89,7 @@ pub(crate) fn serve(folder: PathBuf, way: Way, answers: &Answers) -> Result<Stri
 fn connection(
     stream: &TcpStream,
     folder: &Path,
-    way: Way,
+    (way, started): (Way, chrono::DateTime<chrono::Utc>),
     seen: &Mutex<HashSet<String>>,
     answers: &Answers,
 ) -> Option<()> {
@@ -107,11 +129,21 @@ fn connection(
                 .ok()?;
             continue;
         }
-        let Ok(bytes) = fs::read(folder.join(path)) else {
+        if path.contains("/c/") {
+            answers.wait();
+        }
+        let Ok(mut bytes) = fs::read(folder.join(path)) else {
             out.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
                 .ok()?;
             continue;
         };
+        if way == Way::Edited && path == format!("{STORE}/zarr.json") && !head {
+            let mut seen = seen.lock().ok()?;
+            seen.insert(format!("{}", seen.len()));
+            // White space of the same length between two members.
+            let ends = bytes.iter_mut().filter(|byte| **byte == b'\n');
+            ends.take(seen.len()).for_each(|byte| *byte = b' ');
+        }
         let size = bytes.len();
         let part = range.filter(|_| !matches!(way, Way::NoRanges | Way::Chunked | Way::Closing));
         let part = part.and_then(|range| {
@@ -146,10 +178,12 @@ fn connection(
                 format!("HTTP/1.1 206 Partial\r\nContent-Range: bytes {from}-{to}/{size}\r\n")
             }
         };
-        answer.push_str(match way {
-            Way::NoDate => "Last-Modified: yesterday\r\n",
-            _ => "Last-Modified: Fri, 02 Jan 2026 10:00:00 GMT\r\n",
-        });
+        let date = match way {
+            Way::NoDate => "yesterday".to_owned(),
+            Way::Edited => started.format("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+            _ => "Fri, 02 Jan 2026 10:00:00 GMT".to_owned(),
+        };
+        answer.push_str(&format!("Last-Modified: {date}\r\n"));
         match way {
             Way::Chunked => answer.push_str("Transfer-Encoding: chunked\r\n\r\n"),
             Way::Closing => answer.push_str("Connection: close\r\n\r\n"),
@@ -262,6 +296,56 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
 }
 
 /// Without a time-out this test would not end.
+#[test]
+fn a_server_that_closes_connections_gets_few_at_once() -> Result<()> {
+    let home = home()?;
+    let rows = |way| {
+        let answers = Answers::default();
+        let url = format!("{}/{STORE}", serve(home.path(), way, &answers)?);
+        let query = [
+            "query",
+            &url,
+            "--attributes",
+            "none",
+            "--format",
+            "csv",
+            "-q",
+        ];
+        let rows = home.text(&query)?;
+        anyhow::Ok((rows, answers.1.most.load(Ordering::SeqCst)))
+    };
+    let (rows_of_plain, most_of_plain) = rows(Way::Plain)?;
+    let (rows, most) = rows(Way::Closing)?;
+    assert_eq!(rows, rows_of_plain);
+    assert!(most_of_plain > 4, "{most_of_plain}");
+    assert!(most <= 4, "{most}");
+    Ok(())
+}
+
+#[test]
+fn an_edit_in_the_second_of_the_first_request_is_noticed() -> Result<()> {
+    let home = home()?;
+    let url = format!(
+        "{}/{STORE}",
+        serve(home.path(), Way::Edited, &Answers::default())?
+    );
+    let query = [
+        "query",
+        &url,
+        "--attributes",
+        "none",
+        "--format",
+        "csv",
+        "-q",
+    ];
+    let ran = home.zvf(&query)?;
+    ensure!(
+        ran.code == 3 && ran.stderr.contains("other bytes"),
+        "{ran:?}"
+    );
+    Ok(())
+}
+
 #[test]
 fn silence_is_given_up() -> Result<()> {
     let home = home()?;

@@ -13,7 +13,7 @@ use crate::kv::{Backend, Kv};
 use crate::remote::{Remote, Use, WantedPart};
 use crate::task::{blocking, driven};
 #[cfg(feature = "backends")]
-use crate::versions::{ListingDigest, Pinned, ReportedState};
+use crate::versions::{ListingDigest, Pinned};
 use crate::versions::{changed, told};
 #[cfg(feature = "backends")]
 use crate::{Ask, Cap};
@@ -106,7 +106,7 @@ impl Remote {
             role: None,
         };
         let state = first.map(|first| &first.state);
-        if state.is_none_or(ReportedState::is_telling) {
+        if first.is_none_or(Pinned::is_told_by_state) {
             match self.send(context, key, WantedPart::State, purpose).await {
                 Ok(now) if now.as_ref().map(|now| &now.state) == state => return Ok(()),
                 Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),

@@ -71,10 +71,17 @@ pub(crate) enum SnapshotRole {
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
     pub(crate) state: ReportedState,
-    /// A hash of the bytes, if the backend sends no validator.
+    /// A hash of the bytes, if the state may not change with them.
     digest: Option<u64>,
     /// Whether it was read before the snapshot was complete.
     early: bool,
+}
+
+impl Pinned {
+    /// Whether an equal state means equal bytes.
+    pub(crate) fn is_told_by_state(&self) -> bool {
+        self.digest.is_none()
+    }
 }
 
 /// A listing of folder names, as it was answered.
@@ -137,8 +144,8 @@ struct VersionsInner {
     verified: Option<u64>,
 }
 
-/// From this age of the root on, in microseconds, listings that were requested with it need no check. It allows for differences between clocks:
-/// buckets refuse signed requests with a larger difference.
+/// From this age on, in microseconds, a document was not written again in the same second after it was read, and listings that were requested with the
+/// root need no check. It allows for differences between clocks: buckets refuse signed requests with a larger difference.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
 /// Most objects other than documents whose states are recorded. Further objects are not compared when they are read again.
@@ -166,6 +173,14 @@ impl Versions {
     /// Whether changes are detected.
     pub fn is_on(&self) -> bool {
         self.on
+    }
+
+    /// Whether a document may have other bytes in the same state: the backend states neither ETag nor time, or states times in whole seconds, of which
+    /// web servers also make their ETags, and the document is so new that it may be written again within the same second.
+    fn is_ambiguous(&self, state: &ReportedState) -> bool {
+        let seconds = state.modified % 1_000_000 == 0;
+        let young = state.modified > self.opened.saturating_sub(SETTLED);
+        !state.is_telling() || (seconds && young)
     }
 
     fn inner(&self) -> MutexGuard<'_, VersionsInner> {
@@ -217,7 +232,7 @@ impl Versions {
                         false => Err(changed(key, &first.state, state)),
                     };
                 }
-                let digest = (!state.is_telling()).then(|| inner.digest(bytes));
+                let digest = self.is_ambiguous(state).then(|| inner.digest(bytes));
                 let pinned = Pinned {
                     state: state.clone(),
                     digest,
@@ -416,7 +431,7 @@ fn key_of(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReportedState, SnapshotRole, Versions};
+    use super::{ReportedState, SETTLED, SnapshotRole, Versions};
 
     fn state(etag: &str, modified: i64, size: u64) -> ReportedState {
         ReportedState {
@@ -571,6 +586,27 @@ mod tests {
             assert_eq!(keys(&pins, true).len(), 7);
             let error = pins.note_absent("0/b/zarr.json").unwrap_err().to_string();
             assert!(error.contains("absent"), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_stand_in_for_times_in_whole_seconds_of_a_new_document() {
+        let pins = Versions::new(true);
+        let second = pins.opened / 1_000_000 * 1_000_000;
+        for (path, written, by_state) in [
+            ("0/a", second, false),
+            ("0/b", second + 1, true),
+            ("0/c", second - SETTLED - 1_000_000, true),
+        ] {
+            let key = format!("{path}/zarr.json");
+            let told = state("1f-2", written, 2);
+            pins.note(&key, &told, SnapshotRole::Document, b"ab")
+                .unwrap();
+            let list = pins.to_verify(true).unwrap().documents;
+            let pinned = list.iter().find(|(found, _)| *found == key);
+            let pinned = pinned.unwrap().1.as_ref().unwrap();
+            assert_eq!(pinned.is_told_by_state(), by_state, "{path}");
+            assert_eq!(pins.same_bytes(pinned, b"ba"), by_state, "{path}");
         }
     }
 

@@ -302,7 +302,8 @@ impl Store {
     ///
     /// # Cost
     /// One round: a HEAD request for the root, for each ancestor of the documents that were read, and for each document of the level
-    /// that was requested together with the root, whether it existed or not. If the root is younger than a quarter of an hour, or its time is unknown,
+    /// that was requested together with the root, whether it existed or not; GET instead for documents that are younger than a quarter of an hour, if the
+    /// backend states times in whole seconds. If the root is younger than a quarter of an hour, or its time is unknown,
     /// the listings of that first round are repeated. If nothing was read since the last check, only the root is requested. On a local disk
     /// one `stat` for each document.
     ///
