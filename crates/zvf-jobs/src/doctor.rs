@@ -108,6 +108,11 @@ impl DoctorJob {
             notes: Vec::new(),
         };
         let examined = examine(&self.store, &store, context, &mut report).await;
+        // An edit meanwhile can look like damage, or mix two states in the report.
+        let examined = match store.verify(0).await {
+            Err(changed) if changed.is_changed() => Err(changed),
+            _ => examined,
+        };
         examined.map_err(JobError::store(&self.store))?;
         Ok(report)
     }

@@ -83,12 +83,13 @@ pub fn validate<'a>(
         open.io.verify = false;
         open.leave_out_damaged = true;
         let raw = RawStore::open(url, &open.io)?;
+        // Read before the documents: a validation that began in one state and continued in another has the root of the first here.
+        let first = raw.read(ROOT).await.ok().flatten();
         let under = raw.clone().under_edits(&open.io).await;
         let raw = run
             .keep(Check::Unfinished, || Place::at("zarr.json"), under)?
             .unwrap_or(raw);
         let tree = StoreDocuments::read(&raw, &mut run.findings).await?;
-        let first = tree.documents.get(ROOT).cloned();
         if tree.documents.is_empty()
             && raw.folders("").await?.unwrap_or_default().is_empty()
             && let Err(error) = Store::open_with(url, open.clone()).await
