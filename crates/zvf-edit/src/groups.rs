@@ -445,7 +445,7 @@ impl Edit {
             self.rows_of(members)?;
         }
         let table = self.loaded_groups().await?;
-        let first = table.names.is_empty() && table.doc.is_none();
+        let first = table.names.is_empty();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (at, name) in table.names.iter().enumerate() {
             places.entry(name.clone()).or_insert(at);
@@ -453,9 +453,8 @@ impl Edit {
         if first {
             for spec in groups.attribute_specs() {
                 let name = spec.name.clone();
-                table
-                    .tables
-                    .insert(name, AttributeTable::new(spec, TableOf::Groups, 0));
+                let new = || AttributeTable::new(spec, TableOf::Groups, 0);
+                table.tables.entry(name).or_insert_with(new);
             }
         }
         // The rows of the new groups in `groups`, and their final rows.

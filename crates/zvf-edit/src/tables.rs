@@ -199,7 +199,9 @@ impl AttributeTable {
 
     /// Whether anything has to be written.
     pub(crate) fn is_changed(&self) -> bool {
-        self.doc.is_none() || !self.changed.is_empty()
+        let stored = self.doc.as_ref().and_then(|doc| doc.shape.first());
+        // A table that lost its last rows has no changed row.
+        stored != Some(&wide(self.places.len())) || !self.changed.is_empty()
     }
 
     /// The objects of the changed chunks, the document, and keys that may be removed.
