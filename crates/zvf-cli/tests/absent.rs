@@ -171,3 +171,26 @@ fn gaps_that_cannot_be_stored_name_the_ways_out() -> Result<()> {
     home.text(&["append", "s.zv", "k.csv", "--fill", "k=7"])?;
     Ok(())
 }
+
+#[test]
+fn gaps_of_a_column_get_the_fill_that_the_store_records() -> Result<()> {
+    let table = b"rid,x,y,s,i,f\n1,0,0,a,1,1.5\n2,1,1,b,2,2.5\n".to_vec();
+    let gaps = concat!(
+        r#"{"rid":1,"s":null,"i":null,"f":null}"#,
+        "\n",
+        r#"{"rid":2,"s":"z","i":9,"f":9}"#,
+        "\n"
+    );
+    let home = Home::made(&[("a.csv", table), ("gaps.ndjson", gaps.into())])?;
+    home.text(&["import", "a.csv", "a.zv"])?;
+    for (name, fill) in [("s", "u"), ("i", "77"), ("f", "7.5")] {
+        let set = ["edit", "a.zv", "set-attribute", name];
+        home.text(&[&set[..], &["--fill", fill]].concat())?;
+        home.text(&[&set[..], &["--from", "gaps.ndjson", "--key", "rid"]].concat())?;
+    }
+    let query = ["query", "a.zv", "--columns", "rid,s,i,f", "--format", "csv"];
+    let rows = home.text(&query)?;
+    ensure!(rows.contains("\n1,u,77,7.5\n"), "{rows}");
+    ensure!(rows.contains("\n2,z,9,9\n"), "{rows}");
+    Ok(())
+}

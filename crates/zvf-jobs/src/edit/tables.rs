@@ -368,7 +368,11 @@ impl EditSetAttributeJob {
             (Scope::Link, _) => table.ends(edit.spec().links.width)?,
             (Scope::Vertex, _) => table.places(edit.spec(), true)?,
         };
-        columns.push(table.given(&one, fill.as_deref())?);
+        let recorded = match scope {
+            Scope::Object => edit.object_fill(name),
+            Scope::Vertex | Scope::Link => edit.fill(name),
+        };
+        columns.push(table.given(&one, fill.as_deref().or(recorded))?);
         let records = table.records(columns, &[], |_| None)?;
         let matched = edit.set_attribute(&set, Some(&records)).await?;
         let mut notes = matched.remarks(&set);
