@@ -29,7 +29,7 @@ use crate::sources::Sources;
 use crate::token::AccessToken;
 use crate::{page, query, store_files, views};
 
-/// Receives one line for each request.
+/// Receives lines.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Options of a server.
@@ -54,6 +54,9 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// Receives one line for each request. Default: no log.
     pub log: Option<Log>,
+    /// Receives each warning about a store or an answer, after the name of the store, once for each state of the store. Default: warnings are
+    /// dropped.
+    pub warn: Option<Log>,
 }
 
 impl std::fmt::Debug for ServeOptions {
@@ -77,6 +80,7 @@ impl Default for ServeOptions {
             memory_budget: 16 << 20,
             grace: Duration::from_secs(10),
             log: None,
+            warn: None,
         }
     }
 }
@@ -136,7 +140,9 @@ impl Server {
                 token => token,
             };
             let (work, budget) = (options.work, options.memory_budget);
-            let sources = Arc::new(Sources::new(stores, &options.open, work, budget)?);
+            let mut sources = Sources::new(stores, &options.open, work, budget)?;
+            sources.warn = options.warn;
+            let sources = Arc::new(sources);
             let listener = TcpListener::bind(wanted).await.map_err(failed)?;
             let address = listener.local_addr().map_err(failed)?;
             let prefix = token.as_ref().map(|token| format!("/{}", token.digits()));
