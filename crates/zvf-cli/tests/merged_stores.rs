@@ -378,8 +378,14 @@ fn moments_of_other_units_are_merged() -> Result<()> {
     let home = Home::made(&[])?;
     let axis = || floats(&[0.0, 1.0]);
     let moments: [(&str, ArrayRef); 3] = [
-        ("a", Arc::new(TimestampSecondArray::from(vec![Some(5), None]))),
-        ("b", Arc::new(TimestampMillisecondArray::from(vec![6_001, -7]))),
+        (
+            "a",
+            Arc::new(TimestampSecondArray::from(vec![Some(5), None])),
+        ),
+        (
+            "b",
+            Arc::new(TimestampMillisecondArray::from(vec![6_001, -7])),
+        ),
         ("c", Arc::new(DurationSecondArray::from(vec![1, 2]))),
     ];
     for (name, column) in moments {
@@ -408,7 +414,11 @@ fn moments_of_other_units_are_merged() -> Result<()> {
         assert_eq!(found[""], wanted);
     }
     let ran = home.zvf(&["merge", "a.zv", "c.zv", "m.zv"])?;
-    ensure!(ran.code == 2 && ran.stderr.contains("seconds of duration"), "{}", ran.stderr);
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("seconds of duration"),
+        "{}",
+        ran.stderr
+    );
     Ok(())
 }
 
@@ -420,7 +430,10 @@ fn whole_numbers_that_some_objects_lack_are_merged() -> Result<()> {
         ("../b.csv", "object_id,x,y,z\n11,1,1,1\n12,2,2,2\n".into()),
         ("../va.csv", "object_id,n\n1,5\n2,6\n".into()),
         ("../vb.csv", "object_id,n\n11,7\n".into()),
-        ("../large.csv", "object_id,n\n1,9007199254740993\n2,6\n".into()),
+        (
+            "../large.csv",
+            "object_id,n\n1,9007199254740993\n2,6\n".into(),
+        ),
     ])?;
     let set = |store: &str, from: &str| {
         let what = ["set-attribute", "n", "--object", "--type", "int64"];
@@ -447,6 +460,10 @@ fn whole_numbers_that_some_objects_lack_are_merged() -> Result<()> {
     }
     let ran = home.zvf(&["merge", "l.zv", "b.zv", "x.zv"])?;
     let says = ["l.zv: attribute n", "set-attribute n --object --fill VALUE"];
-    ensure!(ran.code == 2 && says.iter().all(|one| ran.stderr.contains(one)), "{}", ran.stderr);
+    ensure!(
+        ran.code == 2 && says.iter().all(|one| ran.stderr.contains(one)),
+        "{}",
+        ran.stderr
+    );
     Ok(())
 }

@@ -392,7 +392,10 @@ fn levels_that_end_early_are_warned_of() -> Result<()> {
     assert!(warnings.contains(helps), "{made}");
     let larger = ["--replace", "--factors", "2,2,2", "--json"];
     let made = home.json(&[&["pyramid", "made.zv"][..], &larger].concat())?;
-    assert!(made["levels"][2]["vertices"].as_u64() < Some(1000), "{made}");
+    assert!(
+        made["levels"][2]["vertices"].as_u64() < Some(1000),
+        "{made}"
+    );
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use zvf_meta::ArrayDoc;
 use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
-use zvf_store::{ChunkCoord, GridArray, Level, Need, ObjectIndex, Store};
+use zvf_store::{GridArray, Level, Need, ObjectIndex, Store};
 
 use super::commit::{CommitPlan, make};
 use super::documents::{document_at, index_doc};

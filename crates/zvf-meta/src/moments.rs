@@ -283,7 +283,10 @@ mod tests {
         let berlin = format!("seconds {local}Z in Europe/Berlin");
         let both = |a: &str, b: &str| MomentScale::common_unit(a, b);
         let finer = both(&berlin, &format!("microseconds {local}Z"));
-        assert_eq!(finer, Some(format!("microseconds {local}Z in Europe/Berlin")));
+        assert_eq!(
+            finer,
+            Some(format!("microseconds {local}Z in Europe/Berlin"))
+        );
         let dates = "milliseconds since 1970-01-01";
         let moments = Some(format!("milliseconds {local}"));
         assert_eq!(both(dates, &format!("seconds {local}")), moments);

@@ -25,12 +25,10 @@ use zvf_store::{OpenOptions, StoreError};
 
 use crate::base::Base;
 use crate::http_error::HttpError;
+use crate::log::Log;
 use crate::sources::Sources;
 use crate::token::AccessToken;
 use crate::{page, query, store_files, views};
-
-/// Receives lines.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Options of a server.
 #[derive(Clone)]

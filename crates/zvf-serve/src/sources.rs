@@ -6,9 +6,9 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use zvf_store::{OpenOptions, RawStore, Store, StoreError};
 
 use crate::http_error::{HandlerResult, HttpError};
+use crate::log::Log;
 use crate::opened::OpenedStore;
 use crate::path::encoded;
-use crate::server::Log;
 
 /// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
 const CACHE: u64 = 32 << 20;

@@ -353,19 +353,17 @@ impl StoreWriter {
                     (Some(part), _) => part.write(input, &target, &address)?,
                     (None, Some(summary)) => {
                         let mark = target.read(MARKER)?;
-                        let own = of_journal.zip(mark).filter(|(journal, mark)| journal.marks().contains(mark));
+                        let own = of_journal
+                            .zip(mark)
+                            .filter(|(journal, mark)| journal.marks().contains(mark));
                         if let Some((_, mark)) = own {
                             new_store::tidy(&target, &address, &mark, None)?;
                         }
                         summary
                     }
-                    (None, None) => finish::write(
-                        input,
-                        &target,
-                        &address,
-                        (stale_files, history),
-                        of_journal,
-                    )?,
+                    (None, None) => {
+                        finish::write(input, &target, &address, (stale_files, history), of_journal)?
+                    }
                 };
                 // The store is complete, so the journal is no longer needed.
                 journal.map_or(Ok(()), Journal::done)?;

@@ -333,7 +333,9 @@ fn unite(
         radius.values = AttributeType::Number(after_conversion(number));
     }
     spec.links.attributes = attributes("links", &lists(|one| &one.links.attributes), false, notes)?;
-    let of_objects = described.iter().map(StoreDescription::stored_object_attributes);
+    let of_objects = described
+        .iter()
+        .map(StoreDescription::stored_object_attributes);
     let of_objects: Vec<Vec<AttributeSpec>> = of_objects.collect();
     let of_objects = places.iter().map(String::as_str).zip(&of_objects);
     let of_objects: Vec<(&str, &Vec<AttributeSpec>)> = of_objects.collect();
@@ -457,7 +459,9 @@ fn join(
             let found = format!("the unit {found}");
             return Err(ConvertError::usage(what, found, expected));
         };
-        notes.push(format!("{what}: of {found} and {expected}, the unit becomes {common}"));
+        notes.push(format!(
+            "{what}: of {found} and {expected}, the unit becomes {common}"
+        ));
         own.unit = Some(common);
     }
     own.values = match (own.values, one.values) {

@@ -23,7 +23,11 @@ pub(super) fn in_common_unit(
     };
     let bytes = values.bytes_as(NumberType::I64);
     let bytes = bytes.or_bug("moments of another type")?;
-    let numbers = bytes.as_chunks().0.iter().map(|one| i64::from_le_bytes(*one));
+    let numbers = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|one| i64::from_le_bytes(*one));
     let convert = |number: i64| scale.apply(number).ok_or(number);
     let converted: Result<Vec<i64>, i64> = numbers.map(convert).collect();
     let converted = converted.map_err(|number| {
@@ -38,7 +42,11 @@ pub(super) fn in_common_unit(
 ///
 /// # Errors
 /// Misuse: values that the type does not represent.
-pub(super) fn fitted(values: &Values, one: &AttributeSpec, url: &str) -> Result<Values, WriteError> {
+pub(super) fn fitted(
+    values: &Values,
+    one: &AttributeSpec,
+    url: &str,
+) -> Result<Values, WriteError> {
     let is_whole = values.number_type().is_some_and(|own| !own.is_float());
     values.fitted(one).map_err(|error| match one.values {
         AttributeType::Number(number) if number.is_float() && is_whole => {

@@ -214,7 +214,9 @@ pub fn is_marked_by(target: &Target, earlier: &[Vec<u8>]) -> Result<bool, WriteE
     if earlier.is_empty() || target.exists(ROOT)? {
         return Ok(false);
     }
-    Ok(target.read(MARKER)?.is_some_and(|mark| earlier.contains(&mark)))
+    Ok(target
+        .read(MARKER)?
+        .is_some_and(|mark| earlier.contains(&mark)))
 }
 
 /// Like [`begin_as`], if an unfinished store has one of the markers that earlier runs of this writer put: its files are removed. `false`: it has none of
