@@ -151,7 +151,10 @@ fn a_shard_that_lists_lost_is_neither_removed_nor_moved() -> Result<()> {
     home.text(&[&["rechunk", "a.zv", "s.zv"][..], &shards].concat())?;
     lose(&home, &["0.0.0", "1.0.0", "2.0.0", "3.0.0"])?;
     let before = files(&home.file("s.zv"))?;
-    std::fs::write(home.file("below.csv"), "object_id,x,y,z,v\n7,-90,1,1,7\n")?;
+    std::fs::write(
+        home.file("below.csv"),
+        "object_id,x,y,z,v\n600,-90,1,1,7\n600,-89,1,1,7\n",
+    )?;
     for command in [&["vacuum", "s.zv"][..], &["append", "s.zv", "below.csv"]] {
         let ran = home.zvf(command)?;
         let says = "`zvf repair` restores the list";
