@@ -249,7 +249,6 @@ impl Store {
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
-        self.log_unknown_names();
         Ok(self.answer(answer))
     }
 
@@ -258,7 +257,7 @@ impl Store {
         let spec = self.asked(py, asked, (true, false, false))?;
         let query = wait(py, OnInterrupt::Drop, self.resolved(&spec))?;
         let flat = Flat::of(py, self, query)?;
-        self.log_unknown_names();
+        self.log_not_read();
         if let Some(trace) = &self.trace {
             trace.write()?;
         }
@@ -287,7 +286,7 @@ impl Store {
             found.map_err(|error| error.at(self.store.url()))
         };
         let found = wait(py, OnInterrupt::Drop, work)?;
-        self.log_unknown_names();
+        self.log_not_read();
         json_text(&found)
     }
 
@@ -306,7 +305,7 @@ impl Store {
         (job.r#where, job.sort, job.limit) = (condition, sort, limit);
         let context = zvf_jobs::Context::new().with_memory_budget(self.memory_budget);
         let done = wait(py, OnInterrupt::Drop, job.of_store(&self.store, &context))?;
-        self.log_unknown_names();
+        self.log_not_read();
         let rows = done.objects.ok_or_else(|| bug("a list without rows"))?;
         Ok(Table {
             schema: rows.schema,
@@ -323,7 +322,7 @@ impl Store {
             found.map_err(|error| error.at(self.store.url()))
         };
         let found = wait(py, OnInterrupt::Drop, work)?;
-        self.log_unknown_names();
+        self.log_not_read();
         Ok(found)
     }
 
@@ -336,7 +335,7 @@ impl Store {
             found.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let found = wait(py, OnInterrupt::Drop, work)?;
-        self.log_unknown_names();
+        self.log_not_read();
         Ok(Table::from(found))
     }
 
@@ -349,7 +348,7 @@ impl Store {
             found.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let found = wait(py, OnInterrupt::Drop, work)?;
-        self.log_unknown_names();
+        self.log_not_read();
         Ok(Table::from(found))
     }
 
@@ -386,7 +385,6 @@ impl Store {
             answer.map_err(|error| Failure::from(error).at(self.store.url()))
         };
         let answer = wait(py, OnInterrupt::Drop, start)?;
-        self.log_unknown_names();
         Ok(self.answer(answer))
     }
 }
@@ -396,17 +394,21 @@ impl Store {
         &self.store
     }
 
-    /// Logs each warning about attributes that are not read, because their names are not known, once.
-    fn log_unknown_names(&self) {
-        for warning in self.store.names_unknown() {
+    /// Logs each warning about data of the store that is not read, once.
+    fn log_not_read(&self) {
+        self.log_each(&self.store.not_read());
+    }
+
+    /// Logs warnings, each once.
+    fn log_each(&self, warnings: &[String]) {
+        for warning in warnings {
             let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-            if logged.contains(&warning) {
+            if logged.contains(warning) {
                 continue;
             }
-            let text = format!("{}: {warning}", self.store.url());
-            logged.push(warning);
+            logged.push(warning.clone());
             drop(logged);
-            crate::jobs::log("warning", &text);
+            crate::jobs::log("warning", &format!("{}: {warning}", self.store.url()));
         }
     }
 
@@ -432,7 +434,9 @@ impl Store {
         query.map_err(|error| Failure::from(error).at(self.store.url()))
     }
 
+    /// A running query. Logs what the documents it has read say about data that is not read.
     pub(crate) fn answer(&self, answer: zvf_query::Answer) -> Answer {
+        self.log_not_read();
         Answer {
             schemas: [
                 zvf_query::Table::Vertices,
@@ -440,13 +444,12 @@ impl Store {
                 zvf_query::Table::Objects,
             ]
             .map(|table| answer.schema(table).cloned()),
-            url: self.store.url().to_owned(),
+            store: self.clone(),
             state: Mutex::new(State {
                 answer: Some(answer),
                 busy: false,
                 summary: None,
             }),
-            trace: self.trace.clone(),
             flat: None,
         }
     }
@@ -469,9 +472,8 @@ fn column_list(columns: &[String]) -> PyResult<Vec<Column>> {
 #[derive(Debug)]
 pub(crate) struct Answer {
     schemas: [Option<SchemaRef>; 3],
-    url: String,
+    store: Store,
     state: Mutex<State>,
-    trace: Option<Arc<TraceFile>>,
     /// What makes flat batches of those of vertices.
     flat: Option<Arc<Flatten>>,
 }
@@ -498,6 +500,16 @@ impl Answer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn url(&self) -> &str {
+        self.store.store.url()
+    }
+
+    /// Keeps the summary of an answer that ended, and logs its warnings.
+    fn ended(&self, summary: Summary) {
+        self.store.log_each(&summary.warnings);
+        self.lock().summary = Some(summary);
+    }
+
     /// Takes the answer out, so that a call that waits for a batch does not hold the lock; `None` where it has ended.
     ///
     /// # Errors
@@ -507,7 +519,7 @@ impl Answer {
         if state.busy {
             return Err(misuse(format!(
                 "{}: found a query in use by another thread, expected one thread at a time",
-                self.url
+                self.url()
             )));
         }
         state.busy = state.answer.is_some();
@@ -539,7 +551,7 @@ impl Answer {
 
     /// Writes down what was asked of the storage so far.
     fn traced(&self) -> PyResult<()> {
-        match &self.trace {
+        match &self.store.trace {
             Some(trace) => trace.write(),
             None => Ok(()),
         }
@@ -555,15 +567,15 @@ impl Answer {
         };
         let step = async {
             let next = answer.next().await;
-            let next = next.map_err(|error| Failure::from(error).at(&self.url))?;
+            let next = next.map_err(|error| Failure::from(error).at(self.url()))?;
             Ok::<_, Failure>((next, answer))
         };
         let done = wait(py, OnInterrupt::Drop, step);
         // After a failure or an interrupt it is over.
         let (next, answer) = done.inspect_err(|_| self.put(None))?;
         let Some((table, batch)) = next else {
-            self.lock().summary = Some(answer.summary().clone());
             self.put(None);
+            self.ended(answer.summary().clone());
             self.traced()?;
             return Ok(None);
         };
@@ -603,7 +615,7 @@ impl Answer {
             while let Some((table, batch)) = answer
                 .next()
                 .await
-                .map_err(|error| Failure::from(error).at(&self.url))?
+                .map_err(|error| Failure::from(error).at(self.url()))?
             {
                 if let (zvf_query::Table::Vertices, Some(callback)) = (table, &progress)
                     && !raised.call(callback, batch.num_rows() as u64, None)
@@ -618,7 +630,7 @@ impl Answer {
         };
         let summary = wait_unless(py, OnInterrupt::Drop, &raised, all);
         self.put(None);
-        self.lock().summary = Some(summary?);
+        self.ended(summary?);
         self.traced()?;
         Ok(tables)
     }
@@ -657,7 +669,7 @@ impl Answer {
         let (Some(schema), Some(answer)) = (schema, answer) else {
             return Err(misuse(format!(
                 "{}: the answer has no such table",
-                self.url
+                self.url()
             )));
         };
         let threading = py.import("threading")?;
@@ -668,8 +680,8 @@ impl Answer {
             schema,
             table,
             main: is_main.then(|| std::thread::current().id()),
-            url: self.url.clone(),
-            trace: self.trace.clone(),
+            url: self.store.store.url().to_owned(),
+            trace: self.store.trace.clone(),
             flat: self.flat.clone(),
         };
         stream_capsule(py, Box::new(reader))

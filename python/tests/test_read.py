@@ -5,10 +5,14 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import json
+import logging
 import pickle
 import shutil
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import duckdb
@@ -306,3 +310,32 @@ def test_nothing_heavy_is_imported() -> None:
     code = "import sys, zvf; print([name for name in ('numpy', 'pandas', 'polars', 'pyarrow') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def web(bundled: Bundled) -> Iterator[str]:
+    """The address of a graph on a web server that cannot list."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *values: object) -> None:
+            pass
+
+    root = bundled("graph")
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(root.parent)))
+    thread = threading.Thread(target=httpd.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{httpd.server_port}/{root.name}"
+    httpd.shutdown()
+    thread.join()
+    httpd.server_close()
+
+
+def test_links_that_cannot_be_found_are_logged_once(web: str, caplog: pytest.LogCaptureFixture) -> None:
+    store = zvf.open(web)
+    with caplog.at_level(logging.WARNING, logger="zvf"):
+        for _ in range(2):
+            store.query().links.read()
+    for says in ["only link arrays that join neighbouring chunks", "60 of 155 links are found"]:
+        said = [record.getMessage() for record in caplog.records if says in record.getMessage()]
+        assert len(said) == 1, caplog.text
+        assert said[0].startswith(web)

@@ -172,8 +172,8 @@ class ImportOptions(JobOptions, total=False):
     """Begins a store that several programs write: each writes a `part`, then one runs `commit`, all with the same options. The columns of FILE
     define the attributes of the store. Can be repeated. Default: False."""
     parts: Sequence[str] | None
-    """With `begin`: the expected parts, as their number (20 is 0 to 19), names, or a file of names, one a line. Other parts are refused, and so is
-    `commit` while a part is missing. Default: None."""
+    """With `begin`: the expected parts, as their number (20 is 0 to 19), names, or a file of names at a path or URL (@FILE), one a line. Other
+    parts are refused, and so is `commit` while a part is missing. Default: None."""
     part: str | None
     """Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a finished part is not
     written again. Default: None."""
@@ -197,8 +197,8 @@ class EditDeleteOptions(JobOptions, total=False):
     belong to no object."""
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE with those; one that begins with the range -9--5 follows --. Default:
-    None."""
+    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; one that begins with the range -9--5 follows
+    --. Default: None."""
     ignore_missing: bool
     """Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids. Default: False."""
     where: str | None
@@ -661,8 +661,8 @@ class PlotOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -750,8 +750,8 @@ class StatsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -765,7 +765,8 @@ class StatsOptions(Options, total=False):
     own_level_only: bool
     """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
     columns: Sequence[str] | None
-    """Axes and attributes [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an object."""
+    """Axes and attributes, NAME[1] for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an
+    object."""
     by: Literal["object", "group"] | None
     """Statistics of each `object` or `group`. Default: None."""
     bins: int | None
@@ -815,8 +816,8 @@ class MeasureOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -913,8 +914,8 @@ class ExportOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -981,8 +982,8 @@ class QueryOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1052,8 +1053,8 @@ class HeadOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1109,8 +1110,8 @@ class TailOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1166,8 +1167,8 @@ class SampleRowsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1245,8 +1246,8 @@ class SplitOptions(JobOptions, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1296,8 +1297,8 @@ class SplitsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas or lines.
-    Default: None."""
+    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
+    or lines. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None

@@ -1,4 +1,4 @@
-"""Writes testdata/tables: small Parquet and Feather files of known values, by PyArrow. Needs `pip install pyarrow`.
+"""Writes testdata/tables: small Parquet and Feather files of known values, by PyArrow and Polars. Needs `pip install pyarrow polars`.
 
 Usage: tables.py FOLDER
 """
@@ -7,6 +7,7 @@ import decimal
 import sys
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -70,6 +71,20 @@ def moments():
     )
 
 
+def zones():
+    """Moments with a time zone."""
+    moments = [1709251200, 1709251201]
+    return pa.table(
+        {
+            "x": pa.array([0.0, 1.0]),
+            "y": pa.array([0.0, 2.0]),
+            "s": pa.array(moments, pa.timestamp("s", "Europe/Berlin")),
+            "utc": pa.array(moments, pa.timestamp("s", "UTC")),
+            "local": pa.array(moments, pa.timestamp("s")),
+        }
+    )
+
+
 def main():
     folder = Path(sys.argv[1])
     # As pyarrow writes by default: Snappy, dictionaries, pages of version 1.
@@ -103,6 +118,12 @@ def main():
     # As pyarrow writes by default: buffers of LZ4.
     pyarrow.feather.write_feather(moments(), folder / "moments.feather")
     pq.write_table(edges(), folder / "edges.parquet", compression="none")
+    # Parquet has no timestamps in seconds: they are stored in milliseconds, with their zone in the Arrow schema.
+    pq.write_table(zones(), folder / "zones.parquet")
+    wide = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 2.0], "small": [3, 4], "wide": pl.Series([1, 2], dtype=pl.Int128)})
+    wide = wide.with_columns(t=pl.lit(1709251200).cast(pl.Datetime("ms")))
+    wide.write_parquet(folder / "wide.parquet")
+    wide.write_ipc(folder / "wide.arrow")
 
 
 if __name__ == "__main__":

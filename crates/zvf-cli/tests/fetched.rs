@@ -647,3 +647,59 @@ fn regions_of_files_take_urls() -> Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn lists_of_ids_and_names_are_read_from_urls() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../p.csv",
+            "object_id,x,y,z\n1,1,1,1\n2,2,2,2\n3,3,3,3\n".into(),
+        ),
+        ("../ids.txt", "3 1\n".into()),
+        ("../names.txt", "left\n\nright\n".into()),
+    ])?;
+    home.text(&["import", "p.csv", "p.zv"])?;
+    let server = serve(home.path(), Way::Plain, &Answers::default())?;
+    let (ids, names) = (format!("@{server}/ids.txt"), format!("@{server}/names.txt"));
+    let query = |ids: &str| home.text(&["query", "p.zv", "--objects", ids, "--format", "csv"]);
+    let get = |ids: &str| home.text(&["get", "p.zv", ids, "--format", "csv"]);
+    assert_eq!(query(&ids)?, query("@ids.txt")?);
+    assert_eq!(get(&ids)?, get("@ids.txt")?);
+    let none = home.zvf(&["get", "p.zv", &format!("@{server}/none.txt")])?;
+    assert!(
+        none.code != 0 && none.stderr.contains("/none.txt"),
+        "{}",
+        none.stderr
+    );
+    // In regions a URL has characters of the syntax.
+    let bare = format!("polygon(@{server}/ids.txt)");
+    let bare = home.zvf(&["query", "p.zv", "--region", &bare])?;
+    let says = "a URL between backquotes";
+    assert!(
+        bare.code == 2 && bare.stderr.contains(says),
+        "{}",
+        bare.stderr
+    );
+    home.text(&["edit", "p.zv", "delete", &ids])?;
+    let info = home.json(&["info", "p.zv", "--json"])?;
+    assert_eq!(info["levels"][0]["vertices"], 1, "{info}");
+    let step = [
+        "--begin",
+        "--bounds",
+        "0,0,0:9,9,9",
+        "--chunk-shape",
+        "9,9,9",
+    ];
+    let begin = [
+        &["import", "p.csv", "q.zv", "--parts", &names, "--json"][..],
+        &step,
+    ]
+    .concat();
+    let begun = home.json(&begin)?;
+    assert_eq!(
+        begun["parts"],
+        serde_json::json!(["left", "right"]),
+        "{begun}"
+    );
+    Ok(())
+}

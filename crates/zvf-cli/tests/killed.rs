@@ -177,10 +177,7 @@ fn an_import_that_was_killed_goes_on_behind_its_journal() -> Result<()> {
             continue;
         }
         ensure!(journal.exists());
-        let mut again = import(
-            "b/made.zv",
-            &["--journal", "j.journal", "--clear-leftovers"],
-        );
+        let mut again = import("b/made.zv", &["--journal", "j.journal"]);
         let ran = again.output()?;
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
         ensure!(ran.status.success(), "{said}");
@@ -264,7 +261,7 @@ fn lines_with_new_points_go_on_behind_their_journal() -> Result<()> {
             ];
             let ran = command(home.path(), &[&other[..], &more].concat()).output()?;
             ensure!(ran.status.code() == Some(2));
-            let ran = run("b/made.zv", &["--journal", "kept", "--clear-leftovers"]).output()?;
+            let ran = run("b/made.zv", &["--journal", "kept"]).output()?;
             let said = String::from_utf8_lossy(&ran.stderr).into_owned();
             ensure!(ran.status.success(), "{said}");
             ensure!(said.contains("continued after "), "{said}");

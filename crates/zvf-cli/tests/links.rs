@@ -68,3 +68,17 @@ fn attributes_and_files() -> Result<()> {
     assert_eq!(csv.lines().count(), 8);
     Ok(())
 }
+
+/// Without it, links between levels look like those of one level.
+#[test]
+fn files_state_the_levels_that_links_span() -> Result<()> {
+    let home = Home::new("real_skeleton")?;
+    for delta in ["+1", "0"] {
+        home.text(&["links", STORE, "--delta", delta, "-o", "l.arrow", "-q"])?;
+        let file = std::fs::File::open(home.file("l.arrow"))?;
+        let schema = arrow_ipc::reader::FileReader::try_new(file, None)?.schema();
+        let stated = schema.metadata().get("zvf.delta");
+        assert_eq!(stated.map(String::as_str), Some(delta));
+    }
+    Ok(())
+}

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::lost::{CHANGES, folders, lines, refused, set};
-use crate::run::{Home, STORE};
+use crate::run::{Home, STORE, files};
 
 /// A level that the root names is missing: copies and edits would lose it for good.
 #[test]
@@ -118,15 +118,58 @@ fn chunks_that_lists_lost_stay_in_their_shards() -> Result<()> {
     let home = lines()?;
     let shards = ["--shard-shape", "4,4,4", "--chunk-shape", "20,20,20"];
     home.text(&[&["rechunk", "a.zv", "s.zv"][..], &shards].concat())?;
-    for array in ["vertices", "vertex_fragments", "vertex_attributes/v"] {
-        let path = home.file(&format!("s.zv/0/{array}/zarr.json"));
-        let left = json!(["0.0.0", "1.0.0", "2.0.0", "4.0.0", "5.0.0"]);
-        set(&path, "/attributes/nonempty_chunks", left)?;
-    }
+    lose(&home, &["0.0.0", "1.0.0", "2.0.0", "4.0.0", "5.0.0"])?;
     home.text(&["append", "s.zv", "more.csv"])?;
     home.text(&["repair", "s.zv", "--apply"])?;
     home.validates("s.zv")?;
     let info = home.json(&["info", "s.zv", "--json"])?;
     ensure!(info["levels"][0]["vertices"] == 122, "{info}");
+    Ok(())
+}
+
+/// The other chunks of a shard are removed; the chunk of it that all lists lost is not.
+#[test]
+fn a_chunk_that_lists_lost_stays_when_all_others_of_its_shard_are_removed() -> Result<()> {
+    let home = lines()?;
+    let shards = ["--shard-shape", "4,4,4", "--chunk-shape", "20,20,20"];
+    home.text(&[&["rechunk", "a.zv", "s.zv"][..], &shards].concat())?;
+    // The second shard has chunks 4 and 5, and chunk 5 the objects 10 and 11.
+    lose(&home, &["0.0.0", "1.0.0", "2.0.0", "3.0.0", "5.0.0"])?;
+    home.text(&["edit", "s.zv", "delete", "10", "11"])?;
+    home.text(&["repair", "s.zv", "--apply"])?;
+    home.validates("s.zv")?;
+    let info = home.json(&["info", "s.zv", "--json"])?;
+    ensure!(info["levels"][0]["vertices"] == 100, "{info}");
+    Ok(())
+}
+
+/// A shard of which the lists name no cell is neither removed nor taken for another one.
+#[test]
+fn a_shard_that_lists_lost_is_neither_removed_nor_moved() -> Result<()> {
+    let home = lines()?;
+    let shards = ["--shard-shape", "2,2,2", "--chunk-shape", "20,20,20"];
+    home.text(&[&["rechunk", "a.zv", "s.zv"][..], &shards].concat())?;
+    lose(&home, &["0.0.0", "1.0.0", "2.0.0", "3.0.0"])?;
+    let before = files(&home.file("s.zv"))?;
+    std::fs::write(
+        home.file("below.csv"),
+        "object_id,x,y,z,v\n600,-90,1,1,7\n600,-89,1,1,7\n",
+    )?;
+    for command in [&["vacuum", "s.zv"][..], &["append", "s.zv", "below.csv"]] {
+        let ran = home.zvf(command)?;
+        let says = "`zvf repair` restores the list";
+        ensure!(ran.code == 4, "{command:?}: {} {}", ran.code, ran.stderr);
+        ensure!(ran.stderr.contains(says), "{command:?}: {}", ran.stderr);
+        ensure!(files(&home.file("s.zv"))? == before, "{command:?}");
+    }
+    Ok(())
+}
+
+/// Leaves these chunks in the lists of the arrays of vertices of `s.zv`.
+fn lose(home: &Home, left: &[&str]) -> Result<()> {
+    for array in ["vertices", "vertex_fragments", "vertex_attributes/v"] {
+        let path = home.file(&format!("s.zv/0/{array}/zarr.json"));
+        set(&path, "/attributes/nonempty_chunks", json!(left))?;
+    }
     Ok(())
 }

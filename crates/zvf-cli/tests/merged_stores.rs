@@ -6,8 +6,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use arrow_array::types::{Float16Type, UInt8Type};
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Float64Array, Int64Array, PrimitiveArray, RecordBatch,
-    Time32MillisecondArray,
+    Array, ArrayRef, DurationSecondArray, FixedSizeListArray, Float64Array, Int64Array,
+    PrimitiveArray, RecordBatch, Time32MillisecondArray, TimestampMillisecondArray,
+    TimestampSecondArray,
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{Field, Schema};
@@ -368,5 +369,101 @@ fn radii_of_swc_are_in_the_unit_of_its_positions() -> Result<()> {
     let radii = lines.filter_map(|line| line.split(' ').nth(5)?.parse::<f64>().ok());
     let expected = stored.iter().map(|radius| radius / 1000.0);
     assert_eq!(radii.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Moments of two units get the finer one, exactly; a missing one stays missing.
+#[test]
+fn moments_of_other_units_are_merged() -> Result<()> {
+    let home = Home::made(&[])?;
+    let axis = || floats(&[0.0, 1.0]);
+    let moments: [(&str, ArrayRef); 3] = [
+        (
+            "a",
+            Arc::new(TimestampSecondArray::from(vec![Some(5), None])),
+        ),
+        (
+            "b",
+            Arc::new(TimestampMillisecondArray::from(vec![6_001, -7])),
+        ),
+        ("c", Arc::new(DurationSecondArray::from(vec![1, 2]))),
+    ];
+    for (name, column) in moments {
+        let columns = [
+            ("x", axis(), None),
+            ("y", axis(), None),
+            ("z", axis(), None),
+            ("t", column, None),
+        ];
+        let file = format!("{name}.arrow");
+        table(&home, &file, &columns)?;
+        home.text(&["import", &file, &format!("{name}.zv")])?;
+    }
+    for (first, second) in [("a.zv", "b.zv"), ("b.zv", "a.zv")] {
+        let merged = format!("m-{first}");
+        let ran = home.zvf(&["merge", first, second, &merged])?;
+        let says = "the unit becomes milliseconds since 1970-01-01T00:00:00";
+        ensure!(ran.code == 0 && ran.stderr.contains(says), "{}", ran.stderr);
+        let (_, found) = rows(&home, &merged)?;
+        let wanted = [
+            "0.0,0.0,0.0,1970-01-01T00:00:05.000",
+            "0.0,0.0,0.0,1970-01-01T00:00:06.001",
+            "1.0,1.0,1.0,",
+            "1.0,1.0,1.0,1969-12-31T23:59:59.993",
+        ];
+        assert_eq!(found[""], wanted);
+    }
+    let ran = home.zvf(&["merge", "a.zv", "c.zv", "m.zv"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("seconds of duration"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+/// Whole numbers of objects that some objects lack are merged with those of a store in which all objects have one.
+#[test]
+fn whole_numbers_that_some_objects_lack_are_merged() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "object_id,x,y,z\n1,1,1,1\n2,2,2,2\n".into()),
+        ("../b.csv", "object_id,x,y,z\n11,1,1,1\n12,2,2,2\n".into()),
+        ("../va.csv", "object_id,n\n1,5\n2,6\n".into()),
+        ("../vb.csv", "object_id,n\n11,7\n".into()),
+        (
+            "../large.csv",
+            "object_id,n\n1,9007199254740993\n2,6\n".into(),
+        ),
+    ])?;
+    let set = |store: &str, from: &str| {
+        let what = ["set-attribute", "n", "--object", "--type", "int64"];
+        home.text(&[&["edit", store], &what[..], &["--from", from, "-q"]].concat())
+    };
+    for (store, file, values) in [
+        ("a.zv", "a.csv", "va.csv"),
+        ("b.zv", "b.csv", "vb.csv"),
+        ("l.zv", "a.csv", "large.csv"),
+    ] {
+        home.text(&["import", file, store])?;
+        set(store, values)?;
+    }
+    for stores in [["a.zv", "b.zv"], ["b.zv", "a.zv"]] {
+        let merged = format!("m-{}", stores[0]);
+        home.text(&["merge", stores[0], stores[1], &merged, "-q"])?;
+        let told = home.json(&["objects", &merged, "--json"])?;
+        for (id, value) in [(1, Some(5.0)), (2, Some(6.0)), (11, Some(7.0)), (12, None)] {
+            let objects = told["objects"].as_array().context("objects")?;
+            let found = objects.iter().find(|one| one["object_id"] == id);
+            let found = found.with_context(|| told.to_string())?;
+            assert_eq!(found["n"].as_f64(), value, "{told}");
+        }
+    }
+    let ran = home.zvf(&["merge", "l.zv", "b.zv", "x.zv"])?;
+    let says = ["l.zv: attribute n", "set-attribute n --object --fill VALUE"];
+    ensure!(
+        ran.code == 2 && says.iter().all(|one| ran.stderr.contains(one)),
+        "{}",
+        ran.stderr
+    );
     Ok(())
 }

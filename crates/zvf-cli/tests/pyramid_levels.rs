@@ -386,7 +386,17 @@ fn levels_that_end_early_are_warned_of() -> Result<()> {
     let says = format!("has {last} vertices, expected about 1000");
     let warnings = made["warnings"].to_string();
     assert!(warnings.contains(&says), "{made}");
-    home.validates("made.zv")
+    home.validates("made.zv")?;
+    // Bins as large as the data merge all of it: the report does not claim that no bins merge more.
+    let helps = "larger bins may leave far fewer: `--replace --factors N,..` chooses them";
+    assert!(warnings.contains(helps), "{made}");
+    let larger = ["--replace", "--factors", "2,2,2", "--json"];
+    let made = home.json(&[&["pyramid", "made.zv"][..], &larger].concat())?;
+    assert!(
+        made["levels"][2]["vertices"].as_u64() < Some(1000),
+        "{made}"
+    );
+    Ok(())
 }
 
 /// A cell that moves and divides: its vertices are in different frames, so that no bin merges them, and whole objects are left out.

@@ -244,3 +244,45 @@ fn objects_count_once_in_their_groups() -> Result<()> {
     assert_eq!(once, twice);
     Ok(())
 }
+
+/// Channels of an attribute have numbers from 0, as the report names them; an attribute of such a name is that attribute.
+#[test]
+fn statistics_of_one_channel() -> Result<()> {
+    let ends = |text: &str| -> Result<Vec<(String, f64)>> {
+        let told: Value = serde_json::from_str(text)?;
+        let columns = told["columns"].as_array().context("columns")?;
+        let columns = columns.iter().map(|one| {
+            let name = one["column"].as_str().context("a name")?;
+            Ok((name.to_owned(), one["max"].as_f64().context("a number")?))
+        });
+        columns.collect()
+    };
+    let home = Home::made(&[(
+        "../p.csv",
+        "x,y,z,c_0,c_1,c_2\n1,1,1,1,10,100\n2,2,2,2,20,200\n".into(),
+    )])?;
+    let create = [
+        "create",
+        "p.zv",
+        "--kind",
+        "point_cloud",
+        "--attribute",
+        "c:float64:3",
+    ];
+    let sizes = ["--chunk-shape", "10,10,10", "--bounds", "0,0,0:9,9,9"];
+    home.text(&[&create[..], &sizes].concat())?;
+    home.text(&["append", "p.zv", "p.csv"])?;
+    let stats = |columns: &str| home.text(&["stats", "p.zv", "--columns", columns, "--json"]);
+    let all = ends(&stats("c")?)?;
+    assert_eq!(all.len(), 3, "{all:?}");
+    assert_eq!(ends(&stats("c[1]")?)?, all[1..2]);
+    assert_eq!(ends(&stats("c[2],x,c[0]")?)?.len(), 3);
+    let beyond = home.zvf(&["stats", "p.zv", "--columns", "c[3]"])?;
+    let says = "found c[3], expected a channel below 3";
+    assert!(
+        beyond.code == 2 && beyond.stderr.contains(says),
+        "{}",
+        beyond.stderr
+    );
+    Ok(())
+}

@@ -268,3 +268,39 @@ fn missing_lists_are_missing_values() {
             .all(|text| text.starts_with("nan"))
     );
 }
+
+/// The unit of a vertex attribute.
+fn unit(import: &Import, name: &str) -> Option<String> {
+    let mut all = import.spec().vertex_attributes.iter();
+    all.find(|one| one.name == name)?.unit.clone()
+}
+
+#[test]
+fn moments_in_seconds_keep_their_time_zone() {
+    let import = open(&[made("zones.parquet")], &small());
+    let zone = "milliseconds since 1970-01-01T00:00:00";
+    for (name, of) in [("s", "Z in Europe/Berlin"), ("utc", "Z"), ("local", "")] {
+        assert_eq!(unit(&import, name), Some(format!("{zone}{of}")), "{name}");
+    }
+}
+
+/// Whole numbers of 128 bits, of Polars, are refused as columns, and not with their file.
+#[test]
+fn columns_of_128_bits_are_left_out() {
+    let (_, text) = refused(&[made("wide.parquet")], &small());
+    assert!(text.contains("leave it out with --exclude wide"), "{text}");
+    let mut options = small();
+    options.exclude = vec!["wide".into()];
+    let import = open(&[made("wide.parquet")], &options);
+    let names = import.spec().vertex_attributes.iter();
+    let names: Vec<&str> = names.map(|one| one.name.as_str()).collect();
+    assert_eq!((import.vertices(), names), (2, vec!["small", "t"]));
+    let moments = "milliseconds since 1970-01-01T00:00:00";
+    assert_eq!(unit(&import, "t").as_deref(), Some(moments));
+    let (_, text) = refused(&[made("wide.arrow")], &options);
+    let says = [
+        "column \"wide\" of whole numbers of more than 64 bits",
+        "as Int64",
+    ];
+    assert!(says.iter().all(|one| text.contains(one)), "{text}");
+}

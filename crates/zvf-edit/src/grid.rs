@@ -12,7 +12,7 @@ use zvf_encode::WriteError;
 use zvf_encode::documents::presence;
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, object_key};
-use zvf_encode::target::{ObjectPut, Target, node};
+use zvf_encode::target::{ObjectPut, TEMPORARY, Target, node};
 
 /// An array of cells, and its changed cells.
 #[derive(Debug)]
@@ -248,6 +248,9 @@ impl GridEdit {
             // A shard may extend beyond the old grid.
             stored.grid.shape.clone_from(&cells.grid.shape);
         }
+        if cells.grid.origin != stored.grid.origin && self.stored.is_some() {
+            self.check_objects(&target)?;
+        }
         let mut present: BTreeSet<ChunkCoord> = BTreeSet::new();
         if let Some(array) = &self.stored {
             present.extend(array.presence().iter().map(ChunkCoord::new));
@@ -265,7 +268,13 @@ impl GridEdit {
         let origin = self.grid.origin.iter().any(|&o| o != 0);
         attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
         let mut objects: BTreeMap<Vec<u64>, Vec<ChunkCoord>> = BTreeMap::new();
-        let new = self.cells.iter().filter(|(_, payload)| !payload.is_empty());
+        // A shard whose listed cells are all removed is read, too: it may have cells that the list lacks.
+        let removed = |chunk: &ChunkCoord| {
+            let sharded = self.stored.is_some() && stored.shards.is_some();
+            sharded && stored.grid.index(chunk).is_some()
+        };
+        let new = self.cells.iter();
+        let new = new.filter(|(chunk, payload)| !payload.is_empty() || removed(chunk));
         for chunk in new.map(|(chunk, _)| chunk).chain(&self.kept) {
             let chunks = objects.entry(cells.object_index(chunk)?).or_default();
             chunks.push(chunk.clone());
@@ -278,6 +287,25 @@ impl GridEdit {
             stored,
             target,
         })
+    }
+
+    /// Fails if the array has objects without listed cells: they would belong to other chunks after the first chunk of the grid moves.
+    fn check_objects(&self, target: &Target) -> Result<(), WriteError> {
+        let folder = format!("{}/c", self.path);
+        let keys = target.keys_below(&folder)?;
+        let is_temporary = |key: &str| {
+            let name = key.rsplit('/').next();
+            name.is_some_and(|name| name.starts_with(TEMPORARY))
+        };
+        let mut keys = keys.iter();
+        match keys.find(|key| !self.old.contains(*key) && !is_temporary(key)) {
+            Some(key) => Err(WriteError::source(
+                key,
+                "nonempty_chunks of the array lists no cell of this object: `zvf repair` restores the list; if no object has its vertices, \
+                 `zvf vacuum` removes it; nothing was changed",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The document of the array, after all its objects are encoded.
@@ -307,7 +335,7 @@ pub(crate) struct GridObjects {
     cells: LevelCells,
     /// How cells are packed before the edit.
     stored: LevelCells,
-    /// The chunks of each object, new and kept ones.
+    /// The chunks of each object: new ones, kept ones, and, of shards, removed ones.
     objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
     /// Stored objects that were read last.
     read: VecDeque<StoredObject>,
@@ -339,18 +367,22 @@ impl GridObjects {
         }
         let path = edit.path.clone();
         let moved = self.cells.grid.origin != self.stored.grid.origin;
-        let (mut new, mut kept) = (Vec::new(), Vec::new());
+        let (mut new, mut kept, mut removed) = (Vec::new(), Vec::new(), Vec::new());
         for chunk in &chunks {
             match edit.cells.get_mut(chunk) {
+                Some(payload) if payload.is_empty() => removed.push(chunk.as_slice()),
                 Some(payload) => new.push((chunk.as_slice(), std::mem::take(payload))),
                 None => kept.push(chunk.as_slice()),
             }
         }
-        if self.cells.shards.is_none() || moved || edit.stored.is_none() {
+        if self.cells.shards.is_none() || edit.stored.is_none() {
             self.read(&path, &kept)?;
         } else {
-            // Every shard that is written again, because it may have cells that the list lacks.
-            let all: Vec<&[i64]> = chunks.iter().map(ChunkCoord::as_slice).collect();
+            // Every shard that is written again or removed, because it may have cells that the list lacks.
+            let mut all = [kept.as_slice(), removed.as_slice()].concat();
+            if !moved {
+                all.extend(new.iter().map(|(chunk, _)| *chunk));
+            }
             self.read(&path, &all)?;
         }
         let mut encoded = Vec::with_capacity(kept.len());

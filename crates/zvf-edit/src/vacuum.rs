@@ -1,6 +1,6 @@
 //! Removes the remains of edits: rows of deleted objects, and unreferenced Zarr objects.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use zvf_meta::ArrayDoc;
 use zvf_store::owners::{index_document, state_owners_of};
 use zvf_store::writing::Redo;
-use zvf_store::{ChunkCoord, GridArray, Level, Need, ObjectIndex, Store};
+use zvf_store::{GridArray, Level, Need, ObjectIndex, Store};
 
 use super::commit::{CommitPlan, make};
 use super::documents::{document_at, index_doc};
@@ -164,11 +164,7 @@ async fn leftovers(
     let left: Vec<String> = keys.into_iter().filter(is_left).collect();
     check_lists(&arrays, &left)?;
     for &number in store.levels() {
-        let need = Need {
-            objects: true,
-            ..Need::nothing()
-        };
-        check_manifests(&store.level(number, &need).await?, &left).await?;
+        check_manifests(&store.level(number, &Need::all()).await?, &left).await?;
     }
     Ok(left)
 }
@@ -192,31 +188,47 @@ fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result
 
 /// Fails if manifests name the chunk of an unlisted cell: released readers find it by its coordinate (0.9, section 7.4).
 async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteError> {
-    let number = level.number().to_string();
-    let own = left.iter().filter_map(|key| {
-        let (own, cell) = cell_of(key)?;
-        let chunk: Result<Vec<i64>, _> = cell.split('/').map(str::parse).collect();
-        (own == number).then_some((ChunkCoord::new(&chunk.ok()?), key))
-    });
-    let own: BTreeMap<ChunkCoord, &String> = own.collect();
-    let Some(index) = level.object_index().filter(|_| !own.is_empty()) else {
+    let own = level.number().to_string();
+    let mut keys = left.iter().filter_map(|key| cell_of(key));
+    let Some(index) = level
+        .object_index()
+        .filter(|_| keys.any(|(level, _)| level == own))
+    else {
         return Ok(());
     };
+    let left: BTreeSet<&str> = left.iter().map(String::as_str).collect();
+    let arrays = level.arrays();
+    let packed = arrays.iter().filter_map(|array| {
+        // A key with any chunk shows whether the cells of the array belong to vertices.
+        cell_of(&format!("{}/c/", array.path()))?;
+        let cells = packing(array.path(), array.doc()?).ok()?;
+        Some((array.path(), cells))
+    });
+    let packed: Vec<_> = packed.collect();
+    let mut checked = BTreeSet::new();
     for number in 0..index.manifest_chunks() {
         let part = index.manifest_chunk(number).await?;
         let first = part.first_slot();
         for row in first..(first + wide(part.len())).min(index.len()) {
             for (chunk, _) in index.entries(row, part.blob(row))? {
-                if let Some(key) = own.get(&chunk) {
-                    return Err(lost_entry(key, "manifests name its chunk"));
+                if checked.contains(&chunk) {
+                    continue;
                 }
+                let cells = packed.iter();
+                for (path, cells) in cells.filter(|(_, cells)| cells.grid.index(&chunk).is_some()) {
+                    let key = cells.key(path, &chunk)?;
+                    if left.contains(key.as_str()) {
+                        return Err(lost_entry(&key, "manifests name its chunk"));
+                    }
+                }
+                checked.insert(chunk);
             }
         }
     }
     Ok(())
 }
 
-/// The level and the chunk of a cell of vertices, their fragments or attributes, by its key `LEVEL/ARRAY/c/CHUNK`.
+/// The level and the chunk, or the shard, of a cell of vertices, their fragments or attributes, by its key `LEVEL/ARRAY/c/CHUNK`.
 fn cell_of(key: &str) -> Option<(&str, &str)> {
     let (level, rest) = key.split_once('/')?;
     let (array, cell) = rest.split_once("/c/")?;

@@ -69,6 +69,8 @@ use crate::values::number::NumberType;
 pub const UNIT: &str = "zvf.unit";
 /// The level whose rows a table has, in the metadata of its schema.
 pub const LEVEL: &str = "zvf.level";
+/// The levels that the links of a table span, in the metadata of its schema: `0`, `+1`, `-1`.
+pub const DELTA: &str = "zvf.delta";
 /// The description of the values of a column, in the metadata of its field.
 pub const DESCRIPTION: &str = "zvf.description";
 /// Columns of vertices that are not attributes.

@@ -130,6 +130,22 @@ impl ObjectLocation {
         })
     }
 
+    /// Reads the whole object into memory; `None` if it does not exist.
+    ///
+    /// # Cost
+    /// One request.
+    ///
+    /// # Errors
+    /// I/O; limit: more bytes than `cap` allows, of which no more are read.
+    pub fn read(&self, cap: Cap) -> BoxFuture<'_, Result<Option<Bytes>, IoError>> {
+        let Self { kv, remote, key } = self.clone();
+        let purpose = Use { cap, role: None };
+        let part = WantedPart::Bytes(Ask::Whole);
+        let read = async move { remote.send(&kv, &key, part, purpose).await };
+        let read = driven(read);
+        Box::pin(async move { Ok(read.await?.map(|got| got.object.bytes)) })
+    }
+
     /// Writes the whole object to a file, from the file's start; returns the number of bytes, or `None` if the object does not exist.
     /// `progress` is called after each piece of the answer.
     ///

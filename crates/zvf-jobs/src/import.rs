@@ -125,7 +125,7 @@ options! {
         /// columns of FILE define the attributes of the store. Can be repeated
         #[arg(long)]
         begin: bool,
-        /// With --begin: the expected parts, as their number (20 is 0 to 19), names, or a file of names, one a line. Other parts are
+        /// With --begin: the expected parts, as their number (20 is 0 to 19), names, or a file of names at a path or URL (@FILE), one a line. Other parts are
         /// refused, and so is --commit while a part is missing
         #[arg(long, value_name = "N|NAME,..|@FILE", value_delimiter = ',')]
         parts: Option<Vec<String>>,

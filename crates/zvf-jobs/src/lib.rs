@@ -114,7 +114,7 @@ pub use progress_lines::ProgressLines;
 pub use pyramid::{MethodName, PyramidJob, PyramidJobReport, StoredCrossLinks};
 pub use query::{QueryAnswered, QueryJob, QueryReport, ResultOptions, Traffic};
 pub use read::{Jobs, parse};
-pub use repair::{RepairJob, RepairReport};
+pub use repair::{RepairJob, RepairReport, adds_root};
 pub use resample::{ResampleJob, ResampleReport, SimplifyJob};
 pub use rows::{Listing, RowSink, TableRows, json_row, json_value, table_target, warnings_of};
 #[cfg(feature = "volumes")]

@@ -7,10 +7,48 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use zvf_convert::{ConvertError, Format, Options, fetch_part};
 use zvf_store::StoreError;
-use zvf_store::io::{FileLocation, IoError, ObjectLocation, blocking};
+use zvf_store::io::{Cap, FileLocation, IoError, ObjectLocation, blocking};
 
 use crate::error::Result;
 use crate::{Context, JobError, JobEvent};
+
+/// Most bytes of a list at a URL, which is read into memory.
+const MOST_LIST_BYTES: u64 = 256 << 20;
+
+/// The text of a list, of ids or names: of a file, or of an object at a URL that has at most [`MOST_LIST_BYTES`]. `what` is for errors, such as
+/// `read ids from`.
+///
+/// # Errors
+/// I/O; limit; misuse: a URL without a backend.
+pub(crate) async fn read_list(file: &str, what: &'static str, context: &Context) -> Result<String> {
+    let path = PathBuf::from(file);
+    let Some(url) = url(&path) else {
+        return local_list(path, what).await;
+    };
+    let place = FileLocation::resolve(url, &context.write.open.io);
+    let place = match place.map_err(failed(url))? {
+        FileLocation::Local(path) => return local_list(path, what).await,
+        FileLocation::Object(place) => place,
+    };
+    let cap = Cap {
+        what: "bytes of a list at a URL",
+        most: MOST_LIST_BYTES,
+    };
+    let read = place.read(cap).await.map_err(failed(url))?;
+    let bytes = read.ok_or_else(|| missing(url))?;
+    let text = String::from_utf8(bytes.into());
+    let text = text.map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error));
+    text.map_err(JobError::file(what, &path))
+}
+
+/// The text of a local list.
+async fn local_list(path: PathBuf, what: &'static str) -> Result<String> {
+    let place = path.clone();
+    let read = blocking(move || zvf_store::open_file(&path).and_then(std::io::read_to_string));
+    let place_text = place.to_string_lossy();
+    let read = read.await.map_err(failed(&place_text))?;
+    read.map_err(JobError::file(what, &place))
+}
 
 /// Temporary copies of input files at URLs.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use zvf_encode::transaction::ROOT;
 use zvf_validate::repair::{
     Applied, RepairError, RepairOptions, RepairPlan, apply, document, plan, undo,
 };
@@ -118,10 +119,25 @@ pub enum RepairReport {
     },
 }
 
+/// Whether a job that applies the plan replaces the root only to add itself to the history.
+#[must_use]
+pub fn adds_root(plan: &RepairPlan) -> bool {
+    !plan.documents.is_empty() && plan.documents.iter().all(|one| one.key != ROOT)
+}
+
 impl Serialize for RepairReport {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
         match self {
-            Self::Planned { plan, applied } => document(plan, applied.as_deref()).serialize(to),
+            Self::Planned { plan, applied } => {
+                let mut document = document(plan, applied.as_deref());
+                if let Some(documents) = document["documents"].as_array_mut()
+                    && applied.is_none()
+                    && adds_root(plan)
+                {
+                    documents.push(ROOT.into());
+                }
+                document.serialize(to)
+            }
             Self::Undone {
                 store,
                 backup,

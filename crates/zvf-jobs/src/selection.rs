@@ -1,7 +1,7 @@
 //! The selection of vertices and objects of a store that a job reads, which becomes a [`QuerySpec`].
 
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use futures::FutureExt;
@@ -18,7 +18,7 @@ use zvf_store::{Class, Need, Store};
 use crate::JobEvent;
 use crate::checks::{needs, one_of};
 use crate::error::Result;
-use crate::local_files::LocalFiles;
+use crate::local_files::{LocalFiles, read_list};
 use crate::members::shown;
 use crate::{Context, JobError};
 
@@ -114,7 +114,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: RegionOptions,
-        /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE with those between blanks, commas
+        /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
         /// or lines
         #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
         objects: Option<Term>,
@@ -227,54 +227,75 @@ fn set_text(spec: &mut QuerySpec, member: &str, text: Option<&str>) -> Result<()
     set.map_err(of_member)
 }
 
-/// Ids and ranges of ids between commas, or of `@FILE`.
+/// Ids and ranges of ids between commas, or of `@FILE`, where FILE is a path or a URL.
 ///
 /// # Errors
 ///
-/// Misuse; I/O.
-pub fn read_ids(text: &str) -> Result<IdRanges> {
+/// Misuse; I/O; limit: a list at a URL of more than 256 MiB.
+pub async fn read_ids(text: &str, context: &Context) -> Result<IdRanges> {
     let Some(file) = text.strip_prefix('@') else {
         return IdRanges::parse(text).map_err(of_member);
     };
-    let path = Path::new(file);
-    let text = zvf_store::open_file(path)
-        .and_then(std::io::read_to_string)
-        .map_err(JobError::file("read ids from", path))?;
+    let text = read_list(file, "read ids from", context).await?;
     IdRanges::parse(&text).map_err(|error| of_member(error).at(file))
 }
 
-/// The ids of terms: numbers, and texts as in [`read_ids`]. Terms that name files are read only with `files`. An error names the list and the
-/// position of the term in it; `first` is the position of the first term.
-pub(crate) fn ids_of(
+/// Checks the terms of a list that name no files. An error names the list and the position of the term in it; `first` is the position of the first
+/// term.
+pub(crate) fn check_ids(terms: &[Term], (list, first): (&str, usize)) -> Result<()> {
+    for (at, term) in (first..).zip(terms) {
+        plain_ids(term).map_err(|error| of_list(error, list, at))?;
+    }
+    Ok(())
+}
+
+/// The ids of terms: numbers, and texts as in [`read_ids`]. Errors are as those of [`check_ids`].
+pub(crate) async fn ids_of(
     terms: &[Term],
     (list, first): (&str, usize),
-    files: bool,
+    context: &Context,
 ) -> Result<IdRanges> {
     let mut found = IdRanges::default();
-    for (at, Term(term)) in (first..).zip(terms) {
-        let ids = match term {
-            Value::String(text) if text.starts_with('@') && !files => continue,
-            Value::String(text) => read_ids(text),
-            other => (other.as_i64().map(|id| vec![id].into())).ok_or_else(|| {
-                let expected = "an id of an object, or a text of ids";
-                JobError::option("objects", shown(other), expected)
-            }),
+    for (at, term) in (first..).zip(terms) {
+        let ids = match (plain_ids(term), &term.0) {
+            (Ok(None), Value::String(text)) => read_ids(text, context).await,
+            (ids, _) => ids.map(Option::unwrap_or_default),
         };
-        found.append(&ids.map_err(|error| match error {
-            JobError::Option { path, what } if path == "objects" => JobError::Option {
-                path: format!("{list}[{at}]"),
-                what,
-            },
-            other => other,
-        })?);
+        found.append(&ids.map_err(|error| of_list(error, list, at))?);
     }
     Ok(found)
+}
+
+/// The ids of a term; `None` if it names a file.
+fn plain_ids(Term(term): &Term) -> Result<Option<IdRanges>> {
+    match term {
+        Value::String(text) if text.starts_with('@') => Ok(None),
+        Value::String(text) => IdRanges::parse(text).map(Some).map_err(of_member),
+        other => match other.as_i64() {
+            Some(id) => Ok(Some(vec![id].into())),
+            None => {
+                let expected = "an id of an object, or a text of ids";
+                Err(JobError::option("objects", shown(other), expected))
+            }
+        },
+    }
+}
+
+/// The error of a term of a list, by its position.
+fn of_list(error: JobError, list: &str, at: usize) -> JobError {
+    match error {
+        JobError::Option { path, what } if path == "objects" => JobError::Option {
+            path: format!("{list}[{at}]"),
+            what,
+        },
+        other => other,
+    }
 }
 
 impl SelectionOptions {
     /// Checks the terms that name no files.
     pub(crate) fn check(&self) -> Result<()> {
-        let mut spec = self.spec(false)?;
+        let mut spec = self.spec()?;
         self.place.check()?;
         self.place.add(&mut spec, None)?;
         match self.place.names_files() {
@@ -303,22 +324,17 @@ impl SelectionOptions {
         self.objects = Some(Term(words));
     }
 
-    /// The terms other than parts of space. Ids in files are read only with `files`.
-    fn spec(&self, files: bool) -> Result<QuerySpec> {
+    /// Ids of objects that are texts, if some are in files.
+    fn ids_in_files(&self) -> Option<Vec<&str>> {
+        let is_file = |word: &&str| word.starts_with('@');
+        self.ids().filter(|words| words.iter().any(is_file))
+    }
+
+    /// The terms other than parts of space and ids in files.
+    fn spec(&self) -> Result<QuerySpec> {
         let mut spec = QuerySpec::new();
-        match self.ids() {
-            Some(words) if words.iter().all(|word| !word.starts_with('@')) => {
-                set(&mut spec, "objects", self.objects.as_ref())?;
-            }
-            Some(words) if files => {
-                let mut ids = IdRanges::default();
-                for word in words {
-                    ids.append(&read_ids(word)?);
-                }
-                spec.objects = Some(ids);
-            }
-            Some(_) => {}
-            None => set(&mut spec, "objects", self.objects.as_ref())?,
+        if self.ids_in_files().is_none() {
+            set(&mut spec, "objects", self.objects.as_ref())?;
         }
         set(&mut spec, "bbox", self.bbox.as_ref())?;
         let groups = self.groups.as_ref();
@@ -339,7 +355,18 @@ impl SelectionOptions {
         store: &'a str,
         context: &'a Context,
     ) -> BoxFuture<'a, Result<QuerySpec>> {
-        async move { self.place.read(self.spec(true)?, store, context).await }.boxed()
+        async move {
+            let mut spec = self.spec()?;
+            if let Some(words) = self.ids_in_files() {
+                let mut ids = IdRanges::default();
+                for word in words {
+                    ids.append(&read_ids(word, context).await?);
+                }
+                spec.objects = Some(ids);
+            }
+            self.place.read(spec, store, context).await
+        }
+        .boxed()
     }
 
     /// Opens a store and resolves the query of a level, after `more` changed it.
@@ -682,7 +709,12 @@ mod tests {
 
     #[test]
     fn ids_of_a_list_and_of_a_file() -> std::io::Result<()> {
-        let ids = |text: &str| read_ids(text).map(|ids| ids.listed().unwrap());
+        let context = Context::new();
+        let runtime = zvf_store::blocking::Runtime::new().unwrap();
+        let ids = |text: &str| {
+            let ids = runtime.wait(read_ids(text, &context));
+            ids.map(|ids| ids.listed().unwrap())
+        };
         assert_eq!(ids("-4,7, 9").unwrap(), [-4, 7, 9]);
         let file = tempfile::NamedTempFile::new()?;
         std::fs::write(file.path(), "1 2\n3,\t4\n")?;

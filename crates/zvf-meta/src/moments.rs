@@ -194,6 +194,38 @@ impl MomentScale {
         })
     }
 
+    /// The unit of numbers of two units: the finer one, in the time zone of the first. `None` as for [`between`](Self::between).
+    ///
+    /// ```
+    /// use zvf_meta::moments::MomentScale;
+    ///
+    /// let both = |a, b| MomentScale::common_unit(a, b);
+    /// let seconds = "seconds since 1970-01-01T00:00:00";
+    /// let milliseconds = "milliseconds since 1970-01-01T00:00:00";
+    /// assert_eq!(both(seconds, milliseconds).as_deref(), Some(milliseconds));
+    /// assert_eq!(both("days since 1970-01-01", seconds).as_deref(), Some(seconds));
+    /// assert_eq!(both(seconds, "seconds of duration"), None);
+    /// ```
+    #[must_use]
+    pub fn common_unit(a: &str, b: &str) -> Option<String> {
+        let ((origin, of_a), (other, of_b)) = (Self::of(a)?, Self::of(b)?);
+        (origin == other).then_some(())?;
+        let finer = if of_b > of_a { b } else { a };
+        let is_date = |unit: &str| Moments::of_unit(unit) != Some(Moments::Any);
+        let (word, _) = finer.split_once(' ')?;
+        match origin {
+            Origin::Utc => {
+                let (_, zone) = a.split_once(' ')?;
+                Some(format!("{word} {zone}"))
+            }
+            // Dates in milliseconds are whole days.
+            Origin::Local if is_date(a) != is_date(b) => {
+                Some(format!("{word} since 1970-01-01T00:00:00"))
+            }
+            _ => Some(finer.to_owned()),
+        }
+    }
+
     /// The origin of a unit, and the number of units in a day.
     fn of(unit: &str) -> Option<(Origin, i64)> {
         let (first, rest) = unit.split_once(' ')?;
@@ -249,6 +281,18 @@ mod tests {
             (Some(86_400_000_000_000), None)
         );
         let berlin = format!("seconds {local}Z in Europe/Berlin");
+        let both = |a: &str, b: &str| MomentScale::common_unit(a, b);
+        let finer = both(&berlin, &format!("microseconds {local}Z"));
+        assert_eq!(
+            finer,
+            Some(format!("microseconds {local}Z in Europe/Berlin"))
+        );
+        let dates = "milliseconds since 1970-01-01";
+        let moments = Some(format!("milliseconds {local}"));
+        assert_eq!(both(dates, &format!("seconds {local}")), moments);
+        assert_eq!(both(&format!("milliseconds {local}"), dates), moments);
+        assert_eq!(both("days since 1970-01-01", dates).as_deref(), Some(dates));
+        assert_eq!(both(&berlin, dates), None);
         assert!(between(&berlin, &format!("seconds {local}Z")).is_some());
         for (from, to) in [
             (berlin.as_str(), "days since 1970-01-01"),

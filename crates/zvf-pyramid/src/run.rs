@@ -105,7 +105,7 @@ impl PyramidReport {
         let last = last.filter(|(until, last)| last.vertices / 2 > *until);
         let ends = last.map(|(until, last)| {
             format!(
-                "level {}: the last one has {} vertices, expected about {until}: no bins merge more, and no more objects can be left out",
+                "level {}: the last one has {} vertices, expected about {until}: bins and objects are chosen by an estimate; larger bins may leave far fewer: `--replace --factors N,..` chooses them",
                 last.level, last.vertices
             )
         });

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use zvf_store::format::keys::format_delta;
 use zvf_store::format::manifest::Manifest;
 use zvf_store::{CellWant, ChunkCoord, Deltas, Endpoint, Level, LinkFamily, Names, Need, Store};
 
@@ -341,6 +342,8 @@ pub(crate) async fn check_links_read(store: &Store, level: u32) -> Result<(), Qu
 /// For an additive level the links of all levels of its chain are listed, finest first, unless `own_level_only` is
 /// set; a first column `level` (`UInt32`) is the level of the chunks and rows.
 ///
+/// The metadata of the schema states the level as `zvf.level`, and `delta` as `zvf.delta` (`0`, `+1`, `-1`).
+///
 /// # Cost
 ///
 /// Reads every cell of the family, in batches.
@@ -403,7 +406,7 @@ struct LinkList {
 
 impl LinkList {
     fn new(level: &Level, family: LinkFamily, numbered: bool) -> Self {
-        let width = family.width();
+        let (width, delta) = (family.width(), format_delta(family.delta()));
         let family = Arc::new(Family::new(family, level.number()));
         let mut fields = Vec::new();
         if numbered {
@@ -423,10 +426,12 @@ impl LinkList {
         for column in &family.columns {
             fields.extend(column.field(column.declared.unwrap_or(1)));
         }
+        let mut metadata = of_level(level.number());
+        metadata.insert("zvf.delta".to_owned(), delta.to_string());
         Self {
             level: level.clone(),
             family,
-            schema: Arc::new(Schema::new(fields).with_metadata(of_level(level.number()))),
+            schema: Arc::new(Schema::new(fields).with_metadata(metadata)),
             numbered,
         }
     }

@@ -42,6 +42,7 @@
 mod base;
 mod http_error;
 mod listing;
+mod log;
 mod opened;
 mod page;
 mod path;
@@ -56,7 +57,8 @@ mod token;
 mod viewer;
 mod views;
 
-pub use server::{Log, ServeError, ServeOptions, Server};
+pub use log::Log;
+pub use server::{ServeError, ServeOptions, Server};
 pub use token::AccessToken;
 
 /// Compiles the example of the README.

@@ -1,7 +1,8 @@
 //! An open store, and the tag of everything derived from it.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::HeaderValue;
 use zvf_neuroglancer::ViewedStore;
@@ -13,6 +14,8 @@ pub(crate) struct OpenedStore {
     pub(crate) views: Arc<ViewedStore>,
     /// The part of ETags that all files of the snapshot share; `None`: they have no ETags.
     nonce: Option<String>,
+    /// Warnings that were passed on.
+    warned: Mutex<BTreeSet<String>>,
 }
 
 impl OpenedStore {
@@ -24,11 +27,20 @@ impl OpenedStore {
         Self {
             views: Arc::new(ViewedStore::new(store)),
             nonce,
+            warned: Mutex::default(),
         }
     }
 
     pub(crate) fn store(&self) -> &Store {
         self.views.store()
+    }
+
+    /// Those warnings of the store and of an answer that this function did not return before.
+    pub(crate) fn new_warnings(&self, answer: &[String]) -> Vec<String> {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.store().warnings().into_iter();
+        let all = all.chain(answer.iter().cloned());
+        all.filter(|one| warned.insert(one.clone())).collect()
     }
 
     /// The ETag of a file of a view of this snapshot. Each file has its own: a client can only send it back after it got the file.

@@ -173,14 +173,21 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     let begun = source.with_current(|opened| begin(opened, &asked));
     let (begun, opened) = begun.await?;
     let body = match begun {
-        BegunAnswer::Whole(bytes) => Body::from(bytes),
+        BegunAnswer::Whole(bytes, warnings) => {
+            sources.warn(source, &opened, &warnings);
+            Body::from(bytes)
+        }
         BegunAnswer::Part(rest) => {
             let (mut answer, mut text) = *rest;
             let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
+            let (sources, name) = (Arc::clone(sources), source.name().to_owned());
             tokio::spawn(async move {
                 // The store stays open and the permit is held until the client has received everything.
-                let _held = (permit, opened);
+                let _held = permit;
                 let outcome = send(&mut answer, table, &mut text, &sender).await;
+                if let Ok(source) = sources.find(&name) {
+                    sources.warn(source, &opened, &answer.summary().warnings);
+                }
                 if let Err(error) = outcome {
                     let _ = tokio::time::timeout(PATIENCE, sender.send(Err(error))).await;
                 }
@@ -221,8 +228,8 @@ fn source<'s>(sources: &'s Sources, name: Option<&str>) -> HandlerResult<&'s Ser
 
 /// The beginning of an answer, before anything is sent to the client.
 enum BegunAnswer {
-    /// The whole answer.
-    Whole(Bytes),
+    /// The whole answer, and its warnings.
+    Whole(Bytes, Vec<String>),
     /// More than [`HELD`] bytes: the rest of the answer, and the text that was made of its beginning.
     Part(Box<(zvf_query::Answer, TableText)>),
 }
@@ -244,7 +251,8 @@ async fn begin(opened: Arc<OpenedStore>, asked: &Asked) -> HandlerResult<BegunAn
             Some(_) => {}
             None => {
                 text.finish().map_err(unwritable)?;
-                return Ok(BegunAnswer::Whole(text.take()));
+                let warnings = answer.summary().warnings.clone();
+                return Ok(BegunAnswer::Whole(text.take(), warnings));
             }
         }
     }

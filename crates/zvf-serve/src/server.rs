@@ -25,12 +25,10 @@ use zvf_store::{OpenOptions, StoreError};
 
 use crate::base::Base;
 use crate::http_error::HttpError;
+use crate::log::Log;
 use crate::sources::Sources;
 use crate::token::AccessToken;
 use crate::{page, query, store_files, views};
-
-/// Receives one line for each request.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Options of a server.
 #[derive(Clone)]
@@ -54,6 +52,9 @@ pub struct ServeOptions {
     pub grace: Duration,
     /// Receives one line for each request. Default: no log.
     pub log: Option<Log>,
+    /// Receives each warning about a store or an answer, after the name of the store, once for each state of the store. Default: warnings are
+    /// dropped.
+    pub warn: Option<Log>,
 }
 
 impl std::fmt::Debug for ServeOptions {
@@ -77,6 +78,7 @@ impl Default for ServeOptions {
             memory_budget: 16 << 20,
             grace: Duration::from_secs(10),
             log: None,
+            warn: None,
         }
     }
 }
@@ -136,7 +138,9 @@ impl Server {
                 token => token,
             };
             let (work, budget) = (options.work, options.memory_budget);
-            let sources = Arc::new(Sources::new(stores, &options.open, work, budget)?);
+            let mut sources = Sources::new(stores, &options.open, work, budget)?;
+            sources.warn = options.warn;
+            let sources = Arc::new(sources);
             let listener = TcpListener::bind(wanted).await.map_err(failed)?;
             let address = listener.local_addr().map_err(failed)?;
             let prefix = token.as_ref().map(|token| format!("/{}", token.digits()));

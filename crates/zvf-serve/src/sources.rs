@@ -6,6 +6,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use zvf_store::{OpenOptions, RawStore, Store, StoreError};
 
 use crate::http_error::{HandlerResult, HttpError};
+use crate::log::Log;
 use crate::opened::OpenedStore;
 use crate::path::encoded;
 
@@ -35,7 +36,6 @@ pub(crate) struct ServedStore {
 }
 
 /// All stores, and their shared state.
-#[derive(Debug)]
 pub(crate) struct Sources {
     list: Vec<ServedStore>,
     /// Memory of views and queries that are computed at one time, in units of [`UNIT`].
@@ -47,6 +47,8 @@ pub(crate) struct Sources {
     meshes: Arc<Mutex<()>>,
     /// Decoded bytes of one answer.
     pub(crate) budget: u64,
+    /// Receives warnings.
+    pub(crate) warn: Option<Log>,
 }
 
 /// The kind of an answer, which determines its memory.
@@ -108,6 +110,7 @@ impl Sources {
             scans: Arc::default(),
             meshes: Arc::default(),
             budget,
+            warn: None,
         })
     }
 
@@ -124,6 +127,15 @@ impl Sources {
             .iter()
             .find(|one| one.name == name)
             .ok_or_else(|| HttpError::not_found("no such store"))
+    }
+
+    /// Passes on the warnings of a store and of an answer from it, each once.
+    pub(crate) fn warn(&self, source: &ServedStore, opened: &OpenedStore, answer: &[String]) {
+        if let Some(warn) = &self.warn {
+            for warning in opened.new_warnings(answer) {
+                warn(&format!("{}: {warning}", source.name));
+            }
+        }
     }
 
     /// Waits for a permit to compute one query.

@@ -33,7 +33,9 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     };
     let (budget, asked) = (sources.budget, (&parts.method, &parts.headers));
     let answer = source.with_current(|opened| current(opened, budget, rest, asked));
-    Ok(answer.await?.0)
+    let (answer, opened) = answer.await?;
+    sources.warn(source, &opened, &[]);
+    Ok(answer)
 }
 
 /// The memory class of an answer.

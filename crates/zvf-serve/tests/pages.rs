@@ -1,5 +1,7 @@
 //! `/` and `/stores`; the viewer has separate tests.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use anyhow::Result;
 use zvf_serve::{AccessToken, ServeOptions};
 
@@ -69,5 +71,33 @@ fn without_a_viewer_the_page_lists_the_stores() -> Result<()> {
     assert!(page.contains(&state), "{page}");
     assert_eq!(served.get("/assets/index.js")?.status, 404);
     assert_eq!(served.get("/LICENSES.txt")?.status, 404);
+    Ok(())
+}
+
+/// The names of arrays of links need a listing, which a plain web server does not give.
+#[test]
+fn links_that_cannot_be_found_are_said_once() -> Result<()> {
+    let web = zvf_testkit::StoppingServer::start(zvf_testkit::files("graph")?, u64::MAX)?;
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&said);
+    let mut options = ServeOptions::new();
+    options.warn = Some(Arc::new(move |line| {
+        heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(line.to_owned());
+    }));
+    let served = Served::with(&[web.url().to_owned()], options)?;
+    for _ in 0..2 {
+        served.bytes("/query?table=links&format=json")?;
+    }
+    let lines = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for says in [
+        "only link arrays that join neighbouring chunks",
+        "60 of 155 links are found",
+    ] {
+        let said = lines.iter().filter(|line| line.contains(says));
+        assert_eq!(said.count(), 1, "{says}: {lines:?}");
+    }
     Ok(())
 }

@@ -142,6 +142,13 @@ impl Store {
         warnings.filter_map(unknown).collect()
     }
 
+    /// The [warnings](Self::warnings) about data that answers lack: nodes that are left out, and attributes and links whose names are not known.
+    pub fn not_read(&self) -> Vec<String> {
+        let warnings = self.typed_warnings().into_iter();
+        let lacking = warnings.filter(|warning| !matches!(warning, Warning::Other(_)));
+        lacking.map(|warning| warning.to_string()).collect()
+    }
+
     /// Finds the other groups of the store.
     ///
     /// # Cost

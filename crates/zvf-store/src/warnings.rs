@@ -11,6 +11,9 @@ pub enum Warning {
     LeftOut(String),
     /// Attributes that the store may have are not read: the backend cannot list, and no document has their names.
     NamesUnknown(String),
+    /// Links that the store may have are not read: the backend cannot list, and arrays of links between distant chunks have names that only a
+    /// listing gives.
+    LinksUnknown(String),
     /// Anything else.
     Other(String),
 }
@@ -19,7 +22,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LeftOut(what) => write!(f, "left out: {what}"),
-            Self::NamesUnknown(what) | Self::Other(what) => f.write_str(what),
+            Self::NamesUnknown(what) | Self::LinksUnknown(what) | Self::Other(what) => {
+                f.write_str(what)
+            }
         }
     }
 }
@@ -46,6 +51,12 @@ impl Warnings {
     #[cold]
     pub(crate) fn names_unknown(&self, what: String) {
         self.put(Warning::NamesUnknown(what));
+    }
+
+    /// Adds links whose arrays are not known.
+    #[cold]
+    pub(crate) fn links_unknown(&self, what: String) {
+        self.put(Warning::LinksUnknown(what));
     }
 
     fn put(&self, warning: Warning) {

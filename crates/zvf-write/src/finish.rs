@@ -6,19 +6,39 @@ use serde_json::{Value, json};
 use zvf_encode::batches::Corners;
 use zvf_encode::level::{LevelInput, write_arrays};
 use zvf_encode::target::{Below, Target};
-use zvf_encode::transaction::new_store;
+use zvf_encode::transaction::{new_mark, new_store};
 use zvf_encode::{StaleFiles, StoreSpec, Summary, WriteError, documents};
 use zvf_meta::LevelDoc;
 
-/// Writes the store. On failure, removes unfinished objects if that is possible.
+use crate::journal::Journal;
+
+/// Writes the store. On failure, removes unfinished objects if that is possible. With a journal, objects that an interrupted run of the same writer left
+/// are replaced.
 pub(crate) fn write(
     input: LevelInput,
     target: &Target,
     address: &str,
     (stale_files, history): (StaleFiles, Option<Value>),
+    mut journal: Option<&mut Journal>,
 ) -> Result<Summary, WriteError> {
-    let begun = new_store::begin(target, address, stale_files, json!({}))?;
-    match fill(input, target, address, history) {
+    let begun = new_mark(json!({}));
+    let mut again = false;
+    if let Some(journal) = &mut journal {
+        // Recorded before it is put, so that a later run recognizes it.
+        journal.mark(&begun)?;
+        again = new_store::begin_again(target, address, journal.marks(), &begun)?;
+    }
+    if !again {
+        new_store::begin_as(target, address, stale_files, &begun)?;
+    }
+    let filled = fill(input, target, address, history);
+    let filled = filled.and_then(|(root, summary)| {
+        if let Some(journal) = journal {
+            journal.end(&root, summary)?;
+        }
+        Ok((root, summary))
+    });
+    match filled {
         Ok((root, summary)) => {
             new_store::commit(target, address, root, &begun, None).map(|()| summary)
         }

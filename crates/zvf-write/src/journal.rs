@@ -6,13 +6,17 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
-use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, WriteError};
+use zvf_encode::{Batch, Groups, ObjectTable, StoreSpec, Summary, WriteError};
 
 /// Kinds of records.
 const SPEC: u8 = 1;
 const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
 const GROUPS: u8 = 4;
+/// The marker of the store, recorded before it is put.
+const MARK: u8 = 5;
+/// All objects but the root are written: the document of the root, and the counts.
+const END: u8 = 6;
 
 /// An open journal.
 #[derive(Debug)]
@@ -20,6 +24,34 @@ pub(crate) struct Journal {
     file: RecordLog,
     /// Replayed calls that the caller has not repeated yet, in order.
     kept: VecDeque<Mark>,
+    /// The markers that earlier runs recorded, and that of this run.
+    marks: Vec<Vec<u8>>,
+}
+
+/// What a journal records about a store that its writer began to write.
+#[derive(Debug, Default)]
+pub(crate) struct BegunStore {
+    /// The markers that its runs put.
+    pub(crate) marks: Vec<Vec<u8>>,
+    /// The root document that was put last, and the counts of the store.
+    pub(crate) end: Option<(String, Summary)>,
+}
+
+impl BegunStore {
+    /// Reads these records of a journal, and no others.
+    ///
+    /// # Errors
+    /// I/O.
+    pub(crate) fn read(path: &Path) -> Result<Self, WriteError> {
+        let mut begun = Self::default();
+        for (kind, payload) in RecordLog::peek(path, &[MARK, END])? {
+            match kind {
+                MARK => begun.marks.push(payload),
+                _ => begun.end = from_bytes(&payload),
+            }
+        }
+        Ok(begun)
+    }
 }
 
 /// Identifies a call: calls with equal marks are taken to be the same.
@@ -82,8 +114,17 @@ impl Journal {
         let expected = describe(spec)?;
         let mut empty = true;
         let mut kept = VecDeque::new();
+        let mut marks = Vec::new();
         let file = RecordLog::open(path, sync, |at, kind, payload| {
             if !std::mem::take(&mut empty) {
+                match kind {
+                    MARK => {
+                        marks.push(payload.to_vec());
+                        return Ok(());
+                    }
+                    END => return Ok(()),
+                    _ => {}
+                }
                 kept.push_back(Mark::of(kind, payload));
                 let call = Call::decode(kind, payload);
                 return replay(call.ok_or_else(|| damaged(path, at, "a batch, or a table"))?);
@@ -98,7 +139,7 @@ impl Journal {
                 _ => Err(damaged(path, at, "a specification")),
             }
         })?;
-        let mut journal = Self { file, kept };
+        let mut journal = Self { file, kept, marks };
         if empty {
             journal.file.append(SPEC, &expected)?;
         }
@@ -109,6 +150,22 @@ impl Journal {
     pub(crate) fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
         let (kind, payload) = call.encode()?;
         self.file.append(kind, &payload)
+    }
+
+    /// Records the marker of the store that is about to be written.
+    pub(crate) fn mark(&mut self, mark: &[u8]) -> Result<(), WriteError> {
+        self.marks.push(mark.to_vec());
+        self.file.append(MARK, mark)
+    }
+
+    /// The recorded markers.
+    pub(crate) fn marks(&self) -> &[Vec<u8>] {
+        &self.marks
+    }
+
+    /// Records that everything but the root is written.
+    pub(crate) fn end(&mut self, root: &str, summary: Summary) -> Result<(), WriteError> {
+        self.file.append(END, &to_bytes(&(root, summary))?)
     }
 
     /// Skips a call that the journal has; `false` if it has no more calls.

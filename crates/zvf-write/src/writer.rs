@@ -8,13 +8,13 @@ use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use crate::finish;
-use crate::journal::{Call, Journal};
+use crate::journal::{BegunStore, Call, Journal};
 use crate::parts::part::PartIdentity;
 use zvf_encode::batches::Router;
 use zvf_encode::level::{LevelInput, PushedObjectTables, checked_groups};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
-use zvf_encode::transaction::new_store;
+use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{
     Batch, Groups, ObjectTable, ShardShape, StoreSpec, Summary, WriteError, WriteOptions,
 };
@@ -38,6 +38,8 @@ pub struct StoreWriter {
     /// The part to write, if this is a distributed write.
     part: Option<PartIdentity>,
     broken: Option<String>,
+    /// The counts of the store, if an interrupted run of this writer completed it.
+    complete: Option<Summary>,
 }
 
 impl StoreWriter {
@@ -60,15 +62,25 @@ impl StoreWriter {
                 options.open.clone(),
                 options.stale_files,
             );
-            let durable = options.durable;
-            let target = blocking(move || {
+            let (durable, journal) = (options.durable, options.journal.clone());
+            let (target, complete) = blocking(move || {
                 let target = Target::new(&place, &open, durable)?;
                 new_store::check_address(&place, &open)?;
-                new_store::check(&target, &place, stale_files)?;
-                Ok(target)
+                let begun = journal.map(|path| BegunStore::read(&path)).transpose()?;
+                let begun = begun.unwrap_or_default();
+                if let Some((root, summary)) = begun.end
+                    && target.read(ROOT)?.as_deref() == Some(root.as_bytes())
+                {
+                    return Ok((target, Some(summary)));
+                }
+                if !new_store::is_marked_by(&target, &begun.marks)? {
+                    new_store::check(&target, &place, stale_files)?;
+                }
+                Ok((target, None))
             })
             .await?;
             let mut writer = Self::new(Arc::new(target), address.to_owned(), spec, options);
+            writer.complete = complete;
             if let Some(path) = writer.options.journal.clone() {
                 writer = blocking(move || writer.replay(&path)).await?;
             }
@@ -91,6 +103,7 @@ impl StoreWriter {
             spec: Arc::new(spec),
             options,
             broken: None,
+            complete: None,
         }
     }
 
@@ -333,11 +346,24 @@ impl StoreWriter {
                 threads: self.options.threads,
                 watch: self.options.watch,
             };
-            let (journal, part) = (self.journal, self.part);
+            let (mut journal, part, complete) = (self.journal, self.part, self.complete);
             blocking(move || {
-                let summary = match part {
-                    Some(part) => part.write(input, &target, &address)?,
-                    None => finish::write(input, &target, &address, (stale_files, history))?,
+                let of_journal = journal.as_mut();
+                let summary = match (part, complete) {
+                    (Some(part), _) => part.write(input, &target, &address)?,
+                    (None, Some(summary)) => {
+                        let mark = target.read(MARKER)?;
+                        let own = of_journal
+                            .zip(mark)
+                            .filter(|(journal, mark)| journal.marks().contains(mark));
+                        if let Some((_, mark)) = own {
+                            new_store::tidy(&target, &address, &mark, None)?;
+                        }
+                        summary
+                    }
+                    (None, None) => {
+                        finish::write(input, &target, &address, (stale_files, history), of_journal)?
+                    }
                 };
                 // The store is complete, so the journal is no longer needed.
                 journal.map_or(Ok(()), Journal::done)?;

@@ -194,6 +194,33 @@ fn on_level(level: &str, table: &RecordBatch) -> RecordBatch {
     table.clone().with_schema(Arc::new(schema)).unwrap()
 }
 
+/// Links between levels are not those that edits change.
+#[test]
+fn rows_of_links_between_levels_are_refused() {
+    block_on(async {
+        let memory = Memory::default();
+        let spec = StoreSpec::new(Kind::Graph, [100.0; 2]);
+        let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+        let mut writer = writer.unwrap();
+        let batch = Batch::new(vec![1.0, 1.0, 2.0, 2.0]).with_links(vec![0, 1]);
+        writer.push(&batch.with_object_ids(vec![7, 7])).unwrap();
+        writer.finish().await.unwrap();
+        let rows = table(&[("v", &[1])]);
+        let stated = [("zvf.delta".to_owned(), "+1".to_owned())];
+        let schema = rows.schema_ref().as_ref().clone();
+        let schema = schema.with_metadata(stated.into_iter().collect());
+        let rows = rows.with_schema(Arc::new(schema)).unwrap();
+        let set = SetAttribute::new(Scope::Link, "v")
+            .with_new(AttributeSpec::number("v", NumberType::I64))
+            .with_matching(Matching::by_order());
+        let mut edit = begin(&memory).await;
+        let error = edit.set_attribute(&set, Some(&rows)).await.unwrap_err();
+        let says = "rows by order: found links of delta +1";
+        assert!(error.to_string().contains(says), "{error}");
+        edit.abandon().await.unwrap();
+    });
+}
+
 /// Their places and their order are not those of level 0.
 #[test]
 fn rows_of_another_level_are_refused() {

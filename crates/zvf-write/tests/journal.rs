@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use zvf_store::Retry;
+use zvf_testkit::faults::Dying;
 use zvf_write::{
     AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, Progress, Step, StoreSpec,
     StoreWriter, Values, WriteError, WriteOptions,
@@ -181,6 +183,38 @@ async fn a_finish_that_failed_goes_on_from_the_journal() {
     assert_eq!((writer.batches(), writer.vertices()), (BATCHES, 20));
     tables(&mut writer);
     assert_eq!(writer.finish().await.unwrap().vertices, 20);
+}
+
+/// The same call continues after a kill at any write of `finish`, also after that of the root: the journal knows the markers of its runs.
+#[tokio::test]
+async fn a_finish_that_is_killed_at_any_write_goes_on_from_the_journal() {
+    let expected = uninterrupted().await;
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let mut dead = 0;
+    for at in 1..=expected.len() + 2 {
+        for through in [false, true] {
+            let memory = Memory::default();
+            let dying = Arc::new(Dying::new(memory.0.clone(), at, through));
+            let mut open = zvf_store::OpenOptions::new().with_object_store(dying);
+            open.io.retry = Retry::never();
+            open.io.concurrency = 1;
+            let options = WriteOptions::new().with_open(open).with_threads(1);
+            let options = options.with_journal(&journal);
+            let mut writer = StoreWriter::create(ADDRESS, spec(), options).await.unwrap();
+            go_on(&mut writer, BATCHES);
+            tables(&mut writer);
+            if writer.finish().await.is_err() {
+                dead += 1;
+                let writer = create(&memory, &journal).await.unwrap();
+                assert_eq!(writer.batches(), BATCHES);
+                assert_eq!(writer.finish().await.unwrap().vertices, 20, "{at}");
+            }
+            assert_eq!(memory.files().await, expected, "{at} {through}");
+            assert!(!journal.exists());
+        }
+    }
+    assert!(dead > expected.len(), "{dead}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zvf_edit::{Edit, Resumed};
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_testkit::sample;
@@ -119,6 +120,22 @@ async fn the_first_file_of_a_killed_writer_stands_in_nobodys_way() {
     write(path.to_str().unwrap(), WriteOptions::new())
         .await
         .unwrap();
+    assert!(!path.join(".zvf-123-0").exists());
+}
+
+#[tokio::test]
+async fn a_resumed_edit_removes_temporary_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zv");
+    let address = path.to_str().unwrap();
+    write(address, WriteOptions::new()).await.unwrap();
+    let left = path.join("0/vertices/.zvf-0000000000000001-3");
+    std::fs::write(&left, "half a document").unwrap();
+    let marker = r#"{"what":"edit","writer":"1-1","details":{"edit":"a1"}}"#;
+    std::fs::write(path.join("zvf-unfinished.json"), marker).unwrap();
+    let resumed = Edit::resume(address, WriteOptions::new()).await.unwrap();
+    assert_eq!(resumed, Resumed::TakenBack);
+    assert!(!left.exists());
 }
 
 #[tokio::test]

@@ -374,3 +374,34 @@ async fn nothing_without_bounds_is_no_store() {
     );
     assert!(memory.files().await.is_empty());
 }
+
+/// Every text of an attribute of objects is stored as wide as the longest one.
+#[tokio::test]
+async fn one_long_text_among_many_short_ones_is_named() {
+    let memory = Memory::default();
+    let spec = points()
+        .with_objects()
+        .with_object_attribute(AttributeSpec::text("note"));
+    let mut writer = StoreWriter::create(ADDRESS, spec, memory.options())
+        .await
+        .unwrap();
+    let ids: Vec<i64> = (0..10_000).collect();
+    let positions = vec![1.0; 2 * ids.len()];
+    let batch = Batch::new(positions).with_object_ids(ids.clone());
+    writer.push(&batch).unwrap();
+    let long = "x".repeat(20_000);
+    let texts = ids
+        .iter()
+        .map(|id| if *id == 77 { long.as_str() } else { "short" });
+    let notes = ObjectTable::new(ids.clone()).with_attribute("note", Values::texts(texts));
+    writer.push_objects(&notes).unwrap();
+    let error = writer.finish().await.unwrap_err().to_string();
+    for says in [
+        "note",
+        "a text of 20000 characters of object 77, and texts of at most 5 in all other rows",
+        "800000000 bytes in all: shorten that text, or leave out the attribute",
+    ] {
+        assert!(error.contains(says), "{error}");
+    }
+    assert!(memory.files().await.is_empty());
+}

@@ -30,7 +30,7 @@ impl QueryArgs {
 pub(crate) struct GetArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Object ids, ranges such as 1-5, or @FILE with those between blanks, commas or lines
+    /// Object ids, ranges such as 1-5, or @FILE (a path or URL) with those between blanks, commas or lines
     #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
     /// Ids that the store does not have are left out instead of being an error

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use zvf_format::int::wide;
-use zvf_jobs::{JobReport, RepairReport};
+use zvf_jobs::{JobReport, RepairReport, adds_root};
 use zvf_validate::repair::{Applied, MemberChange, RepairPlan};
 use zvf_validate::{Check, Severity};
 
@@ -110,7 +110,12 @@ pub(super) fn text(done: &RepairReport) -> String {
     match applied {
         None if plan.changes.is_empty() => text.push_str("\nnothing to change\n"),
         None => {
-            let documents = counted(plan.documents.len(), "document");
+            let history = usize::from(adds_root(plan));
+            let documents = counted(plan.documents.len() + history, "document");
+            let documents = match history {
+                0 => documents,
+                _ => format!("{documents}, with the entry of the repair in zarr.json"),
+            };
             let changes = counted(plan.changes.len(), "change");
             let then = totals(&plan.after);
             let _ = writeln!(

@@ -33,6 +33,10 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     if args.log {
         options.log = Some(Arc::new(|line: &str| crate::complain(line)));
     }
+    let remark = context.remarks();
+    options.warn = Some(Arc::new(move |warning: &str| {
+        remark(&format!("warning: {warning}"));
+    }));
     let bound = context.wait(Server::bind(&args.stores, options))?;
     let server = bound.map_err(failed)?;
     let url = server.url();

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
@@ -570,13 +572,17 @@ impl ColumnRoles {
         }
         let whole = crate::numbers::whole(column);
         whole.ok_or_else(|| {
-            (
-                0,
-                (
-                    "an id beyond 64 bits".to_owned(),
-                    "ids of 64 bits, signed".to_owned(),
-                ),
-            )
+            let unsigned = column.as_primitive_opt::<UInt64Type>();
+            let large = unsigned.and_then(|ids| {
+                let mut ids = ids.values().iter().enumerate();
+                ids.find(|(_, id)| i64::try_from(**id).is_err())
+            });
+            let (row, found) = match large {
+                Some((row, id)) => (row, format!("the id {id}")),
+                None => (0, format!("an id of {}", column.data_type())),
+            };
+            let expected = format!("ids of at most {}{}", i64::MAX, if_unnamed(options));
+            (row, (found, expected))
         })
     }
 }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use zvf_encode::batches::Owners;
 use zvf_encode::error::OrBug;
 use zvf_meta::Affine;
-use zvf_meta::moments::Moments;
+use zvf_meta::moments::{MomentScale, Moments};
 use zvf_query::Query;
 use zvf_store::Store;
 use zvf_write::{
@@ -17,7 +17,7 @@ use zvf_write::{
 };
 
 use super::meanings::{OTHER_WAYS, check_meanings};
-use super::types::{after_conversion, wider};
+use super::types::{after_conversion, fitted, in_common_unit, wider};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -134,7 +134,8 @@ async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
 /// Writes level 0 of several stores of the same kind as one new store.
 ///
 /// Positions are converted to the units of the first store, and with them the attribute `radius` of skeletons and graphs, unless it states a unit of
-/// its own. Number types become the smallest that represent the values of all stores, of converted values float32 or float64;
+/// its own. Dates, times and durations get the finer unit of two stores. Number types become the smallest that represent the values of all stores,
+/// of converted values float32 or float64;
 /// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text). Axes,
 /// chunks, headers and frame are copied from the first store.
 ///
@@ -197,6 +198,7 @@ pub fn merge<'a>(
                 store,
                 converted: converted.map_or("", Store::url),
                 spec: &spec,
+                own: &one.spec,
                 sink: &mut writer,
                 ids: &mut ids,
                 file,
@@ -331,8 +333,21 @@ fn unite(
         radius.values = AttributeType::Number(after_conversion(number));
     }
     spec.links.attributes = attributes("links", &lists(|one| &one.links.attributes), false, notes)?;
-    spec.object_attributes =
-        attributes("objects", &lists(|one| &one.object_attributes), true, notes)?;
+    let of_objects = described
+        .iter()
+        .map(StoreDescription::stored_object_attributes);
+    let of_objects: Vec<Vec<AttributeSpec>> = of_objects.collect();
+    let of_objects = places.iter().map(String::as_str).zip(&of_objects);
+    let of_objects: Vec<(&str, &Vec<AttributeSpec>)> = of_objects.collect();
+    spec.object_attributes = attributes("objects", &of_objects, true, notes)?;
+    for one in &mut spec.object_attributes {
+        if let AttributeType::Number(number) = one.values
+            && !number.is_float()
+            && described.iter().any(|store| store.has_gaps(&one.name))
+        {
+            one.values = AttributeType::Number(NumberType::F64);
+        }
+    }
     Ok(spec)
 }
 
@@ -424,7 +439,7 @@ fn join(
         Err(ConvertError::usage(
             what,
             found,
-            format!("{expected} as in the stores before (`zvf append` converts units)"),
+            format!("{expected} as in the stores before"),
         ))
     };
     if own.channels != one.channels {
@@ -436,18 +451,18 @@ fn join(
     if let (Some(found), Some(expected)) = (&one.unit, &own.unit)
         && found != expected
     {
-        let (found_as, own_as) = (Moments::of_unit(found), Moments::of_unit(expected));
-        let help = match found_as.is_some() && own_as.is_some() {
-            true => " (`zvf append` converts dates, times and durations of another unit)",
-            false => "",
-        };
         let what = format!("{url}: attribute {} of {of}", shown(&one.name));
-        let expected = format!("{expected} as in the stores before{help}");
-        return Err(ConvertError::usage(
-            what,
-            format!("the unit {found}"),
-            expected,
+        let both = own.has_moments() && one.has_moments();
+        let common = MomentScale::common_unit(expected, found).filter(|_| both);
+        let Some(common) = common else {
+            let expected = format!("{expected} as in the stores before");
+            let found = format!("the unit {found}");
+            return Err(ConvertError::usage(what, found, expected));
+        };
+        notes.push(format!(
+            "{what}: of {found} and {expected}, the unit becomes {common}"
         ));
+        own.unit = Some(common);
     }
     own.values = match (own.values, one.values) {
         (AttributeType::Number(a), AttributeType::Number(b)) => match wider(a, b) {
@@ -503,6 +518,8 @@ struct Fitting<'s> {
     /// The address of a store whose positions are converted; empty if there is none.
     converted: &'s str,
     spec: &'s StoreSpec,
+    /// The specification of the store's own data.
+    own: &'s StoreSpec,
     sink: &'s mut StoreWriter,
     ids: &'s mut IdMap,
     file: usize,
@@ -521,12 +538,17 @@ impl Fitting<'_> {
 fn columns(
     wanted: &[AttributeSpec],
     given: &[(String, Values)],
+    (url, own): (&str, &[AttributeSpec]),
     rows: usize,
 ) -> Result<Vec<(String, Values)>, WriteError> {
     let mut columns = Vec::new();
     for one in wanted {
+        let stored = own.iter().find(|own| own.name == one.name);
         let values = match given.iter().find(|(name, _)| *name == one.name) {
-            Some((_, values)) => values.fitted(one)?,
+            Some((_, values)) => match in_common_unit(values, (url, stored), one)? {
+                Some(converted) => converted,
+                None => fitted(values, one, url)?,
+            },
             None if rows == 0 => nothing(one.values),
             None => Values::absent(one, rows * one.channels)?,
         };
@@ -537,7 +559,7 @@ fn columns(
 
 impl Sink for Fitting<'_> {
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
-        let spec = self.spec;
+        let (spec, own, url) = (self.spec, self.own, self.store.url());
         let batch = match (&self.map, self.lengths) {
             (Some(map), lengths) => Cow::Owned(batch.mapped(map, spec.positions, lengths)),
             (None, Some(factor)) => {
@@ -571,8 +593,11 @@ impl Sink for Fitting<'_> {
                 Owners::Runs(runs.collect::<Result<_, WriteError>>()?)
             }
         };
-        fitted.attributes = columns(&spec.vertex_attributes, &batch.attributes, rows)?;
-        fitted.link_attributes = columns(&spec.links.attributes, &batch.link_attributes, links)?;
+        let stored = (url, &*own.vertex_attributes);
+        fitted.attributes = columns(&spec.vertex_attributes, &batch.attributes, stored, rows)?;
+        let stored = (url, &*own.links.attributes);
+        let given = &batch.link_attributes;
+        fitted.link_attributes = columns(&spec.links.attributes, given, stored, links)?;
         self.sink.batch(&fitted)
     }
 
@@ -583,7 +608,9 @@ impl Sink for Fitting<'_> {
             .attributes()
             .map(|(name, values)| (name.to_owned(), values.clone()))
             .collect();
-        for (name, values) in columns(&self.spec.object_attributes, &given, table.ids().len())? {
+        let stored = (self.store.url(), &*self.own.object_attributes);
+        let (wanted, rows) = (&self.spec.object_attributes, table.ids().len());
+        for (name, values) in columns(wanted, &given, stored, rows)? {
             fitted = fitted.with_attribute(name, values);
         }
         self.sink.objects(&fitted)

@@ -52,8 +52,26 @@ pub(crate) struct StoreDescription {
     pub(crate) vertices: SchemaRef,
     /// The number of vertices in the document of the level.
     stated: u64,
-    /// Object attributes of whole numbers that some objects lack: they become float64.
-    partial: BTreeSet<String>,
+    /// Object attributes of whole numbers that some objects lack, with their types: they become float64.
+    partial: BTreeMap<String, NumberType>,
+}
+
+impl StoreDescription {
+    /// The object attributes in their own types, also those that some objects lack.
+    pub(crate) fn stored_object_attributes(&self) -> Vec<AttributeSpec> {
+        let mut all = self.spec.object_attributes.clone();
+        for one in &mut all {
+            if let Some(number) = self.partial.get(&one.name) {
+                one.values = AttributeType::Number(*number);
+            }
+        }
+        all
+    }
+
+    /// Whether some objects lack an attribute of whole numbers.
+    pub(crate) fn has_gaps(&self, name: &str) -> bool {
+        self.partial.contains_key(name)
+    }
 }
 
 /// Reads what [`StoreDescription`] holds.
@@ -83,7 +101,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     let mut spec =
         StoreSpec::new(kind, level.chunk_shape().to_vec()).with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
-    let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
+    let (mut objects, mut partial) = (Vec::new(), BTreeMap::new());
     let mut bare = Vec::new();
     // Older documents do not state the number of values of a row; the query determines it from cells.
     let columns = Query {
@@ -111,13 +129,15 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             };
             for one in spec.object_attributes.iter().filter(whole) {
                 let column = attribute_column(&batch, &one.name).filter(|one| is_written(one));
-                if column.is_some_and(|column| column.null_count() > 0) {
-                    partial.insert(one.name.clone());
+                if let AttributeType::Number(number) = one.values
+                    && column.is_some_and(|column| column.null_count() > 0)
+                {
+                    partial.insert(one.name.clone(), number);
                 }
             }
         }
         for one in &mut spec.object_attributes {
-            if partial.contains(&one.name) {
+            if partial.contains_key(&one.name) {
                 one.values = AttributeType::Number(NumberType::F64);
             }
         }
@@ -137,7 +157,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         }
     }
     let mut notes: Vec<String> = partial
-        .iter()
+        .keys()
         .map(|name| {
             format!("attribute {name} of objects becomes float64: some objects have no value")
         })
@@ -519,7 +539,7 @@ impl StoreDescription {
                     let column = attribute_column(records, &one.name).filter(|one| is_written(one));
                     let column = column.or_bug("an attribute that is not in its table")?;
                     let gaps = one.has_moments() && column.null_count() > 0;
-                    let column = match gaps || self.partial.contains(&one.name) {
+                    let column = match gaps || self.has_gaps(&one.name) {
                         true => with_gaps(one, column)?,
                         false => values(&one.name, column)?,
                     };

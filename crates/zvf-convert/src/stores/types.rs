@@ -1,6 +1,65 @@
-//! Number types of merged attributes.
+//! Number types and units of merged attributes.
 
-use zvf_write::NumberType;
+use zvf_encode::error::OrBug;
+use zvf_meta::moments::MomentScale;
+use zvf_write::{AttributeSpec, AttributeType, NumberType, Values, WriteError};
+
+/// The values of an attribute of the store at `url` in the unit of moments of the merged attribute; `None` if they need no conversion. `own` is the
+/// attribute in that store.
+///
+/// # Errors
+/// Misuse: a moment that the other unit does not represent.
+pub(super) fn in_common_unit(
+    values: &Values,
+    (url, own): (&str, Option<&AttributeSpec>),
+    merged: &AttributeSpec,
+) -> Result<Option<Values>, WriteError> {
+    let from = own.and_then(|own| own.unit.as_deref());
+    let (Some(from), Some(to)) = (from, merged.unit.as_deref()) else {
+        return Ok(None);
+    };
+    let Some(scale) = MomentScale::between(from, to).filter(|_| from != to) else {
+        return Ok(None);
+    };
+    let bytes = values.bytes_as(NumberType::I64);
+    let bytes = bytes.or_bug("moments of another type")?;
+    let numbers = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|one| i64::from_le_bytes(*one));
+    let convert = |number: i64| scale.apply(number).ok_or(number);
+    let converted: Result<Vec<i64>, i64> = numbers.map(convert).collect();
+    let converted = converted.map_err(|number| {
+        let what = format!("{url}: attribute {}", merged.name);
+        let expected = format!("a time that the unit {to} represents");
+        WriteError::input(what, number.to_string(), expected)
+    })?;
+    Ok(Some(converted.into()))
+}
+
+/// The values in the type of the merged attribute.
+///
+/// # Errors
+/// Misuse: values that the type does not represent.
+pub(super) fn fitted(
+    values: &Values,
+    one: &AttributeSpec,
+    url: &str,
+) -> Result<Values, WriteError> {
+    let is_whole = values.number_type().is_some_and(|own| !own.is_float());
+    values.fitted(one).map_err(|error| match one.values {
+        AttributeType::Number(number) if number.is_float() && is_whole => {
+            let expected = format!(
+                "numbers that {number} holds, since objects of another store have no value (`zvf edit STORE set-attribute {} --object --fill VALUE` gives them one)",
+                one.name
+            );
+            let what = format!("{url}: attribute {}", one.name);
+            WriteError::input(what, format!("larger ones of {}", values.type_name()), expected)
+        }
+        _ => error,
+    })
+}
 
 /// The smallest type of the numbers of another type after their conversion to another unit.
 pub(super) fn after_conversion(number: NumberType) -> NumberType {

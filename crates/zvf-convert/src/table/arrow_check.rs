@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use arrow_ipc::{CompressionType, DictionaryBatch, root_as_footer, root_as_message};
+use arrow_ipc::{CompressionType, DictionaryBatch, Field, Schema, root_as_footer, root_as_message};
 use lz4_flex::frame::FrameDecoder;
 
-use crate::error::{ConvertError, InFile};
+use crate::error::{ConvertError, InFile, shown};
 
 /// Longest footer, or head of a block.
 const LONGEST: u64 = 256 << 20;
@@ -50,6 +50,9 @@ pub(super) fn file(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     let footer = checked.read(start, size)?;
     let footer = root_as_footer(&footer)
         .map_err(|error| checked.bad(start, &error.to_string(), "a footer of Arrow IPC"))?;
+    if let Some(schema) = footer.schema() {
+        checked.types(schema)?;
+    }
     checked.length = start;
     let dictionaries = footer.dictionaries().into_iter().flatten();
     for block in dictionaries.chain(footer.recordBatches().into_iter().flatten()) {
@@ -99,6 +102,13 @@ pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     Ok(())
 }
 
+/// Whether a column has whole numbers of more than 64 bits, also in its lists and structures. The reader panics at their type.
+pub(super) fn has_wide_integers(field: Field<'_>) -> bool {
+    let integer = field.type_as_int();
+    let mut children = field.children().into_iter().flatten();
+    integer.is_some_and(|integer| integer.bitWidth() > 64) || children.any(has_wide_integers)
+}
+
 impl<'f> ArrowFile<'f> {
     fn of(path: &'f Path, file: &'f mut File) -> Result<Self, ConvertError> {
         let metadata = file.metadata();
@@ -136,10 +146,28 @@ impl<'f> ArrowFile<'f> {
         Ok(bytes)
     }
 
+    /// Refuses types that the reader cannot represent.
+    fn types(&self, schema: Schema<'_>) -> Result<(), ConvertError> {
+        let mut fields = schema.fields().into_iter().flatten();
+        match fields.find(|field| has_wide_integers(*field)) {
+            None => Ok(()),
+            Some(field) => {
+                let name = shown(field.name().unwrap_or_default());
+                let what = self.path.display().to_string();
+                let found = format!("column {name} of whole numbers of more than 64 bits");
+                let expected = "64 bits at most: write the table with the column as Int64, or without it (of Parquet files --exclude leaves it out)";
+                Err(ConvertError::usage(what, found, expected))
+            }
+        }
+    }
+
     /// Checks the message with a body at `start`; returns the length of the body.
     fn message(&mut self, head: &[u8], start: u64, body: Option<u64>) -> Result<u64, ConvertError> {
         let message = root_as_message(head)
             .map_err(|error| self.bad(start, &error.to_string(), "a message of Arrow IPC"))?;
+        if let Some(schema) = message.header_as_schema() {
+            self.types(schema)?;
+        }
         let body = body.or_else(|| u64::try_from(message.bodyLength()).ok());
         let inside = |body: &u64| {
             let end = start.checked_add(*body);

@@ -13,7 +13,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
-use zvf_encode::arrow::{LEVEL, in_stored_units};
+use zvf_encode::arrow::{DELTA, LEVEL, in_stored_units};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -696,10 +696,17 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     WriteError::input(what, found, expected)
 }
 
-/// Refuses a table of a coarse level if its rows are matched by place or by order. An edit changes level 0, which has other places and another order.
+/// Refuses a table of a coarse level, or of links between levels, if its rows are matched by place or by order. An edit changes level 0 and the links
+/// in it, which have other places and another order.
 fn check_level(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
-    let level = table.schema_ref().metadata().get(LEVEL);
-    let Some(level) = level.filter(|level| level.as_str() != "0") else {
+    let stated = table.schema_ref().metadata();
+    if let Some(delta) = stated.get(DELTA).filter(|delta| delta.as_str() != "0") {
+        let what = format!("rows by {by}");
+        let found = format!("links of delta {delta}");
+        let expected = "links inside level 0, which edits change: delta 0";
+        return Err(WriteError::input(what, found, expected));
+    }
+    let Some(level) = stated.get(LEVEL).filter(|level| level.as_str() != "0") else {
         return Ok(());
     };
     let expected = "those of level 0, which edits change: a table that was queried there, \

@@ -26,6 +26,12 @@ use zvf_codec::Compression;
 /// Most bytes of one attribute of objects or groups, because it is made in memory.
 const MOST_BYTES: u64 = 1 << 34;
 
+/// Bytes of a column of texts above which its memory must be in proportion to the texts.
+const MOST_PADDED: u64 = 512 << 20;
+
+/// Most times by which such a column may be larger than its texts.
+const PADDING: u64 = 32;
+
 /// The owners of a table's attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableOf {
@@ -323,7 +329,11 @@ pub fn column(
     form: IdsIn,
 ) -> Result<Typed, WriteError> {
     let (channels, unit) = (one.channels, one.unit.as_deref());
-    let table = table_rows(what, (channels, unit), held, rows.iter().copied())?;
+    let of_row = |row: usize| match ids.get(row) {
+        Some(id) => format!("object {id}"),
+        None => format!("row {row}"),
+    };
+    let table = table_rows(what, (channels, unit), held, rows.iter().copied(), &of_row)?;
     let element = table.element().clone();
     let any = form == IdsIn::Rows;
     let is_text = matches!(element, ElementType::Text(_));
@@ -352,12 +362,51 @@ pub fn column(
     Ok(table.finish(fill, absent, chunk_rows))
 }
 
-/// Rows of a column in their stored form; `None` means no value.
+/// Refuses texts of which one is so long that the others are mostly padding. `lengths` are the characters of the texts of each row, `size` the bytes of
+/// the column.
+fn check_padding(
+    what: &str,
+    size: u64,
+    lengths: impl Iterator<Item = Vec<u64>>,
+    of_row: &dyn Fn(usize) -> String,
+) -> Result<(), WriteError> {
+    if size <= MOST_PADDED {
+        return Ok(());
+    }
+    let (mut all, mut rows) = (0_u64, 0_u64);
+    // The longest text and its row, and the longest one of other rows.
+    let (mut longest, mut place, mut second) = (0, 0, 0);
+    for (row, texts) in lengths.enumerate() {
+        rows += 1;
+        all = all.saturating_add(texts.iter().sum());
+        let most = texts.into_iter().max().unwrap_or(0);
+        if most > longest {
+            (second, longest, place) = (longest, most, row);
+        } else {
+            second = second.max(most);
+        }
+    }
+    let texts = all.max(rows).saturating_mul(4);
+    if size <= MOST_BYTES && size <= texts.saturating_mul(PADDING) {
+        return Ok(());
+    }
+    let found = format!(
+        "a text of {longest} characters of {}, and texts of at most {second} in all other rows",
+        of_row(place)
+    );
+    let expected = format!(
+        "texts of similar length, since each of {rows} rows is stored as wide as the longest one, {size} bytes in all: shorten that text, or leave out the attribute"
+    );
+    Err(WriteError::input(what, found, expected))
+}
+
+/// Rows of a column in their stored form; `None` means no value. `of_row` names the owner of a row in errors.
 fn table_rows(
     what: &str,
     (channels, unit): (usize, Option<&str>),
     held: &HeldColumn,
     rows: impl ExactSizeIterator<Item = Option<usize>> + Clone,
+    of_row: &dyn Fn(usize) -> String,
 ) -> Result<EncodedRows, WriteError> {
     let texts = || held.texts(channels, rows.clone()).flatten();
     let element = match held {
@@ -375,6 +424,15 @@ fn table_rows(
     // Every text is stored as wide as the longest one, so the memory does not follow from the pushed bytes.
     let width = element.size().checked_mul(channels);
     let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
+    if let HeldColumn::Texts(all) = held {
+        let size = size.unwrap_or(u64::MAX);
+        let lengths = rows.clone().map(|row| {
+            let row = row.and_then(|row| row_of(all, row, channels));
+            let texts = row.into_iter().flatten().flatten();
+            texts.map(|text| wide(text.chars().count())).collect()
+        });
+        check_padding(what, size, lengths, of_row)?;
+    }
     let (Some(width), true) = (width, size.is_some_and(|size| size <= MOST_BYTES)) else {
         let found = size.unwrap_or(u64::MAX);
         return Err(WriteError::limit("bytes of a column", found, MOST_BYTES));
@@ -448,6 +506,7 @@ pub(crate) fn plain_column(what: &str, values: &Values, rows: usize) -> Result<T
         (channels, None),
         &HeldColumn::of(values)?,
         (0..rows).map(Some),
+        &|row| format!("row {row}"),
     )?;
     let fill = table.element().zero();
     Ok(table.finish(fill, false, None))

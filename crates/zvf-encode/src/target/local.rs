@@ -154,6 +154,28 @@ impl Local {
         format!("{TEMPORARY}{:016x}-{number}", self.own)
     }
 
+    /// Whether a key is that of a temporary file which another writer made.
+    pub(crate) fn is_temporary_of_others(&self, key: &str) -> bool {
+        let name = key.rsplit('/').next().unwrap_or(key);
+        let number = name.strip_prefix(TEMPORARY);
+        number.is_some_and(|number| !number.starts_with(&format!("{:016x}-", self.own)))
+    }
+
+    /// Removes the temporary files of other writers beside the root document.
+    pub(crate) fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
+        let failed = |e| WriteError::io(&self.folder, e);
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            if self.is_temporary_of_others(&name) && entry.file_type().map_err(failed)?.is_file() {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a temporary file next to `path`.
     fn temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<PathBuf, WriteError> {
         let folder = path.parent().unwrap_or(&self.folder);

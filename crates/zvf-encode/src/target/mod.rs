@@ -470,19 +470,24 @@ impl Target {
         }
     }
 
-    /// Removes the temporary files of an interrupted program.
+    /// Removes the temporary files of interrupted programs.
     pub fn remove_temporary(&self) -> Result<(), WriteError> {
         let Where::Local(local) = &self.place else {
             return Ok(());
         };
-        let is_temporary = |key: &&String| {
-            let name = key.rsplit('/').next();
-            name.is_some_and(|name| name.starts_with(TEMPORARY))
-        };
         let keys = local.keys_below("")?;
         keys.iter()
-            .filter(is_temporary)
+            .filter(|key| local.is_temporary_of_others(key))
             .try_for_each(|key| local.remove(key))
+    }
+
+    /// Like [`remove_temporary`](Self::remove_temporary), for the files beside the root document, which a program leaves that is interrupted before it
+    /// put its marker. Lists one folder.
+    pub(crate) fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => local.remove_temporary_beside_root(),
+            Where::Remote(_) => Ok(()),
+        }
     }
 
     /// The key of any existing object.

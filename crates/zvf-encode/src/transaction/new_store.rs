@@ -18,7 +18,7 @@ use zvf_meta::is_known_family;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::target::{TEMPORARY, Target};
+use crate::target::{SeenObject, TEMPORARY, Target};
 use crate::transaction::holder::Holder;
 pub use crate::transaction::inside::check as check_address;
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
@@ -177,19 +177,69 @@ pub fn resume(
     if found.get("details") != Some(details) {
         return Ok(None);
     }
+    let mark = new_mark(details.clone());
+    replace_mark(target, address, &seen, &mark)?;
+    Ok(Some(mark))
+}
+
+/// Replaces the marker of a writer that ended.
+///
+/// # Errors
+/// As [`resume`].
+fn replace_mark(
+    target: &Target,
+    address: &str,
+    seen: &SeenObject,
+    mark: &[u8],
+) -> Result<(), WriteError> {
     let by = Holder::of_marker(&seen.bytes);
     if let Some(by) = by.filter(Holder::is_another_that_runs) {
         let what = format!("an unfinished store is written there ({MARKER}), by {by}");
         return Err(WriteError::busy(address, what));
     }
-    let mark = new_mark(details.clone());
-    match target.replace(MARKER, &seen, mark.clone())? {
-        Some(_) => Ok(Some(mark)),
+    match target.replace(MARKER, seen, mark.to_vec())? {
+        Some(_) => Ok(()),
         None => Err(WriteError::busy(
             address,
             "another writer is taking over the unfinished store",
         )),
     }
+}
+
+/// Whether an unfinished store has one of the markers that earlier runs of a writer put.
+///
+/// # Errors
+/// I/O.
+pub fn is_marked_by(target: &Target, earlier: &[Vec<u8>]) -> Result<bool, WriteError> {
+    if earlier.is_empty() || target.exists(ROOT)? {
+        return Ok(false);
+    }
+    Ok(target
+        .read(MARKER)?
+        .is_some_and(|mark| earlier.contains(&mark)))
+}
+
+/// Like [`begin_as`], if an unfinished store has one of the markers that earlier runs of this writer put: its files are removed. `false`: it has none of
+/// them, and nothing was done.
+///
+/// # Errors
+/// As [`resume`].
+pub fn begin_again(
+    target: &Target,
+    address: &str,
+    earlier: &[Vec<u8>],
+    mark: &[u8],
+) -> Result<bool, WriteError> {
+    if !is_marked_by(target, earlier)? {
+        return Ok(false);
+    }
+    let seen = target.see(MARKER)?;
+    let Some(seen) = seen.filter(|seen| earlier.contains(&seen.bytes)) else {
+        return Ok(false);
+    };
+    replace_mark(target, address, &seen, mark)?;
+    target.clear_others(MARKER)?;
+    Ok(true)
 }
 
 /// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the next writer does it, because the first failure is
@@ -247,6 +297,7 @@ pub fn commit(
         Some(found) if found != mark => return Err(taken_over(address)),
         Some(_) => {}
     }
+    target.remove_temporary_beside_root()?;
     if !target.put_new(ROOT, root.into_bytes())? {
         let what = "another program created a store there while this one was written";
         return Err(WriteError::exists(address, what));

@@ -101,6 +101,48 @@ impl RecordLog {
         Ok(records)
     }
 
+    /// The payloads of the complete records of some kinds, without opening the file as a log: other payloads are not read, and nothing is locked,
+    /// checked or changed. None if there is no log.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn peek(path: &Path, kinds: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, WriteError> {
+        let failed = |e| WriteError::io(path, e);
+        // A pipe is not opened, since that would wait for its writer.
+        let length = match std::fs::metadata(path) {
+            Ok(found) if found.is_file() => found.len(),
+            _ => return Ok(Vec::new()),
+        };
+        let mut file = BufReader::new(File::open(path).map_err(failed)?);
+        let mut begin = Vec::new();
+        let mut beginning = (&mut file).take(wide(MAGIC.len()));
+        beginning.read_to_end(&mut begin).map_err(failed)?;
+        let mut found = Vec::new();
+        if begin != MAGIC {
+            return Ok(found);
+        }
+        let mut at = wide(MAGIC.len());
+        while let Some(left) = length.checked_sub(at + wide(HEAD)) {
+            let mut head = [0; HEAD];
+            file.read_exact(&mut head).map_err(failed)?;
+            let mut rest = &head[..];
+            let [kind] = take_array(&mut rest)?;
+            let payload = u64::from_le_bytes(take_array(&mut rest)?);
+            if payload > left {
+                break;
+            }
+            at += wide(HEAD) + payload;
+            if kinds.contains(&kind) {
+                let mut bytes = vec![0; to_index("bytes of a journal's record", payload)?];
+                file.read_exact(&mut bytes).map_err(failed)?;
+                found.push((kind, bytes));
+            } else {
+                file.seek(SeekFrom::Start(at)).map_err(failed)?;
+            }
+        }
+        Ok(found)
+    }
+
     /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path

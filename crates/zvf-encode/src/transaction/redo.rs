@@ -403,6 +403,9 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
         change.check()?;
         target.remove_below(&group)?;
     }
+    if done != Settled::Nothing {
+        target.remove_temporary()?;
+    }
     change.settled();
     Ok(done)
 }

@@ -47,12 +47,37 @@ impl Values {
             }
         };
         fitted.ok_or_else(|| {
+            let found = match self.first_unfit(one.values) {
+                Some(value) => format!("{value} of {}", self.type_name()),
+                None => format!("values of {}", self.type_name()),
+            };
             WriteError::input(
                 format!("attribute {}", one.name),
-                format!("values of {}", self.type_name()),
+                found,
                 format!("values that {} holds without loss", one.values.name()),
             )
         })
+    }
+
+    /// The first whole number that a type of numbers does not represent.
+    fn first_unfit(&self, wanted: AttributeType) -> Option<i128> {
+        let AttributeType::Number(wanted) = wanted else {
+            return None;
+        };
+        let bits = 8 * wanted.size();
+        let range = match wanted {
+            NumberType::Bool => None,
+            NumberType::I8 | NumberType::I16 | NumberType::I32 | NumberType::I64 => {
+                let end = 1_i128 << (bits - 1);
+                Some(-end..end)
+            }
+            _ => Some(0..1_i128 << bits),
+        };
+        let fits = |number: &i128| match wanted.is_float() {
+            true => float(*number, wanted).is_some(),
+            false => range.as_ref().is_some_and(|range| range.contains(number)),
+        };
+        self.whole()?.into_iter().find(|number| !fits(number))
     }
 
     /// A column of `rows` missing values of an attribute.
@@ -228,6 +253,13 @@ mod tests {
         assert_eq!(
             wanted,
             [33_554_432.0, 16_777_218.0, -9_223_372_036_854_775_808.0]
+        );
+        let beyond = Values::from(vec![1_u64, (1 << 63) + 5]);
+        let refused = beyond.fitted(&AttributeSpec::number("v", NumberType::I64));
+        let told = refused.unwrap_err().to_string();
+        assert!(
+            told.contains("found 9223372036854775813 of uint64"),
+            "{told}"
         );
         let large = Values::from(vec![(1_i64 << 53) + 1]);
         assert_eq!(large.exactly(NumberType::F64), None);

@@ -15,7 +15,7 @@ use zvf_store::format::int;
 use super::{EditDryRun, EditNotes, EditReport, begin, done, or_abandon, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
-use crate::selection::{ids_of, listed, of_member};
+use crate::selection::{check_ids, ids_of, listed, of_member};
 use crate::{Context, JobError, RegionOptions, SelectionOptions, Term};
 
 /// The unit of deletion for a selected vertex.
@@ -31,7 +31,7 @@ pub enum DeleteSelect {
 edit_options! {
     /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
     EditDeleteJob {
-        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE with those; one that begins with the range -9--5 follows --
+        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; one that begins with the range -9--5 follows --
         #[arg(
             value_name = "ID",
             required_unless_present_any = ["where", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
@@ -122,7 +122,7 @@ impl EditDeleteJob {
         for other in terms.into_iter().chain(others) {
             one_of(&[("objects", true), other])?;
         }
-        ids_of(objects, ("objects", 0), false).map(|_| ())
+        check_ids(objects, ("objects", 0))
     }
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<EditReport>> {
@@ -130,7 +130,7 @@ impl EditDeleteJob {
             let Some(objects) = &self.objects else {
                 return self.selected(context).await;
             };
-            let ids = ids_of(objects, ("objects", 0), true)?;
+            let ids = ids_of(objects, ("objects", 0), context).await?;
             let mut edit = begin(&self.store, context).await?;
             let made = match existing_ids(&edit, &ids, self.ignore_missing) {
                 Ok(ids) => done(edit.delete(&ids).await),

@@ -4,7 +4,7 @@ use zvf_edit::Edit;
 
 use super::{EditReport, begin, done, existing_ids, report};
 use crate::error::Result;
-use crate::selection::{ids_of, listed};
+use crate::selection::{check_ids, ids_of, listed};
 use crate::{Context, JobError, Term};
 
 edit_options! {
@@ -91,7 +91,7 @@ impl EditGroupRemoveJob {
     pub(crate) async fn run(&self, context: &Context) -> Result<EditReport> {
         let mut edit = begin(&self.store, context).await?;
         let objects = ("objects", self.objects.as_deref());
-        let made = match members(&mut edit, objects, self.ignore_missing).await {
+        let made = match members(&mut edit, objects, self.ignore_missing, context).await {
             Ok(ids) => done(edit.remove_from_group(&self.group, &ids).await),
             Err(error) => Err(error),
         };
@@ -133,7 +133,7 @@ pub(crate) fn check_group(group: (&str, &str), objects: MemberTerms<'_>) -> Resu
     }
     for (at, term) in objects.1.into_iter().flatten().enumerate() {
         if name(term).is_none() {
-            ids_of(std::slice::from_ref(term), (objects.0, at), false)?;
+            check_ids(std::slice::from_ref(term), (objects.0, at))?;
         }
     }
     Ok(())
@@ -152,13 +152,14 @@ async fn members(
     edit: &mut Edit,
     (list, objects): MemberTerms<'_>,
     ignore_missing: bool,
+    context: &Context,
 ) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     for (at, term) in objects.into_iter().flatten().enumerate() {
         match name(term) {
             Some(name) => found.push(edit.object_named(name).await?),
             None => {
-                let ids = ids_of(std::slice::from_ref(term), (list, at), true)?;
+                let ids = ids_of(std::slice::from_ref(term), (list, at), context).await?;
                 let ids = existing_ids(edit, &ids, ignore_missing);
                 found.extend(ids.map_err(JobError::query(""))?);
             }
@@ -176,7 +177,7 @@ pub(crate) async fn add_to_group(
     context: &Context,
 ) -> Result<EditReport> {
     let mut edit = begin(store, context).await?;
-    let made = match members(&mut edit, objects, ignore_missing).await {
+    let made = match members(&mut edit, objects, ignore_missing, context).await {
         Ok(ids) => done(edit.add_to_group(group, &ids).await),
         Err(error) => Err(error),
     };

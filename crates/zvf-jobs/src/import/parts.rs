@@ -1,13 +1,14 @@
 //! Steps of an import by several programs, each of which writes a part.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use zvf_convert::{ConvertError, Import};
+use zvf_convert::Import;
 use zvf_encode::parallel::blocking;
 use zvf_encode::{Groups, Outside, StoreSpec, WriteError};
 use zvf_write::{PartOptions, PartStart, PartedStore};
 
 use super::{ImportJob, ImportReport};
+use crate::local_files::read_list;
 use crate::{Context, JobError, JobEvent};
 
 /// The end of a message: how to give objects of different parts different ids.
@@ -44,7 +45,10 @@ impl ImportJob {
         let failed = || JobError::write(&self.store);
         let write = context.writing(self.clear_leftovers);
         if self.begin {
-            let parts = self.parts.as_deref().map(part_names).transpose()?;
+            let parts = match &self.parts {
+                Some(given) => Some(part_names(given, context).await?),
+                None => None,
+            };
             let begun = PartedStore::begin_parts(&self.store, spec, parts.clone(), write).await;
             return Ok(ImportReport::Begun {
                 store: self.store.clone(),
@@ -181,14 +185,13 @@ impl ImportJob {
     }
 }
 
-/// The names of parts: from their count, from a list, or from the lines of a file.
-fn part_names(given: &[String]) -> Result<Vec<String>, JobError> {
+/// The names of parts: from their count, from a list, or from the lines of a file at a path or URL.
+async fn part_names(given: &[String], context: &Context) -> Result<Vec<String>, JobError> {
     let too_many = |found: String| JobError::option("parts", found, &format!("{MOST} at most"));
     let names = match given {
         [one] if one.starts_with('@') => {
-            let path = Path::new(one.trim_start_matches('@')).to_owned();
-            let text = std::fs::read_to_string(&path)
-                .map_err(|source| ConvertError::Io { path, source })?;
+            let file = one.trim_start_matches('@');
+            let text = read_list(file, "read names of parts from", context).await?;
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             lines.map(str::to_owned).collect()
         }

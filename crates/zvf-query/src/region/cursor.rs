@@ -27,6 +27,11 @@ impl<'t> TextCursor<'t> {
         self.text.get(self.at..).unwrap_or("")
     }
 
+    /// Whether a text is next.
+    pub(super) fn is_before(&self, text: &str) -> bool {
+        self.rest().starts_with(text)
+    }
+
     /// The next character that is not a blank.
     pub(super) fn peek(&mut self) -> Option<char> {
         let rest = self.rest();

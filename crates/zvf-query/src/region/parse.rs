@@ -240,6 +240,10 @@ impl Parser<'_, '_> {
     fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
+        if self.text.is_before("://") {
+            let expected = "a URL between backquotes, such as @`https://host/file`";
+            return Err(self.text.expected_at(at, expected));
+        }
         let mut labels = Vec::new();
         while shape == "mask" && self.text.eat(',') {
             self.text.peek();

@@ -109,6 +109,11 @@ impl ColumnCounter {
         &self.name
     }
 
+    /// The number of its channel.
+    pub(super) fn channel(&self) -> usize {
+        self.channel.0
+    }
+
     /// Type and unit of the values, if they are numbers, dates or durations.
     pub(super) fn numbers(&self) -> Option<&Field> {
         matches!(self.values, ValueCounter::Numbers(_)).then_some(&self.field)

@@ -1,5 +1,6 @@
 //! Statistics of the columns of an answer: ranges, means, quantiles, counts and histograms.
 
+mod chosen;
 mod column;
 mod histogram;
 mod json;
@@ -33,7 +34,7 @@ use crate::QueryError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsSpec {
-    /// The columns: names of axes and vertex attributes, `object.NAME` for attributes of objects, `count()` for the number of vertices of each
+    /// The columns: names of axes and vertex attributes, `NAME[1]` for one channel of an attribute, `object.NAME` for attributes of objects, `count()` for the number of vertices of each
     /// object. `None`: all of them, or all of vertices if there are statistics for each object or group.
     pub columns: Option<Vec<String>>,
     /// Separate statistics for each object or group; without histograms.

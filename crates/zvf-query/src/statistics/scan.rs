@@ -8,8 +8,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::Schema;
 use futures::future::BoxFuture;
-use zvf_store::{Names, Store};
+use zvf_store::{Names, Need, Store};
 
+use super::chosen::{ChosenChannels, channel_of};
 use super::column::{ColumnCounter, Extent};
 use super::table::StatisticsTable;
 use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
@@ -75,6 +76,8 @@ pub struct StatisticsScan {
     /// All axes, and the counted ones.
     axes: Vec<String>,
     counted_axes: Option<Vec<String>>,
+    /// The counted vertex attributes; `None`: all.
+    counted: Option<ChosenChannels>,
     /// The counters of all rows, or of the current object.
     vertices: Counters,
     objects: Counters,
@@ -140,16 +143,19 @@ impl Counters {
 struct Wanted {
     axes: Option<Vec<String>>,
     attributes: Names,
+    /// The vertex attributes, or channels of them, that are counted; `None`: all.
+    channels: Option<ChosenChannels>,
     /// Names of columns of the object table.
     objects: Option<Vec<String>>,
 }
 
 impl Wanted {
-    fn of(store: &Store, spec: &StatisticsSpec) -> Result<Self, QueryError> {
+    async fn of(store: &Store, spec: &StatisticsSpec, level: u32) -> Result<Self, QueryError> {
         let Some(names) = &spec.columns else {
             return Ok(Self {
                 axes: None,
                 attributes: Names::All,
+                channels: None,
                 objects: None,
             });
         };
@@ -170,13 +176,27 @@ impl Wanted {
                 "columns: found {COUNT} or an object attribute, expected axes and vertex attributes in statistics of each object or group"
             )));
         }
+        let mut known = Vec::new();
+        if attributes.iter().any(|name| channel_of(name).is_some()) {
+            let need = Need {
+                vertex_attributes: Names::All,
+                ..Need::nothing()
+            };
+            let level = store.level(level, &need).await?;
+            let all = level.vertex_attributes().iter();
+            known.extend(all.map(|attribute| attribute.name.clone()));
+        }
+        let names = attributes.iter().map(String::as_str);
+        let is_attribute = |name: &str| known.iter().any(|one| one == name);
+        let channels = ChosenChannels::of(names, is_attribute);
         let attributes = match attributes.is_empty() {
             true => Names::None,
-            false => Names::List(attributes),
+            false => Names::List(channels.attributes()),
         };
         Ok(Self {
             axes: Some(axes),
             attributes,
+            channels: Some(channels),
             objects: Some(objects),
         })
     }
@@ -225,7 +245,7 @@ impl StatisticsScan {
     ) -> BoxFuture<'_, Result<Self, QueryError>> {
         Box::pin(async move {
             spec.check()?;
-            let wanted = Wanted::of(store, &spec)?;
+            let wanted = Wanted::of(store, &spec, query.level).await?;
             wanted.narrow(&mut query, spec.by.is_some());
             let (mut groups, mut members) = (Vec::new(), HashMap::new());
             // An object that is requested twice has one section, and counts once in a group.
@@ -301,6 +321,7 @@ impl StatisticsScan {
                 extent,
                 axes: axes.collect(),
                 counted_axes: wanted.axes,
+                counted: wanted.channels,
                 objects,
                 object: None,
                 groups: Vec::new(),
@@ -308,13 +329,13 @@ impl StatisticsScan {
                 spec,
                 ended: false,
             };
-            scan.vertices = scan.of_vertices();
+            scan.vertices = scan.of_vertices()?;
             let tables = [&scan.vertices, &scan.objects];
             let columns = tables.into_iter().flat_map(|table| &table.columns);
             let numbers = columns.flatten().filter_map(ColumnCounter::numbers);
             scan.table = StatisticsTable::new(&scan.spec, &numbers.collect::<Vec<_>>());
             for (number, name) in groups {
-                let counters = scan.of_vertices();
+                let counters = scan.of_vertices()?;
                 scan.groups.push((number, name, counters));
             }
             Ok(scan)
@@ -322,7 +343,11 @@ impl StatisticsScan {
     }
 
     /// New counters of the vertex table.
-    fn of_vertices(&self) -> Counters {
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a channel that an attribute does not have.
+    fn of_vertices(&self) -> Result<Counters, QueryError> {
         let (axes, some) = (&self.axes, &self.counted_axes);
         let mut found = Counters::default();
         let schema = self.answer.schema(Table::Vertices);
@@ -337,19 +362,23 @@ impl StatisticsScan {
                     });
                     all
                 }
-                name if axes.iter().any(|axis| axis == name) => {
-                    let renamed = field
-                        .as_ref()
-                        .clone()
-                        .with_name(format!("attribute:{name}"));
-                    ColumnCounter::of(&renamed, &[], &self.extent)
+                column => {
+                    let mut field = field.as_ref().clone();
+                    if axes.iter().any(|axis| axis == column) {
+                        field = field.with_name(format!("attribute:{column}"));
+                    }
+                    let counters = ColumnCounter::of(&field, &[], &self.extent);
+                    let name = column.strip_prefix("attribute:").unwrap_or(column);
+                    match &self.counted {
+                        Some(chosen) => chosen.keep(name, counters)?,
+                        None => counters,
+                    }
                 }
-                _ => ColumnCounter::of(field, &[], &self.extent),
             };
             found.places.push(place);
             found.columns.push(counters);
         }
-        found
+        Ok(found)
     }
 
     /// Reads one batch. `None` at the end.
@@ -436,7 +465,7 @@ impl StatisticsScan {
         let Some(id) = self.object.take() else {
             return Ok(None);
         };
-        let fresh = self.of_vertices();
+        let fresh = self.of_vertices()?;
         let done = std::mem::replace(&mut self.vertices, fresh);
         done.finish(Some(StatisticsKey::Object(id)), &self.extent)
             .map(Some)
@@ -475,6 +504,13 @@ fn of_objects(
 ) -> Result<Counters, QueryError> {
     let mut found = Counters::default();
     let mut names: Vec<String> = Vec::new();
+    let chosen = wanted.map(|wanted| {
+        let is_attribute = |name: &str| {
+            let mut fields = schema.fields().iter().map(|field| field.name().as_str());
+            fields.any(|field| field.strip_prefix("attribute:").unwrap_or(field) == name)
+        };
+        ChosenChannels::of(wanted.iter().map(String::as_str), is_attribute)
+    });
     for (place, field) in schema.fields().iter().enumerate() {
         let (name, title) = match (field.name().as_str(), is_placed(field)) {
             // In answers that are grouped by object, the number of vertices is called `length`. Attributes may have these names, too.
@@ -486,18 +522,18 @@ fn of_objects(
             }
         };
         names.push(name.to_owned());
-        if wanted.is_some_and(|wanted| !wanted.iter().any(|one| one == name)) {
-            continue;
-        }
         let renamed = field.as_ref().clone().with_name(title);
-        found.places.push(place);
-        found.columns.push(ColumnCounter::of(&renamed, &[], extent));
+        let mut counters = ColumnCounter::of(&renamed, &[], extent);
+        if let Some(chosen) = &chosen {
+            counters = chosen.keep(name, counters)?;
+        }
+        if !counters.is_empty() {
+            found.places.push(place);
+            found.columns.push(counters);
+        }
     }
-    match wanted
-        .into_iter()
-        .flatten()
-        .find(|name| !names.contains(name))
-    {
+    let wanted = chosen.map(|chosen| chosen.attributes()).unwrap_or_default();
+    match wanted.iter().find(|name| !names.contains(name)) {
         Some(unknown) => Err(QueryError::misuse(format!(
             "no object attribute {unknown:?}: {}",
             existing_attributes(

@@ -96,7 +96,7 @@ impl SnapshotTree {
         let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else {
             return Vec::new();
         };
-        self.warnings.add(
+        self.warnings.links_unknown(
             "the backend cannot list: only link arrays that join neighbouring chunks, or whose names are given, are read"
                 .to_owned(),
         );

@@ -8,6 +8,7 @@
 
 mod check;
 mod pages;
+mod stated;
 mod thrift;
 
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ use parquet::file::metadata::{
     ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
-use zvf_encode::arrow::LEVEL;
+use zvf_encode::arrow::{DELTA, LEVEL};
 use zvf_encode::error::OrBug;
 
 use super::arrow::hand_over;
@@ -213,8 +214,7 @@ fn with_type(fields: &Fields, of: usize, kind: &DataType) -> Fields {
 fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     let file = metadata.file_metadata();
     let schema = file.schema_descr();
-    let noted = parquet_to_arrow_schema(schema, file.key_value_metadata()).ok();
-    let noted = noted.filter(|noted| noted.fields().len() == own.fields().len());
+    let noted = stated::fields(own, metadata);
     let uuid = |at: usize| {
         let leaves = schema.columns().iter().enumerate();
         let mut own = leaves.filter(|(leaf, _)| schema.get_column_root_idx(*leaf) == at);
@@ -222,7 +222,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     };
     let fields = own.fields().iter().enumerate().map(|(at, field)| {
         let mut field = field.as_ref().clone();
-        let other = noted.as_ref().and_then(|noted| noted.fields().get(at));
+        let other = noted.as_ref().and_then(|noted| noted.get(at));
         if let Some(other) = other {
             let stated = other.metadata().iter();
             let stated = stated.filter(|(key, _)| key.starts_with("zvf."));
@@ -242,7 +242,7 @@ fn typed(own: &Schema, metadata: &ParquetMetaData) -> Schema {
     });
     let fields: Vec<Field> = fields.collect();
     let pairs = file.key_value_metadata().into_iter().flatten();
-    let stated = pairs.filter(|pair| [AXES, CRS, FRAME, LEVEL].contains(&pair.key.as_str()));
+    let stated = pairs.filter(|pair| [AXES, CRS, DELTA, FRAME, LEVEL].contains(&pair.key.as_str()));
     let stated = stated.filter_map(|pair| Some((pair.key.clone(), pair.value.clone()?)));
     let stated: HashMap<String, String> = stated.collect();
     Schema::new_with_metadata(fields, stated)

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
-use zvf_encode::arrow::{LEVEL, described, elements, texts};
+use zvf_encode::arrow::{DELTA, LEVEL, described, elements, texts};
 use zvf_encode::error::OrBug;
 use zvf_store::meta::moments::Moments;
 use zvf_write::{AttributeSpec, NumberType};
@@ -21,13 +21,15 @@ impl EditTable {
         midnight.then_some(day)
     }
 
-    /// A table of columns, with the level that the file states.
+    /// A table of columns, with the level, and of links the levels that they span, that the file states.
     pub(super) fn on_its_level(&self, columns: Vec<EditColumn>) -> Result<RecordBatch> {
         let table = RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?;
-        let stated = self.batch.schema_ref().metadata().get_key_value(LEVEL);
-        let stated = stated.map(|(key, level)| (key.clone(), level.clone()));
+        let stated = self.batch.schema_ref().metadata();
+        let stated = [LEVEL, DELTA].map(|key| stated.get_key_value(key));
+        let stated = stated.into_iter().flatten();
+        let stated = stated.map(|(key, text)| (key.clone(), text.clone()));
         let schema = table.schema_ref().as_ref().clone();
-        let schema = schema.with_metadata(stated.into_iter().collect());
+        let schema = schema.with_metadata(stated.collect());
         Ok(table.with_schema(schema.into()).or_bug("other metadata")?)
     }
 
