@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::extract::{Query as Parameters, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
+use futures::Stream;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
 use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
@@ -179,7 +180,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
         }
         BegunAnswer::Part(rest) => {
             let (mut answer, mut text) = *rest;
-            let (sender, receiver) = mpsc::channel::<Result<Bytes, std::io::Error>>(1);
+            let (sender, receiver) = mpsc::channel(1);
             let (sources, name) = (Arc::clone(sources), source.name().to_owned());
             tokio::spawn(async move {
                 // The store stays open and the permit is held until the client has received everything.
@@ -189,14 +190,11 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
                     sources.warn(source, &opened, &answer.summary().warnings);
                 }
                 if let Err(error) = outcome {
-                    let _ = tokio::time::timeout(PATIENCE, sender.send(Err(error))).await;
+                    // If the client does not read, there is no room; the body then ends with an error without this one.
+                    let _ = sender.try_send(Err(error));
                 }
             });
-            let pieces = futures::stream::unfold(receiver, async |mut receiver| {
-                let piece = receiver.recv().await?;
-                Some((piece, receiver))
-            });
-            Body::from_stream(pieces)
+            Body::from_stream(body(receiver))
         }
     };
     let mut response = with_tag(StatusCode::OK, None, body);
@@ -209,6 +207,24 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     Ok(response)
+}
+
+/// A piece of an answer; `None` after the last one.
+type Piece = std::io::Result<Option<Bytes>>;
+
+/// The pieces of an answer. If the sender ends before the last one, because the client did not read or by a panic, the body ends with an error, so that
+/// the client does not take it for the whole answer.
+fn body(receiver: mpsc::Receiver<Piece>) -> impl Stream<Item = std::io::Result<Bytes>> {
+    futures::stream::unfold(Some(receiver), async |receiver| {
+        let mut receiver = receiver?;
+        let error = match receiver.recv().await {
+            Some(Ok(Some(bytes))) => return Some((Ok(bytes), Some(receiver))),
+            Some(Ok(None)) => return None,
+            Some(Err(error)) => error,
+            None => std::io::ErrorKind::BrokenPipe.into(),
+        };
+        Some((Err(error), None))
+    })
 }
 
 fn source<'s>(sources: &'s Sources, name: Option<&str>) -> HandlerResult<&'s ServedStore> {
@@ -264,27 +280,26 @@ async fn send(
     answer: &mut zvf_query::Answer,
     table: Table,
     text: &mut TableText,
-    sender: &mpsc::Sender<Result<Bytes, std::io::Error>>,
+    sender: &mpsc::Sender<Piece>,
 ) -> std::io::Result<()> {
-    put(sender, text.take()).await?;
+    put(sender, Some(text.take())).await?;
     while let Some((found, batch)) = answer.next().await.map_err(std::io::Error::other)? {
         if found == table {
             text.batch(&batch)?;
-            put(sender, text.take()).await?;
+            put(sender, Some(text.take())).await?;
         }
     }
     text.finish()?;
-    put(sender, text.take()).await
+    put(sender, Some(text.take())).await?;
+    put(sender, None).await
 }
 
-async fn put(
-    sender: &mpsc::Sender<Result<Bytes, std::io::Error>>,
-    bytes: Bytes,
-) -> std::io::Result<()> {
-    if bytes.is_empty() {
+/// Sends a piece that is not empty, or the end.
+async fn put(sender: &mpsc::Sender<Piece>, piece: Option<Bytes>) -> std::io::Result<()> {
+    if piece.as_ref().is_some_and(Bytes::is_empty) {
         return Ok(());
     }
-    match tokio::time::timeout(PATIENCE, sender.send(Ok(bytes))).await {
+    match tokio::time::timeout(PATIENCE, sender.send(Ok(piece))).await {
         Ok(Ok(())) => Ok(()),
         _ => Err(std::io::ErrorKind::BrokenPipe.into()),
     }
@@ -379,6 +394,34 @@ impl TableText {
         match self {
             Self::Arrow(writer) => std::mem::take(writer.get_mut()).into(),
             Self::Json { text, .. } => std::mem::take(text).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures::StreamExt;
+    use tokio::sync::mpsc;
+
+    use super::body;
+
+    #[tokio::test]
+    async fn only_a_body_with_its_end_is_complete() {
+        for (ends, complete) in [(true, true), (false, false)] {
+            let (sender, receiver) = mpsc::channel(2);
+            sender
+                .send(Ok(Some(Bytes::from_static(b"rows"))))
+                .await
+                .unwrap();
+            if ends {
+                sender.send(Ok(None)).await.unwrap();
+            }
+            drop(sender);
+            let pieces: Vec<_> = body(receiver).collect().await;
+            assert_eq!(pieces[0].as_ref().unwrap(), "rows");
+            assert_eq!(pieces.iter().all(Result::is_ok), complete);
+            assert_eq!(pieces.len(), if complete { 1 } else { 2 });
         }
     }
 }
