@@ -12,7 +12,7 @@ use super::{explain, export, jobs};
 use crate::args::QueryArgs;
 use crate::context::Context;
 use crate::error::{CliError, Result};
-use crate::output::table::{TextTable, count, counted, joined};
+use crate::output::table::{TextTable, count, counted, joined, shortest};
 use crate::output::{BUFFER, print_text};
 
 /// Shows what a query would read.
@@ -105,8 +105,8 @@ fn text(done: &QueryAnswered) -> String {
             .unwrap_or_default();
         let axes = lo.iter().zip(hi).enumerate();
         let axes = axes.map(|(i, (lo, hi))| match names.get(i) {
-            Some(name) => format!("{name} {} to {}", shown(*lo), shown(*hi)),
-            None => format!("{} to {}", shown(*lo), shown(*hi)),
+            Some(name) => format!("{name} {} to {}", shortest(*lo), shortest(*hi)),
+            None => format!("{} to {}", shortest(*lo), shortest(*hi)),
         });
         head("bounds", joined(axes, ", "));
     }
@@ -123,16 +123,6 @@ fn text(done: &QueryAnswered) -> String {
         }
     }
     out
-}
-
-/// A bound for the eye: a float32 with its own digits. The report in JSON has the exact number.
-fn shown(bound: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
-    let single = bound as f32;
-    match f64::from(single) == bound {
-        true => single.to_string(),
-        false => bound.to_string(),
-    }
 }
 
 /// The first rows of a table under a title.

@@ -8,7 +8,7 @@ use zvf_query::{ColumnStatistics, StatisticValue, StatisticsOf};
 use zvf_store::meta::moments::Moments;
 
 use super::listing::chain;
-use crate::output::table::{TextTable, count, digits};
+use crate::output::table::{TextTable, count, digits, shortest};
 
 /// Texts that are shown of a column.
 const SHOWN: usize = 12;
@@ -155,7 +155,7 @@ fn is_moment(field: &Field) -> bool {
 /// A number of a column, as tables of the column show it.
 fn shown(field: &Field, number: StatisticValue) -> String {
     match number {
-        StatisticValue::Float(number) => digits(number),
+        StatisticValue::Float(number) => shortest(number),
         StatisticValue::Integer(_) => exact_text(field, number),
     }
 }

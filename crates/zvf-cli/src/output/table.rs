@@ -137,10 +137,26 @@ fn shorten(text: &str) -> String {
     clean.chars().take(WIDEST - 1).chain(['…']).collect()
 }
 
-/// Eight significant digits of a number.
+/// A number for the eye: the shortest digits that read back as this float32, or float64, with an exponent if it is very large or small, so that
+/// [`shorten`] does not cut it.
+pub(crate) fn shortest(number: f64) -> String {
+    let size = number.abs();
+    let far = number.is_finite() && number != 0.0 && !(1e-5..1e16).contains(&size);
+    #[expect(clippy::cast_possible_truncation, reason = "compared afterwards")]
+    let single = number as f32;
+    match (f64::from(single) == number, far) {
+        (true, false) => single.to_string(),
+        (true, true) => format!("{single:e}"),
+        (false, false) => number.to_string(),
+        (false, true) => format!("{number:e}"),
+    }
+}
+
+/// A computed number: eight significant digits, but all digits before the decimal point.
 pub(crate) fn digits(number: f64) -> String {
     let rounded = format!("{number:.7e}").parse::<f64>();
-    rounded.map_or_else(|_| number.to_string(), |number| number.to_string())
+    let whole = (1e7..1e16).contains(&number.abs());
+    shortest(rounded.ok().filter(|_| !whole).unwrap_or(number))
 }
 
 /// Values one after another.
@@ -160,6 +176,23 @@ pub(crate) fn tally<'n>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_keep_their_size() {
+        for (number, exact, computed) in [
+            (0.1_f32.into(), "0.1", "0.1"),
+            (1.0 / 3.0, "0.3333333333333333", "0.33333333"),
+            (5_336_000.062_5, "5336000.0625", "5336000.1"),
+            (1_700_000_049.25, "1700000049.25", "1700000049.25"),
+            (1e-60, "1e-60", "1e-60"),
+            (2e60, "2e60", "2e60"),
+            (0.0, "0", "0"),
+            (f64::NEG_INFINITY, "-inf", "-inf"),
+        ] {
+            assert_eq!(shortest(number), exact);
+            assert_eq!(digits(number), computed);
+        }
+    }
 
     #[test]
     fn columns_align() {
