@@ -139,7 +139,8 @@ fn connection(
         };
         if way == Way::Edited && path == format!("{STORE}/zarr.json") && !head {
             let mut seen = seen.lock().ok()?;
-            seen.insert(format!("{}", seen.len()));
+            let number = seen.len();
+            seen.insert(number.to_string());
             // White space of the same length between two members.
             let ends = bytes.iter_mut().filter(|byte| **byte == b'\n');
             ends.take(seen.len()).for_each(|byte| *byte = b' ');
