@@ -208,6 +208,10 @@ pub struct ObjectTable {
     pub ids: ScalarBuffer<i64>,
     /// Attributes by name, a row for each object.
     pub attributes: Vec<(String, Values)>,
+    /// The rows without a value of an attribute of numbers, by its name; their values in [`attributes`](Self::attributes) are ignored. Missing texts
+    /// are null in their column.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl ObjectTable {
@@ -217,6 +221,7 @@ impl ObjectTable {
         Self {
             ids: ids.into().into_owned().into(),
             attributes: Vec::new(),
+            absent: BTreeMap::new(),
         }
     }
 
@@ -238,6 +243,27 @@ impl ObjectTable {
     pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
         self
+    }
+
+    /// Adds an attribute of numbers. The rows in `absent` have no value; their entries in `values` are ignored.
+    #[must_use]
+    pub fn with_gaps(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values>,
+        absent: BTreeSet<usize>,
+    ) -> Self {
+        let name = name.into();
+        if !absent.is_empty() {
+            self.absent.insert(name.clone(), absent);
+        }
+        self.with_attribute(name, values)
+    }
+
+    /// The rows without a value of an attribute of numbers.
+    #[must_use]
+    pub fn gaps(&self, name: &str) -> BTreeSet<usize> {
+        self.absent.get(name).cloned().unwrap_or_default()
     }
 }
 

@@ -303,7 +303,9 @@ impl Sink for BatchConverter {
         let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
         for (name, values) in table.attributes() {
             match self.known.iter().find(|one| one.name == name) {
-                Some(one) => fitted = fitted.with_attribute(name, values.fitted(one)?),
+                Some(one) => {
+                    fitted = fitted.with_gaps(name, values.fitted(one)?, table.gaps(name));
+                }
                 None => {
                     self.taken.unknown.insert(name.to_owned());
                 }
