@@ -278,6 +278,40 @@ async fn groups_have_members_names_and_attributes() {
     }
 }
 
+/// Groups keep their values when groups of the same names are added; notes name other values, but no missing ones.
+#[tokio::test]
+async fn values_of_existing_groups_are_kept_with_a_note() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    let groups = |names: [&str; 3]| Groups::new(vec![vec![9], vec![7], vec![-2]]).with_names(names);
+    let own = groups(["a", "b", "c"])
+        .with_attribute("weight", vec![1.0_f32, 2.0, 3.0])
+        .with_gaps("count", vec![1_i32, 2, 3], [2]);
+    let table = ObjectTable::new(&[7_i64][..])
+        .with_attribute("age", vec![1_i16])
+        .with_attribute("axis", vec![0.5; 2])
+        .with_attribute("label", Values::texts(["a"]));
+    writer.push_objects(&table).unwrap();
+    writer.set_groups(&own).unwrap();
+    writer.finish().await.unwrap();
+    let mut edit = zvf_edit::Edit::open(ADDRESS, memory.options())
+        .await
+        .unwrap();
+    let more = groups(["b", "c", "d"])
+        .with_attribute("weight", vec![2.5_f32, f32::NAN, 4.0])
+        .with_attribute("count", vec![2_i32, 3, 4])
+        .with_attribute("other", vec![1_i32; 3]);
+    let added = edit.add_groups(&more).await.unwrap();
+    assert_eq!(Vec::from_iter(added.unknown), ["other"]);
+    let wanted = [
+        "left out: attribute \"weight\" of group \"b\", which keeps its value in the store",
+        "left out: attribute \"count\" of group \"c\", which has no value in the store",
+    ];
+    assert_eq!(added.kept, wanted);
+    edit.commit().await.unwrap();
+    check_documents(&memory.files().await);
+}
+
 #[tokio::test]
 async fn a_group_of_strangers_is_refused() {
     let memory = Memory::default();

@@ -34,6 +34,7 @@ use zvf_write::{
 
 use crate::answered::groups_of;
 use crate::export::schemas::ExportSchemas;
+use crate::output::text_of_number;
 use crate::{ConvertError, Sink};
 
 /// The description of level 0 of a store, from which a new store is made.
@@ -239,10 +240,21 @@ async fn beside(
             "vertex" => String::new(),
             other => format!(" --{other}"),
         };
+        let known = match scope.as_str() {
+            "object" => &spec.object_attributes,
+            "link" => &spec.links.attributes,
+            _ => &spec.vertex_attributes,
+        };
         for (name, members) in attributes.as_object().into_iter().flatten() {
-            let fill = members.get(FILL).map(|fill| match fill.as_str() {
-                Some(text) => text.to_owned(),
-                None => fill.to_string(),
+            let one = known.iter().find(|one| one.name == *name);
+            let unit = one.filter(|one| one.has_moments());
+            let unit = unit.and_then(|one| one.unit.as_deref());
+            let fill = members.get(FILL).map(|fill| {
+                let text = fill
+                    .as_str()
+                    .map_or_else(|| fill.to_string(), str::to_owned);
+                let moment = unit.and_then(|unit| text_of_number(&text, unit));
+                moment.unwrap_or(text)
             });
             notes.extend(fill.map(|fill| {
                 format!(
