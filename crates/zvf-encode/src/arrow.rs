@@ -10,7 +10,7 @@
 //! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
 //! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
-//! missing whole numbers of groups. Other missing floats are NaN, and other missing whole numbers are an error, as are missing truth values.
+//! groups. Of vertices and links, missing floats are NaN, and missing whole numbers are an error. Missing truth values are an error.
 //!
 //! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
 //! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
@@ -502,15 +502,17 @@ impl Groups {
                 Some((AttributeType::Number(number), _)) => Some(number),
                 _ => None,
             };
-            let whole = number.is_some_and(|number| !number.is_float());
-            let Some(valid) = column.logical_nulls().filter(|_| whole) else {
+            let (Some(number), Some(valid)) = (number, column.logical_nulls()) else {
                 return Ok(Arc::clone(column));
             };
             let name = field.name();
             let name = name.strip_prefix("attribute:").unwrap_or(name);
             let rows = (0..valid.len()).filter(|row| valid.is_null(*row));
             absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
-            with_nulls(column, None)
+            match number.is_float() {
+                true => Ok(Arc::clone(column)),
+                false => with_nulls(column, None),
+            }
         });
         let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
         let plain = RecordBatch::try_new(groups.schema(), columns);

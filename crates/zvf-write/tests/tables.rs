@@ -237,8 +237,11 @@ async fn groups_have_members_names_and_attributes() {
     let groups = Groups::new(vec![vec![9, -2], vec![], vec![7]])
         .with_names(["left", "none", "right"])
         .with_attribute("weight", vec![1.0_f32, 2.0, 3.0])
+        .with_gaps("share", vec![f64::NAN; 3], [1])
         .with_attribute("note", Values::optional_texts([Some(""), None, Some("b")]));
-    writer.set_groups(&groups).unwrap();
+    let back = Groups::from_records(&groups.to_records(&spec()).unwrap()).unwrap();
+    assert_eq!(back.absent, groups.absent);
+    writer.set_groups(&back).unwrap();
     writer.finish().await.unwrap();
     let files = memory.files().await;
     check_documents(&files);
@@ -261,6 +264,17 @@ async fn groups_have_members_names_and_attributes() {
         [0, 1, 2].map(|row| notes.is_absent(row)),
         [false, true, false]
     );
+    // A missing number stays missing beside NaN.
+    let shares = level.group_attributes();
+    let shares = shares.iter().find(|one| one.name() == "share").unwrap();
+    let shares = shares.read().await.unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|row| shares.is_absent(row)),
+        [false, true, false]
+    );
+    let mut stored = Groups::new(groups.members().to_vec());
+    assert!(stored.add_stored("share", &shares, &[1, 2]).unwrap());
+    assert!(stored.lacks("share", 0) && !stored.lacks("share", 1));
     for (groups, numbers) in [
         (vec![0], vec![2, 3]),
         (vec![2], vec![0, 1]),

@@ -731,27 +731,25 @@ impl UnitedGroups {
                 Some(number) => {
                     let mut one = AttributeSpec::number(&name, number);
                     one.channels = column.channels;
-                    let Ok(none) = Values::absent(&one, column.channels) else {
-                        if column.values.len() == count {
-                            out = out.with_attribute(&name, together(rows.flatten())?);
-                            continue;
-                        }
-                        if number == NumberType::Bool {
-                            notes.push(format!(
-                                "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
-                                shown(&name)
-                            ));
-                            continue;
-                        }
-                        let bytes = number.size().checked_mul(column.channels);
-                        let zeros = vec![0; bytes.or_bug("a row of too many channels")?];
-                        let zeros = Values::of_bytes(number, &zeros);
-                        let values = together(rows.map(|row| row.unwrap_or(&zeros)))?;
-                        let absent = (0..count).filter(|row| !column.values.contains_key(row));
-                        out = out.with_gaps(&name, values, absent);
+                    if column.values.len() == count {
+                        out = out.with_attribute(&name, together(rows.flatten())?);
                         continue;
-                    };
-                    together(rows.map(|row| row.unwrap_or(&none)))?
+                    }
+                    if number == NumberType::Bool {
+                        notes.push(format!(
+                            "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
+                            shown(&name)
+                        ));
+                        continue;
+                    }
+                    let bytes = number.size().checked_mul(column.channels);
+                    let zeros = vec![0; bytes.or_bug("a row of too many channels")?];
+                    let zeros = Values::of_bytes(number, &zeros);
+                    let none = Values::absent(&one, column.channels).unwrap_or(zeros);
+                    let values = together(rows.map(|row| row.unwrap_or(&none)))?;
+                    let absent = (0..count).filter(|row| !column.values.contains_key(row));
+                    out = out.with_gaps(&name, values, absent);
+                    continue;
                 }
             };
             out = out.with_attribute(&name, values);
