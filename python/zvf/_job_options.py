@@ -930,7 +930,8 @@ class ExportOptions(Options, total=False):
     own_level_only: bool
     """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
     split: str | None
-    """Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk. Default: None."""
+    """Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk; with the @TAG that `zvf
+    splits` lists, a store that was edited since is refused. Default: None."""
     limit: int | None
     """The first N vertices; of whole objects as many as fit. Default: None."""
     attributes: str | int | Sequence[Any] | Mapping[str, Any]
@@ -994,7 +995,8 @@ class QueryOptions(Options, total=False):
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices; objects in files of
     lines, polylines and streamlines]."""
     split: str | None
-    """Only piece I of the N pieces that `zvf splits --count N` lists, I from 0. Default: None."""
+    """Only piece I of the N pieces that `zvf splits --count N` lists, I from 0; with the @TAG that it lists, a store that was edited since is
+    refused, so that all pieces are of one state. Default: None."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool

@@ -133,6 +133,93 @@ fn a_missing_date_of_an_object_is_no_value() -> Result<()> {
     Ok(())
 }
 
+/// A missing number of an object stays missing in stores made from stores, and NaN stays a value, whatever objects are added.
+#[test]
+fn a_missing_number_of_an_object_is_no_value() -> Result<()> {
+    let lines = |ids: [i64; 3]| {
+        let rows = ids.map(|id| format!("{id},0,{id},1\n{id},5,{id},1\n"));
+        format!("object_id,x,y,z\n{}", rows.concat()).into_bytes()
+    };
+    let home = Home::made(&[
+        ("../a.csv", lines([1, 2, 3])),
+        ("../b.csv", lines([7, 8, 9])),
+        // The empty field of a row is NaN; object 3 has no row.
+        ("../f.csv", "object_id,f\n1,1.5\n2,\n".into()),
+        ("../n.csv", "object_id,n\n1,9007199254740993\n".into()),
+        ("../u.csv", "object_id,u\n1,255\n2,254\n".into()),
+        ("../c.csv", "object_id,f\n7,2.5\n8,2.5\n9,2.5\n".into()),
+    ])?;
+    for (file, store) in [("a.csv", "a.zv"), ("b.csv", "b.zv"), ("b.csv", "c.zv")] {
+        home.text(&["import", file, store, "--kind", "polyline"])?;
+    }
+    let set = |store: &str, name: &str, number: &str, file: &str| {
+        let set = [
+            "edit",
+            store,
+            "set-attribute",
+            name,
+            "--object",
+            "--type",
+            number,
+        ];
+        home.text(&[&set[..], &["--from", file]].concat())
+    };
+    set("a.zv", "f", "float32", "f.csv")?;
+    set("a.zv", "n", "int64", "n.csv")?;
+    set("a.zv", "u", "uint8", "u.csv")?;
+    set("c.zv", "f", "float32", "c.csv")?;
+    let chosen = |store: &str, condition: &str| -> Result<Vec<i64>> {
+        let listed = home.json(&["objects", store, "--where", condition, "--json"])?;
+        let objects = listed["objects"].as_array().into_iter().flatten();
+        Ok(objects
+            .filter_map(|one| one["object_id"].as_i64())
+            .collect())
+    };
+    // The objects with another number than 7, without one, and those of other stores without any attribute of whole numbers.
+    let check = |store: &str, other: &[i64], none: &[i64], more: &[i64]| -> Result<()> {
+        let without_n = [&[2, 3][..], more].concat();
+        assert_eq!(chosen(store, "object.f != 7")?, other, "{store}");
+        assert_eq!(chosen(store, "object.f is nan")?, [2], "{store}");
+        assert_eq!(chosen(store, "object.f is null")?, none, "{store}");
+        assert_eq!(chosen(store, "object.n is null")?, without_n, "{store}");
+        assert_eq!(
+            chosen(store, "object.u is null")?,
+            [&[3][..], more].concat(),
+            "{store}"
+        );
+        assert_eq!(
+            chosen(store, "object.n == 9007199254740993")?,
+            [1],
+            "{store}"
+        );
+        assert_eq!(chosen(store, "object.u == 255")?, [1], "{store}");
+        home.text(&["validate", store, "--level", "5"])?;
+        Ok(())
+    };
+    check("a.zv", &[1, 2], &[3], &[])?;
+    home.text(&["simplify", "a.zv", "s.zv", "--tolerance", "1"])?;
+    home.text(&["resample", "a.zv", "r.zv", "--points", "4"])?;
+    home.text(&["split", "a.zv", "parts", "--by", "count", "1"])?;
+    for store in ["s.zv", "r.zv", "parts/0.zarrvectors"] {
+        check(store, &[1, 2], &[3], &[])?;
+    }
+    for (stores, merged) in [(["a.zv", "b.zv"], "m.zv"), (["b.zv", "a.zv"], "w.zv")] {
+        home.text(&["merge", stores[0], stores[1], merged])?;
+        check(merged, &[1, 2], &[3, 7, 8, 9], &[7, 8, 9])?;
+    }
+    home.text(&["merge", "a.zv", "c.zv", "d.zv"])?;
+    check("d.zv", &[1, 2, 7, 8, 9], &[3], &[7, 8, 9])?;
+    // NaN is the usual mark of a missing float, and here a value.
+    home.text(&["append", "d.zv", "b.csv", "--new-ids"])?;
+    assert_eq!(chosen("d.zv", "object.f is null")?, [3, 10, 11, 12]);
+    assert_eq!(chosen("d.zv", "object.f is nan")?, [2]);
+    // Objects of an appended store.
+    home.text(&["append", "c.zv", "a.zv"])?;
+    assert_eq!(chosen("c.zv", "object.f is null")?, [3]);
+    assert_eq!(chosen("c.zv", "object.f != 7")?, [1, 2, 7, 8, 9]);
+    Ok(())
+}
+
 #[test]
 fn gaps_that_cannot_be_stored_name_the_ways_out() -> Result<()> {
     let home = Home::made(&[
@@ -181,7 +268,7 @@ fn gaps_of_a_column_get_the_fill_that_the_store_records() -> Result<()> {
         r#"{"rid":2,"s":"z","i":9,"f":9}"#,
         "\n"
     );
-    let home = Home::made(&[("a.csv", table), ("gaps.ndjson", gaps.into())])?;
+    let home = Home::made(&[("../a.csv", table), ("../gaps.ndjson", gaps.into())])?;
     home.text(&["import", "a.csv", "a.zv"])?;
     for (name, fill) in [("s", "u"), ("i", "77"), ("f", "7.5")] {
         let set = ["edit", "a.zv", "set-attribute", name];

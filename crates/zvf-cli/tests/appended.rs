@@ -130,3 +130,79 @@ fn objects_without_a_value_are_appended_without_it() -> Result<()> {
     }
     Ok(())
 }
+
+/// Notes about attributes that files lack name links and objects, and dates as dates.
+#[test]
+fn notes_about_lacking_attributes_name_their_rows() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,z,object_id\n1,2,3,1\n4,5,6,1\n".into()),
+        ("../ends.csv", "source,target,w\n0,1,1.5\n".into()),
+        ("../b.csv", "x,y,z,object_id\n1,2,3,5\n4,5,6,5\n".into()),
+        ("../bare.csv", "source,target\n0,1\n".into()),
+    ])?;
+    let import = [
+        "import",
+        "a.csv",
+        "s.zv",
+        "--links-by-row",
+        "--edges",
+        "ends.csv",
+    ];
+    home.text(&import)?;
+    for set in [
+        &["d", "--link", "--type", "date", "--fill", "2020-01-01"][..],
+        &["day", "--object", "--type", "date", "--fill", "2021-02-03"],
+        &["n", "--type", "int32", "--fill", "4"],
+    ] {
+        home.text(&[&["edit", "s.zv", "set-attribute"], set].concat())?;
+    }
+    let append = ["append", "s.zv", "b.csv", "--links", "bare.csv"];
+    let ran = home.zvf(&[&append[..], &["--links-by-row"]].concat())?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let why = "since the files have no such attribute";
+    for says in [
+        format!("missing for the new links, {why}: w"),
+        format!("\"2020-01-01\" for the new links, {why}: d"),
+        format!("\"4\" for the new vertices, {why}: n"),
+        format!("\"2021-02-03\" for the new objects, {why}: day"),
+    ] {
+        assert!(ran.stderr.contains(&says), "{says}: {}", ran.stderr);
+    }
+    let ran = home.zvf(&["split", "s.zv", "parts", "--by", "count", "1"])?;
+    for (fill, name) in [("2020-01-01", "d"), ("2021-02-03", "day")] {
+        let says = format!("left out: \"{fill}\" as the value of attribute {name} for");
+        assert!(ran.stderr.contains(&says), "{says}: {}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// Links that the order of vertices implies are not stored, and the error names that, and not the rows of the table.
+#[test]
+fn implied_links_have_no_attributes() -> Result<()> {
+    let swc = "1 1 0 0 0 1 -1\n2 3 1 0 0 1 1\n3 3 2 0 0 1 2\n";
+    let home = Home::made(&[
+        ("../t.swc", swc.into()),
+        ("../w.csv", "vertices_0,vertices_1,w\n0,1,2.5\n".into()),
+    ])?;
+    home.text(&["import", "t.swc", "t.zv"])?;
+    let set = [
+        "edit",
+        "t.zv",
+        "set-attribute",
+        "w",
+        "--link",
+        "--type",
+        "float64",
+    ];
+    for more in [
+        &["--from", "w.csv"][..],
+        &["--from", "w.csv", "--ignore-missing"],
+        &["--from", "w.csv", "--by-order"],
+        &["--fill", "1"],
+    ] {
+        let ran = home.zvf(&[&set[..], more].concat())?;
+        let says = "attributes of links: found links that the order of vertices implies";
+        assert!(ran.code == 2 && ran.stderr.contains(says), "{}", ran.stderr);
+    }
+    Ok(())
+}

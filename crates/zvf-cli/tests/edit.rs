@@ -203,16 +203,23 @@ fn what_does_not_fit_leaves_the_store_as_it_was() -> Result<()> {
     assert_eq!(busy.code, 75, "{}", busy.stderr);
     let taken = home.json(&["edit", "made.zv", "resume", "--json"])?;
     assert_eq!(taken["resumed"], json!("taken back"));
-    // No command can know whose a marker is that cannot be read: the message says what helps.
+    // No command can know whose a marker is that cannot be read, or states no change: the message names what helps, and only that.
     let marker = home.file("made.zv/zvf-unfinished.json");
-    std::fs::write(&marker, "garbage")?;
-    let unread = home.zvf(&["edit", "made.zv", "resume"])?;
-    assert_eq!(unread.code, 75, "{}", unread.stderr);
-    assert!(
-        unread.stderr.contains("remove this file"),
-        "{}",
-        unread.stderr
-    );
+    for unknown in ["garbage", r#"{"writer": "zvf"}"#] {
+        std::fs::write(&marker, unknown)?;
+        for args in [
+            &["edit", "made.zv", "resume"][..],
+            &["edit", "made.zv", "delete", "9"],
+            &["pyramid", "made.zv"],
+            &["pyramid", "made.zv", "--clear-leftovers"],
+        ] {
+            let ran = home.zvf(args)?;
+            assert_eq!(ran.code, 75, "{args:?}: {}", ran.stderr);
+            let right = ran.stderr.contains("remove this file");
+            let wrong = ran.stderr.contains("resume`") || ran.stderr.contains("clear-leftovers`");
+            assert!(right && !wrong, "{args:?}: {}", ran.stderr);
+        }
+    }
     std::fs::remove_file(&marker)?;
     home.text(&["edit", "made.zv", "delete", "9"])?;
     assert_eq!(rows(&home)?.len(), 2);

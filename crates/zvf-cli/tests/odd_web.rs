@@ -37,6 +37,8 @@ pub(crate) enum Way {
     BusyOnce,
     /// No request is answered.
     Silent,
+    /// Bodies are compressed, although no client accepts that.
+    Compressing,
     /// The root has other bytes each time, and all objects were written in the present second: as if the store were edited.
     Edited,
 }
@@ -145,8 +147,17 @@ fn connection(
             let ends = bytes.iter_mut().filter(|byte| **byte == b'\n');
             ends.take(seen.len()).for_each(|byte| *byte = b' ');
         }
+        if way == Way::Compressing && !path.ends_with(".gz") {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(&bytes).ok()?;
+            bytes = packed.finish().ok()?;
+        }
         let size = bytes.len();
-        let part = range.filter(|_| !matches!(way, Way::NoRanges | Way::Chunked | Way::Closing));
+        let whole = matches!(
+            way,
+            Way::NoRanges | Way::Chunked | Way::Closing | Way::Compressing
+        );
+        let part = range.filter(|_| !whole);
         let part = part.and_then(|range| {
             let (from, to) = range.split_once('-')?;
             Some(
@@ -185,6 +196,9 @@ fn connection(
             _ => "Fri, 02 Jan 2026 10:00:00 GMT".to_owned(),
         };
         answer.push_str(&format!("Last-Modified: {date}\r\n"));
+        if way == Way::Compressing {
+            answer.push_str("Content-Encoding: gzip\r\n");
+        }
         match way {
             Way::Chunked => answer.push_str("Transfer-Encoding: chunked\r\n\r\n"),
             Way::Closing => answer.push_str("Connection: close\r\n\r\n"),
@@ -343,6 +357,31 @@ fn an_edit_in_the_second_of_the_first_request_is_noticed() -> Result<()> {
     ensure!(
         ran.code == 3 && ran.stderr.contains("other bytes"),
         "{ran:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_server_that_compresses_is_named_and_its_store_is_not_called_damaged() -> Result<()> {
+    let home = home()?;
+    let server = serve(home.path(), Way::Compressing, &Answers::default())?;
+    let (store, volume) = (format!("{server}/{STORE}"), format!("{server}/v.tet"));
+    for words in [
+        &["query", &store, "-q"][..],
+        &["info", &store],
+        &["volume", "slice", &volume, "-o", "x.npy"],
+    ] {
+        let ran = home.zvf(words)?;
+        let says = ran.stderr.contains("Content-Encoding: gzip");
+        ensure!(ran.code == 3 && says, "{words:?}: {ran:?}");
+    }
+    // Many servers declare the compression of a file whose name states it.
+    let image = format!("{server}/i.nii.gz");
+    home.text(&["volume", "slice", &image, "-o", "found.npy"])?;
+    home.text(&["volume", "slice", "i.nii", "-o", "wanted.npy"])?;
+    assert_eq!(
+        fs::read(home.file("found.npy"))?,
+        fs::read(home.file("wanted.npy"))?
     );
     Ok(())
 }

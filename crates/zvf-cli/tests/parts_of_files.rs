@@ -189,11 +189,15 @@ fn a_part_that_was_begun_again_is_refused_or_named() -> Result<()> {
         fs::write(id.join("begun").join("0-00000000000000aa"), note)?;
         let status = home.text(&["import", STORE, "--status"])?;
         ensure!(status.contains("begun again by node7:4711"), "{status}");
+        let part = step(&["old.csv", STORE, "--part", "0"])?;
+        let part = String::from_utf8_lossy(&part.stdout);
+        ensure!(part.contains("`--part 0 --redo`"), "{part}");
         let commit = ["old.csv", STORE, "--commit"];
         let refused = step(&commit)?;
         ensure!(refused.code == 2, "{}", refused.stderr);
         for text in [
             "0 finished; begun again and not finished: 0",
+            "`--part 0 --redo` writes part 0 again",
             "--allow-missing",
         ] {
             ensure!(refused.stderr.contains(text), "{}", refused.stderr);

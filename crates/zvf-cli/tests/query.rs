@@ -333,6 +333,43 @@ fn pieces_together_are_the_answer() -> Result<()> {
     Ok(())
 }
 
+/// Tasks of a job array cut the query themselves; a tag ties them to one state of the store.
+#[test]
+fn pieces_with_a_tag_are_of_one_state() -> Result<()> {
+    let rows: String = (0..40).map(|n| format!("{n},{n},0,{n}\n")).collect();
+    let home = Home::made(&[("../p.csv", format!("x,y,z,n\n{rows}").into())])?;
+    home.text(&["import", "p.csv", "p.zv", "--chunk-shape", "10,10,10"])?;
+    let listed = home.json(&["splits", "p.zv", "--count", "2", "--json"])?;
+    let tag = listed["tag"].as_str().context("no tag")?.to_owned();
+    let table = home.text(&["splits", "p.zv", "--count", "2"])?;
+    assert!(table.contains(&format!("1/2@{tag}")), "{table}");
+    let piece = |number: u32| {
+        let split = format!("{number}/2@{tag}");
+        let query = home.zvf(&["query", "p.zv", "--split", &split, "--json"])?;
+        let export = home.zvf(&["export", "p.zv", "part.csv", "--split", &split])?;
+        anyhow::Ok((query, export))
+    };
+    let mut sum = 0;
+    for number in 0..2 {
+        let (query, export) = piece(number)?;
+        assert_eq!((query.code, export.code), (0, 0), "{}", query.stderr);
+        let done: serde_json::Value = serde_json::from_slice(&query.stdout)?;
+        sum += done["vertices"].as_u64().context("a number")?;
+    }
+    assert_eq!(sum, 40);
+    home.text(&["edit", "p.zv", "delete", "--where", "n<5"])?;
+    let (query, export) = piece(1)?;
+    for ran in [query, export] {
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("tag {tag}")), "{}", ran.stderr);
+    }
+    // Without a tag nothing is compared.
+    home.text(&["query", "p.zv", "--split", "1/2", "--json"])?;
+    let ran = home.zvf(&["query", "p.zv", "--split", "1/2@tag"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    Ok(())
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn columns_of_axes_come_back_from_parquet() -> Result<()> {

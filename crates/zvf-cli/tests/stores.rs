@@ -144,6 +144,44 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
     Ok(())
 }
 
+/// Links of which no part has all ends are counted: between parts, and of objects in no part.
+#[test]
+fn links_in_no_part_are_counted() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../g.csv",
+            "x,y,z,object_id\n1,2,3,1\n4,5,6,1\n7,8,9,2\n7,8,8,2\n1,1,1,3\n".into(),
+        ),
+        ("../e.csv", "source,target\n0,1\n1,2\n2,3\n3,4\n".into()),
+    ])?;
+    home.text(&[
+        "import",
+        "g.csv",
+        "g.zv",
+        "--edges",
+        "e.csv",
+        "--links-by-row",
+    ])?;
+    home.text(&["edit", "g.zv", "group", "add", "one", "1", "2"])?;
+    home.text(&["edit", "g.zv", "group", "add", "other", "2"])?;
+    for (by, left) in [
+        (&["count", "1"][..], None),
+        (&["count", "5"], Some(2)),
+        (&["group"], Some(1)),
+    ] {
+        let ran = home.zvf(&[&["split", "g.zv", &by.concat(), "--by"][..], by].concat())?;
+        ensure!(ran.code == 0, "{by:?}: {}", ran.stderr);
+        let says = left.map(|left| {
+            format!("links with ends in different parts, or in none: {left}; they are in no part")
+        });
+        match says {
+            Some(says) => ensure!(ran.stderr.contains(&says), "{by:?}: {}", ran.stderr),
+            None => ensure!(!ran.stderr.contains("links"), "{by:?}: {}", ran.stderr),
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_split_that_fails_says_how_far_it_came() -> Result<()> {
     let home = Home::new("0.7/quads")?;

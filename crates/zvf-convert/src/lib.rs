@@ -134,6 +134,7 @@ pub use las::fetch::fetch_part;
 pub use masks::{mask_of_runs, mask_region};
 pub use numbers::{Floats, floats, shape};
 pub use options::{FileLimits, Nulls, Options};
+pub use output::text_of_number as time_text;
 pub use records::alone::AttributeFile;
 pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};

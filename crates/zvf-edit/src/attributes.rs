@@ -46,6 +46,9 @@ impl Edit {
         for (name, values) in &table.attributes {
             let of_one = self.tables.get_mut(name).or_bug("values of no attribute")?;
             of_one.set(&rows, values)?;
+            let absent = table.absent.get(name).into_iter().flatten();
+            let absent = absent.filter_map(|row| rows.get(*row));
+            absent.for_each(|row| of_one.forget(*row));
         }
         Ok(())
     }

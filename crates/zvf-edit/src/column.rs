@@ -213,8 +213,8 @@ impl ColumnEdit {
             let root = match ready {
                 Ok(root) => root,
                 Err(error) => {
-                    self.edit.abandon().await?;
-                    return Err(error);
+                    let journal = self.edit.journal;
+                    return blocking(move || Err(journal.fail(error))).await;
                 }
             };
             let Self {

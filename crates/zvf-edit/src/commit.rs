@@ -43,14 +43,15 @@ pub(super) async fn commit(mut edit: Edit) -> Result<EditSummary, WriteError> {
     let journal = edit.journal;
     let plan = match planned {
         Ok(Some(plan)) => plan,
-        nothing => {
+        Ok(None) => {
             blocking(move || {
                 journal.abandon();
                 Ok(())
             })
             .await?;
-            return nothing.map(|_| EditSummary::default());
+            return Ok(EditSummary::default());
         }
+        Err(error) => return blocking(move || Err(journal.fail(error))).await,
     };
     make(journal, plan).await
 }

@@ -14,9 +14,19 @@ pub struct Fitted {
     pub batch: Batch,
     /// Attributes that the store does not have; they are left out.
     pub unknown: BTreeSet<String>,
-    /// Attributes of the store that were not given: their values are missing (NaN, or no text).
+    /// Attributes of vertices without given values.
+    pub vertices: NotGiven,
+    /// Attributes of links without given values.
+    pub links: NotGiven,
+}
+
+/// Attributes of the store that were not given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotGiven {
+    /// Attributes whose values are missing (NaN, or no text).
     pub missing: BTreeSet<String>,
-    /// Attributes of the store that were not given, and have their [fill](Edit::fill) instead.
+    /// Attributes that have their [fill](Edit::fill) instead.
     pub filled: BTreeSet<String>,
 }
 
@@ -40,8 +50,8 @@ impl Edit {
         let mut fitted = Fitted {
             batch: Batch::new(self.positions(&batch.positions)?),
             unknown: BTreeSet::new(),
-            missing: BTreeSet::new(),
-            filled: BTreeSet::new(),
+            vertices: NotGiven::default(),
+            links: NotGiven::default(),
         };
         fitted.batch.numbering = batch.numbering;
         fitted.batch.links = batch.links.clone();
@@ -54,12 +64,12 @@ impl Edit {
             }
         };
         let wanted = self.vertex_attributes();
-        let attributes = self.columns(&wanted, &batch.attributes, rows, &mut fitted)?;
+        let attributes = self.columns(&wanted, &batch.attributes, rows, &mut fitted.vertices)?;
         fitted.batch.attributes = attributes;
         let links = batch.links.len() / spec.links.width.max(1);
         let wanted = &spec.links.attributes;
         let given = &batch.link_attributes;
-        fitted.batch.link_attributes = self.columns(wanted, given, links, &mut fitted)?;
+        fitted.batch.link_attributes = self.columns(wanted, given, links, &mut fitted.links)?;
         let known = |name: &&String| {
             let mut all = spec.batch_attributes().chain(&spec.links.attributes);
             !all.any(|one| one.name == **name)
@@ -75,7 +85,7 @@ impl Edit {
         wanted: &[AttributeSpec],
         given: &[(String, Values)],
         rows: usize,
-        fitted: &mut Fitted,
+        lacking: &mut NotGiven,
     ) -> Result<Vec<(String, Values)>, WriteError> {
         let mut columns = Vec::new();
         for one in wanted {
@@ -85,11 +95,11 @@ impl Edit {
                 (Some((_, values)), fill) => fill::gaps(values.fitted(one)?, fill),
                 (None, _) if rows == 0 => Values::texts::<&str>([]).fitted(one)?,
                 (None, Some(fill)) => {
-                    fitted.filled.insert(one.name.clone());
+                    lacking.filled.insert(one.name.clone());
                     fill::everywhere(one, &fill, rows)?
                 }
                 (None, None) => {
-                    fitted.missing.insert(one.name.clone());
+                    lacking.missing.insert(one.name.clone());
                     Values::absent(one, rows * one.channels).map_err(|_none| {
                         let (name, kind) = (&one.name, one.values.name());
                         let expected = format!(

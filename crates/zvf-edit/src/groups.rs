@@ -19,6 +19,16 @@ use super::{Edit, ops};
 /// The array of the members, below the level.
 const PATH: &str = "0/groups";
 
+/// What groups of other files or stores have that the store does not take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AddedGroups {
+    /// Attributes that the groups of the store do not have.
+    pub unknown: BTreeSet<String>,
+    /// Notes about values of groups that the store has with other values, or without any.
+    pub kept: Vec<String>,
+}
+
 /// All groups of the level, in memory.
 #[derive(Debug, Default)]
 pub(crate) struct GroupTable {
@@ -414,15 +424,14 @@ impl Edit {
     }
 
     /// Adds groups of other files or stores by name: members of a group with an existing name are added to it, other groups are new. Attributes of
-    /// new groups are used if the store has attributes of these names; all are used if the store has no groups. Returns the names of unused
-    /// attributes.
+    /// new groups are used if the store has attributes of these names; all are used if the store has no groups. Returns what is not used.
     ///
     /// # Errors
     /// Misuse: a store without objects, a member that is not an object of the store, groups without names, values of another type. I/O.
     pub fn add_groups<'a>(
         &'a mut self,
         groups: &'a Groups,
-    ) -> BoxFuture<'a, Result<BTreeSet<String>, WriteError>> {
+    ) -> BoxFuture<'a, Result<AddedGroups, WriteError>> {
         Box::pin(async move {
             self.usable()?;
             let done = self.take_groups(groups).await;
@@ -433,7 +442,7 @@ impl Edit {
         })
     }
 
-    async fn take_groups(&mut self, groups: &Groups) -> Result<BTreeSet<String>, WriteError> {
+    async fn take_groups(&mut self, groups: &Groups) -> Result<AddedGroups, WriteError> {
         let count = groups.members().len();
         if groups.names().len() != count {
             let found = format!("{} names", groups.names().len());
@@ -457,11 +466,14 @@ impl Edit {
                 table.tables.entry(name).or_insert_with(new);
             }
         }
-        // The rows of the new groups in `groups`, and their final rows.
-        let mut new: Vec<(usize, usize)> = Vec::new();
+        // The rows of the new groups in `groups`, and their final rows; the same of existing groups.
+        let (mut new, mut old): (Vec<(usize, usize)>, Vec<(usize, usize)>) = Default::default();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
             let at = match places.get(name) {
-                Some(at) => *at,
+                Some(at) => {
+                    old.push((row, *at));
+                    *at
+                }
                 None => {
                     let at = table.create(name)?;
                     places.insert(name.clone(), at);
@@ -471,16 +483,29 @@ impl Edit {
             };
             table.join(at, members)?;
         }
-        let mut left = BTreeSet::new();
+        let mut left = AddedGroups::default();
         for (name, values) in groups.attributes() {
             let Some(of_one) = table.tables.get_mut(name) else {
-                left.insert(name.to_owned());
+                left.unknown.insert(name.to_owned());
                 continue;
             };
             let new = new.iter().filter(|(row, _)| !groups.lacks(name, *row));
             let (rows, places): (Vec<usize>, Vec<usize>) = new.copied().unzip();
             let values = values.fitted(&of_one.spec)?;
             of_one.set(&places, &values.of_rows(&rows, of_one.spec.channels)?)?;
+            if old.is_empty() {
+                continue;
+            }
+            let held = of_one.held().values();
+            for (row, at) in old.iter().filter(|(row, _)| !groups.lacks(name, *row)) {
+                let given = values.of_rows(&[*row], of_one.spec.channels)?;
+                if let Some(has) = of_one.other_value(&held, *at, &given)? {
+                    let group = groups.names().get(*row).map_or("", String::as_str);
+                    left.kept.push(format!(
+                        "left out: attribute {name:?} of group {group:?}, which {has} in the store"
+                    ));
+                }
+            }
         }
         Ok(left)
     }

@@ -85,7 +85,8 @@ use zvf_meta::STALE;
 
 pub use assign::{Matched, SetAttribute};
 pub use column::{ChunkPositions, ColumnEdit};
-pub use fit::Fitted;
+pub use fit::{Fitted, NotGiven};
+pub use groups::AddedGroups;
 pub use matching::{Matching, Scope};
 pub use replace::{DocumentChange, backup_address, replace_documents, restore_documents};
 pub use tabular::axis_columns;

@@ -104,6 +104,25 @@ impl AttributeTable {
         self.places.get(row).copied().flatten()
     }
 
+    /// What a row has instead of a value; `None` if it has this value, or if this is no value. `held` are the values of the table.
+    pub(crate) fn other_value(
+        &self,
+        held: &Values,
+        row: usize,
+        given: &Values,
+    ) -> Result<Option<&'static str>, WriteError> {
+        let is_float = self.spec.values.number().is_some_and(NumberType::is_float);
+        let missing = match given {
+            Values::Text(texts) => texts.iter().all(|text| text.is_none()),
+            numbers => is_float && numbers.to_f64().iter().all(|value| value.is_nan()),
+        };
+        let Some(place) = self.place(row).filter(|_| !missing) else {
+            return Ok((!missing).then_some("has no value"));
+        };
+        let own = held.of_rows(&[place], self.spec.channels)?;
+        Ok((own != *given).then_some("keeps its value"))
+    }
+
     /// The values, not in the order of objects.
     pub(crate) fn held(&self) -> &HeldColumn {
         &self.held

@@ -9,8 +9,8 @@
 //!
 //! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
-//! attribute with the name of a column above is in the column `attribute:NAME`. Missing floats are NaN and missing texts stay missing; a missing
-//! whole number or truth value is an error.
+//! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
+//! groups. Of vertices and links, missing floats are NaN, and missing whole numbers are an error. Missing truth values are an error.
 //!
 //! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
 //! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
@@ -216,6 +216,38 @@ pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     })
 }
 
+/// The values of a column, and the rows of numbers without any, which are NaN or zero in the values. Missing texts are null in the values.
+///
+/// # Cost
+/// As [`values`]; one copy of whole numbers if some are missing.
+///
+/// # Errors
+/// Misuse: a type that a store does not hold.
+pub fn values_with_gaps(
+    name: &str,
+    column: &ArrayRef,
+) -> Result<(Values, BTreeSet<usize>), WriteError> {
+    let number = match column_type(column.data_type()) {
+        Some((AttributeType::Number(number), _)) => Some(number),
+        _ => None,
+    };
+    let (Some(number), Some(valid)) = (number, column.logical_nulls()) else {
+        return Ok((values(name, column)?, BTreeSet::new()));
+    };
+    let absent: BTreeSet<usize> = (0..valid.len()).filter(|row| valid.is_null(*row)).collect();
+    if number.is_float() {
+        return Ok((values(name, column)?, absent));
+    }
+    let given = values(name, &with_nulls(column, None)?)?;
+    let bytes = given.bytes_as(number).or_bug("numbers of another type")?;
+    let mut bytes = bytes.into_owned();
+    let width = bytes.len().checked_div(column.len()).unwrap_or(1).max(1);
+    let rows = bytes.chunks_mut(width).enumerate();
+    let gaps = rows.filter(|(row, _)| absent.contains(row));
+    gaps.for_each(|(_, row)| row.fill(0));
+    Ok((Values::of_bytes(number, &bytes), absent))
+}
+
 /// The texts of a column of texts, or of a dictionary of texts; `None` for other columns.
 pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
     Some(match column.data_type() {
@@ -417,12 +449,24 @@ impl ObjectTable {
     /// Objects of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// As [`Batch::from_records`]; a table without `object_id`.
+    /// Misuse: a table without `object_id`, or with columns of types that a store does not hold. Malformed data: missing truth values.
     pub fn from_records(objects: &RecordBatch) -> Result<Self, WriteError> {
-        Ok(Self {
-            ids: numbers("object_id", column(objects, "object_id")?)?,
-            attributes: attributes(objects, &OF_OBJECTS)?,
-        })
+        let ids: ScalarBuffer<i64> = numbers("object_id", column(objects, "object_id")?)?;
+        let mut found = Self::new(&*ids);
+        let schema = objects.schema_ref();
+        for (field, column) in schema.fields().iter().zip(objects.columns()) {
+            let Some(name) = attribute_name(schema, field, &OF_OBJECTS) else {
+                continue;
+            };
+            found = match column_type(column.data_type()) {
+                Some((AttributeType::Number(number), _)) if number != NumberType::Bool => {
+                    let (values, absent) = values_with_gaps(name, column)?;
+                    found.with_gaps(name, values, absent)
+                }
+                _ => found.with_attribute(name, values(name, column)?),
+            };
+        }
+        Ok(found)
     }
 }
 
@@ -458,15 +502,17 @@ impl Groups {
                 Some((AttributeType::Number(number), _)) => Some(number),
                 _ => None,
             };
-            let whole = number.is_some_and(|number| !number.is_float());
-            let Some(valid) = column.logical_nulls().filter(|_| whole) else {
+            let (Some(number), Some(valid)) = (number, column.logical_nulls()) else {
                 return Ok(Arc::clone(column));
             };
             let name = field.name();
             let name = name.strip_prefix("attribute:").unwrap_or(name);
             let rows = (0..valid.len()).filter(|row| valid.is_null(*row));
             absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
-            with_nulls(column, None)
+            match number.is_float() {
+                true => Ok(Arc::clone(column)),
+                false => with_nulls(column, None),
+            }
         });
         let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
         let plain = RecordBatch::try_new(groups.schema(), columns);

@@ -10,6 +10,7 @@ use zvf_format::int::wide;
 use zvf_meta::MetaError;
 use zvf_store::{Class, IoError, StoreError};
 
+use crate::transaction::change::UnfinishedChanges;
 use crate::transaction::holder::Holder;
 
 /// Why a write failed. The store does not exist then, unless [`WriteError::is_committed`] is true.
@@ -96,6 +97,8 @@ pub enum WriteError {
         store: String,
         /// The operation there, and its writer.
         what: String,
+        /// Whether `zvf edit STORE resume` finishes or undoes that operation if its writer is dead.
+        resumable: bool,
     },
     /// Another writer changed the store in the meantime. Its changes were not replaced.
     #[error(
@@ -392,6 +395,7 @@ impl WriteError {
         Self::Busy {
             store: store.to_owned(),
             what: what.into(),
+            resumable: false,
         }
     }
 
@@ -407,13 +411,25 @@ impl WriteError {
             return Self::busy(store, what);
         }
         let parts = parsed.and_then(Result::ok);
-        if parts.is_some_and(|marker| marker.pointer("/details/parts").is_some()) {
+        let of_parts = |marker: &Value| marker.pointer("/details/parts").is_some();
+        if parts.as_ref().is_some_and(of_parts) {
             let what = "its parts are being committed, or the commit was interrupted at its end: `zvf import STORE … --commit` finishes it";
             return Self::busy(store, what);
         }
         let by = by.map_or_else(String::new, |by| format!(" of {by}"));
         let what = format!("another change is running or was interrupted ({marker}{by} is there)");
-        Self::busy(store, what)
+        let resumable = parts.is_none_or(|marker| UnfinishedChanges::of(&marker).is_some());
+        let way_out = match resumable {
+            true => "",
+            false => {
+                ", and the file does not state which: if no program writes there, remove this file"
+            }
+        };
+        Self::Busy {
+            store: store.to_owned(),
+            what: what + way_out,
+            resumable,
+        }
     }
 
     /// A store that cannot be changed this way.

@@ -97,6 +97,20 @@ impl Folder {
         self.root.get_or_init(|| at::Root::of(&self.path))
     }
 
+    /// The same folder, whose path is resolved again at the first access.
+    pub(crate) fn reopened(&self) -> Self {
+        Self {
+            overlay: self.overlay.clone(),
+            ..Self::new(self.path.clone())
+        }
+    }
+
+    /// Whether the path still leads to the open folder, which may have been moved or replaced. True if it is not open, or if it has no handle.
+    pub(crate) fn is_at_its_path(&self) -> bool {
+        let open = self.root.get();
+        open.is_none_or(|root| root.is_at(&self.path))
+    }
+
     /// The path with which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -161,7 +175,9 @@ mod at {
     use std::path::Path;
     use std::time::Duration;
 
-    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+    use rustix::fs::{
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, stat, statat,
+    };
     use rustix::io::Errno;
 
     use super::{FileStamp, FolderEntry, VisitEntry};
@@ -199,6 +215,16 @@ mod at {
 
         fn root(&self) -> Result<&OwnedFd, Errno> {
             self.0.as_ref().map_err(|error| *error)
+        }
+
+        /// Whether this folder is the one at `path`, which may be a symbolic link.
+        pub(crate) fn is_at(&self, path: &Path) -> bool {
+            let Ok(root) = self.root() else {
+                return false;
+            };
+            let own = rustix::io::retry_on_intr(|| fstat(root));
+            let now = rustix::io::retry_on_intr(|| stat(path));
+            matches!((own, now), (Ok(own), Ok(now)) if (own.st_dev, own.st_ino) == (now.st_dev, now.st_ino))
         }
 
         fn handle(&self, key: &str, flags: OFlags) -> io::Result<OwnedFd> {
@@ -293,6 +319,11 @@ mod at {
     impl Root {
         pub(crate) fn of(_: &Path) -> Self {
             Self
+        }
+
+        /// Files are looked up by path, so that a replaced folder is read.
+        pub(crate) fn is_at(&self, _: &Path) -> bool {
+            true
         }
 
         pub(crate) fn open(&self, path: &Path, key: &str) -> io::Result<(File, Metadata)> {

@@ -126,6 +126,34 @@ impl Kv {
         self
     }
 
+    /// A view of the same address that resolves the path of a local folder again, without observed versions and without detecting changes.
+    #[must_use]
+    pub fn reopened(mut self) -> Self {
+        if let Backend::Local(folder) = &self.backend {
+            self.backend = Backend::Local(Arc::new(folder.reopened()));
+        }
+        self.without_versions(false)
+    }
+
+    /// Whether a local folder is still at its path: it was not moved, and not replaced by another folder or link. True for other backends, and on
+    /// systems where folders have no handles.
+    ///
+    /// # Errors
+    /// I/O: the work was cancelled.
+    pub fn is_at_its_path(&self) -> BoxFuture<'_, Result<bool, IoError>> {
+        Box::pin(async move {
+            match &self.backend {
+                Backend::Local(folder) => {
+                    let folder = Arc::clone(folder);
+                    blocking(move || folder.is_at_its_path()).await
+                }
+                #[cfg(feature = "backends")]
+                Backend::Remote(_) => Ok(true),
+                Backend::Caller(_) => Ok(true),
+            }
+        })
+    }
+
     /// The storage of the address.
     pub fn backend(&self) -> &Backend {
         &self.backend

@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
+    Attribute, Error, GetOptions, GetRange, GetResult, GetResultPayload, ObjectMeta, ObjectStore,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -414,6 +414,7 @@ impl Remote {
             Err(error) => return Err(sort(key, error)),
         };
         self.shared.connections.note(&result);
+        check_encoding(&result, key, path)?;
         let announced = (!is_unannounced(&result)).then_some(result.meta.size);
         let failed = |error| Failure::Final(IoError::file(key, error));
         file.set_len(0).map_err(failed)?;
@@ -450,6 +451,7 @@ impl Remote {
             Err(error) => return Err(sort(key, error)),
         };
         self.shared.connections.note(&result);
+        check_encoding(&result, key, path)?;
         let mut state = state_of(&result.meta);
         if is_unannounced(&result) {
             return match part {
@@ -551,6 +553,29 @@ pub(crate) fn state_of(meta: &ObjectMeta) -> ReportedState {
         modified: meta.last_modified.timestamp_micros(),
         size: meta.size,
     }
+}
+
+/// Content codings that change the bytes; "aws-chunked", which some buckets keep from the upload, does not.
+const COMPRESSIONS: [&str; 6] = ["gzip", "x-gzip", "deflate", "compress", "br", "zstd"];
+
+/// Extensions of files that are compressed as stored, which many servers declare as a content coding.
+const COMPRESSED: [&str; 8] = ["gz", "tgz", "z", "br", "zst", "zstd", "xz", "bz2"];
+
+/// Fails if the bytes of an answer are not those that are stored: no request accepts a content coding, but some servers compress unasked.
+fn check_encoding(result: &GetResult, key: &str, path: &Path) -> Result<(), Failure> {
+    let Some(coding) = result.attributes.get(&Attribute::ContentEncoding) else {
+        return Ok(());
+    };
+    let is = |names: &[&str], found: &str| names.iter().any(|one| found.eq_ignore_ascii_case(one));
+    let compressed = coding.split(',').any(|one| is(&COMPRESSIONS, one.trim()));
+    if !compressed || path.extension().is_some_and(|found| is(&COMPRESSED, found)) {
+        return Ok(());
+    }
+    let coding: &str = coding;
+    let what = format!(
+        "the server compresses what it sends (Content-Encoding: {coding}), which zvf does not read: turn that off for stores"
+    );
+    Err(Failure::Final(IoError::backend(key, what)))
 }
 
 /// Whether a body has no announced length.

@@ -132,7 +132,9 @@ async fn put(
     let mut left = BTreeSet::new();
     if edit.spec().has_objects() {
         for one in &taken.groups {
-            left.extend(edit.add_groups(one).await?);
+            let added = edit.add_groups(one).await?;
+            left.extend(added.unknown);
+            notes.extend(added.kept);
         }
     } else if !taken.groups.is_empty() {
         notes.push("left out: groups of the files, since the store has no objects".to_owned());
@@ -145,7 +147,7 @@ async fn put(
         true => "no such attribute is found in the files and stores",
         false => FILES_LACK,
     };
-    let mut remarks = remarks_since(edit, &taken.unknown, &taken.missing, &taken.filled, why);
+    let mut remarks = remarks_since(edit, &taken.unknown, [&taken.vertices, &taken.links], why);
     if !taken.lacking.is_empty() && !numbers.ids().is_empty() {
         let names = taken.lacking.iter().cloned().collect::<Vec<_>>().join(", ");
         remarks.push(format!("missing for the new objects, since {why}: {names}"));

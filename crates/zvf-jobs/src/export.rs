@@ -42,8 +42,8 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         at: LevelOptions,
-        /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk
-        #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+        /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk; with the @TAG that `zvf splits` lists, a store that was edited since is refused
+        #[arg(long, value_name = "I/N[@TAG]", conflicts_with = "limit")]
         split: Option<PieceText>,
         /// The first N vertices; of whole objects as many as fit
         #[arg(long, value_name = "N")]

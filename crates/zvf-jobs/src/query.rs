@@ -67,8 +67,8 @@ options! {
         /// [default: vertices; objects in files of lines, polylines and streamlines]
         #[arg(long, value_enum)]
         select: Option<SelectName>,
-        /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0
-        #[arg(long, value_name = "I/N", conflicts_with = "limit")]
+        /// Only piece I of the N pieces that `zvf splits --count N` lists, I from 0; with the @TAG that it lists, a store that was edited since is refused, so that all pieces are of one state
+        #[arg(long, value_name = "I/N[@TAG]", conflicts_with = "limit")]
         split: Option<PieceText>,
         /// The output
         #[command(flatten)]

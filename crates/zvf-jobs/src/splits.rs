@@ -3,7 +3,7 @@
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
-use zvf_query::{QuerySpec, Select, Split, Target};
+use zvf_query::{QuerySpec, Select, Split, StateTag, Target};
 use zvf_store::Names;
 
 use crate::checks::one_of;
@@ -84,6 +84,7 @@ impl SplitsJob {
             Ok(SplitsReport {
                 store: self.store.clone(),
                 level: self.at.level,
+                tag: StateTag::of(&store).to_string(),
                 splits: splits.map_err(JobError::query(&self.store))?,
             })
         }
@@ -99,6 +100,8 @@ pub struct SplitsReport {
     pub store: String,
     /// The level.
     pub level: u32,
+    /// The tag of the state of the store: `--split I/N@TAG` refuses another state.
+    pub tag: String,
     /// The pieces; each can be run elsewhere.
     pub splits: Vec<Split>,
 }

@@ -55,9 +55,9 @@ written! {
             text.parse().map_err(|_| "0, +1, -1 and the like")
         })
     }, default "0": 0;
-    /// A piece of a selection, `I/N`.
+    /// A piece of a selection, `I/N` or `I/N@TAG`.
     PieceText(PieceOf): {"type": "string"}, |value| text(value, |text| {
-        text.parse().map_err(|_| "I/N with I from 0 and below N, e.g. 3/16")
+        text.parse().map_err(|_| "I/N with I from 0 and below N, e.g. 3/16, or I/N@TAG with a tag of `zvf splits`")
     });
     /// Chunks of a shard along each axis, `auto` or `none`.
     ShardChoice(ShardShape): {"anyOf": [

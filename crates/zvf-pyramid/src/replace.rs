@@ -41,10 +41,7 @@ impl PyramidRun<'_> {
         });
         let (levels, staged) = match done {
             Ok(done) => done,
-            Err(error) => {
-                journal.abandon();
-                return Err(error);
-            }
+            Err(error) => return Err(journal.fail(error)),
         };
         let root = self.recorded(&levels.root);
         let written = journal.commit_staged(staged.put, staged.removed, &root)?;

@@ -514,10 +514,7 @@ impl PyramidRun<'_> {
                 let method = Some(spec.method.unwrap_or_default());
                 Ok(reported(PyramidReport { method, ..report }, levels))
             }
-            Err(error) => {
-                change.abandon(&groups);
-                Err(error)
-            }
+            Err(error) => Err(change.fail(&groups, error)),
         }
     }
 

@@ -118,13 +118,14 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// As [`splits`](Self::splits).
+    /// As [`splits`](Self::splits); [`IoError::SourceChanged`]: the piece has the tag of another state of the store.
     pub fn piece<'a>(
         &'a self,
         store: &'a Store,
         piece: PieceOf,
     ) -> BoxFuture<'a, Result<Self, QueryError>> {
         Box::pin(async move {
+            piece.check(store)?;
             let splits = self.splits(store, Target::Count(piece.count)).await?;
             let found = splits.iter().find(|one| one.number == piece.number);
             let found = found.ok_or_else(|| {

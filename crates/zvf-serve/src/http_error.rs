@@ -76,9 +76,9 @@ impl From<StoreError> for HttpError {
         let changed = error.is_changed();
         let http = match &error {
             error if error.is_denied() => Self::new(StatusCode::FORBIDDEN, error.to_string()),
-            StoreError::NotFound { .. } | StoreError::NoSuchLevel { .. } => {
-                Self::not_found(error.to_string())
-            }
+            StoreError::NotFound { .. }
+            | StoreError::NoStore { .. }
+            | StoreError::NoSuchLevel { .. } => Self::not_found(error.to_string()),
             // Viewers repeat a request that was answered with 503, but not one with 502.
             _ if changed => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             _ => Self::of(error.class(), error.to_string()),

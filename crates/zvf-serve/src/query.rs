@@ -171,6 +171,13 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     let (table, format) = (asked.table, asked.format);
     asked.spec.memory_budget = sources.budget;
     let permit = sources.permit().await?;
+    if let Some(split) = asked.spec.split {
+        // Reopening the store does not bring an earlier state back.
+        let opened = source.opened().await?;
+        split.check(opened.store()).map_err(|error| {
+            HttpError::new(StatusCode::PRECONDITION_FAILED, format!("split: {error}"))
+        })?;
+    }
     let begun = source.with_current(|opened| begin(opened, &asked));
     let (begun, opened) = begun.await?;
     let body = match begun {

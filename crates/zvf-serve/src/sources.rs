@@ -199,17 +199,20 @@ impl ServedStore {
         &self.raw
     }
 
-    /// The current store: opened once, and again after a change. Its root is compared each time, because all other data of a request may
-    /// be in memory.
+    /// The current store: opened once, and again after a change, or if it was moved or replaced by another store. Its root is compared each time,
+    /// because all other data of a request may be in memory.
     ///
     /// # Errors
     /// The errors of the store.
     pub(crate) async fn opened(&self) -> HandlerResult<Arc<OpenedStore>> {
         let held = self.opened.lock().await.clone();
         if let Some(opened) = held {
+            // A folder that was moved away is still open, and unchanged.
+            let here = opened.store().raw().is_at_its_path().await?;
             match opened.store().verify(1).await {
-                Ok(()) => return Ok(opened),
-                Err(error) if error.is_changed() => self.forget(&opened).await,
+                Ok(()) if here => return Ok(opened),
+                Ok(()) => self.forget(&opened).await,
+                Err(error) if error.is_changed() || !here => self.forget(&opened).await,
                 Err(error) => return Err(error.into()),
             }
         }

@@ -23,7 +23,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     let Some((name, rest)) = names.split_first() else {
         return Err(HttpError::not_found("no such store"));
     };
-    let raw = sources.find(name)?.raw().renewed();
+    let raw = sources.find(name)?.raw().reopened();
     let key = rest.join("/");
     if folder {
         return crate::listing::page(&raw, name, &key, request.headers()).await;

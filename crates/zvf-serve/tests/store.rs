@@ -385,6 +385,20 @@ fn lines(served: &Served, parameters: &str) -> Result<Vec<serde_json::Value>> {
 }
 
 #[test]
+fn a_split_of_another_state_is_refused() -> Result<()> {
+    let (store, served) = served("graph")?;
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    let address = store.path().display().to_string();
+    let tag = zvf_query::StateTag::of(&runtime.wait(zvf_store::Store::open(&address))?);
+    let split = |tag: &str| served.get(&format!("/query?format=ndjson&split=0/2@{tag}"));
+    assert_eq!(split(&tag.to_string())?.status, 200);
+    let other = split("00000000")?;
+    assert_eq!(other.status, 412, "{}", other.text());
+    assert!(other.text().contains("tag 00000000"), "{}", other.text());
+    Ok(())
+}
+
+#[test]
 fn queries_after_a_change_are_answered_whole() -> Result<()> {
     let (store, served) = served("graph")?;
     let count = zvf_testkit::truth("graph")?.positions.shape[0];
@@ -395,6 +409,52 @@ fn queries_after_a_change_are_answered_whole() -> Result<()> {
         let text = std::fs::read_to_string(&root)?;
         std::fs::remove_file(&root)?;
         std::fs::write(&root, format!("{text}\n"))?;
+    }
+    Ok(())
+}
+
+/// A new version is often published by renaming folders, or by changing a link.
+#[cfg(unix)]
+#[test]
+fn a_store_that_was_replaced_or_moved_is_not_answered_any_more() -> Result<()> {
+    use std::os::unix::fs::symlink;
+    let (old, new) = (
+        zvf_testkit::unpack("graph")?,
+        zvf_testkit::unpack("points_ids")?,
+    );
+    let count = |case| anyhow::Ok(zvf_testkit::truth(case)?.positions.shape[0]);
+    let (old_rows, new_rows) = (count("graph")?, count("points_ids")?);
+    assert_ne!(old_rows, new_rows);
+    let home = tempfile::tempdir()?;
+    let place = home.path().join("store.zarrvectors");
+    symlink(old.path(), &place)?;
+    let served = Served::start(&[place.display().to_string()])?;
+    let root = format!("{NAME}/zarr.json");
+    let root_of = |store: &zvf_testkit::TempStore| std::fs::read(store.path().join("zarr.json"));
+    assert_eq!(served.bytes(&root)?, root_of(&old)?);
+    assert_eq!(lines(&served, "")?.len(), old_rows);
+
+    // Another link.
+    std::fs::remove_file(&place)?;
+    symlink(new.path(), &place)?;
+    assert_eq!(lines(&served, "")?.len(), new_rows);
+    assert_eq!(served.bytes(&root)?, root_of(&new)?);
+
+    // Nothing.
+    std::fs::remove_file(&place)?;
+    for path in ["/query?format=ndjson", &root] {
+        assert_eq!(served.get(path)?.status, 404, "{path}");
+    }
+
+    // Another folder.
+    for (from, rows) in [(&old, old_rows), (&new, new_rows)] {
+        if place.exists() {
+            std::fs::rename(&place, home.path().join("before"))?;
+        }
+        std::fs::rename(from.path(), &place)?;
+        assert_eq!(lines(&served, "")?.len(), rows);
+        let stored = std::fs::read(place.join("zarr.json"))?;
+        assert_eq!(served.bytes(&root)?, stored);
     }
     Ok(())
 }

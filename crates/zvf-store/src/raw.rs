@@ -151,6 +151,24 @@ impl RawStore {
         Self(self.0.clone().without_versions(false))
     }
 
+    /// As [`renewed`](Self::renewed); the path of a local store is resolved again, so that a store that replaced this one is read.
+    #[must_use]
+    pub fn reopened(&self) -> Self {
+        Self(self.0.clone().reopened())
+    }
+
+    /// Whether a local store is still at its path: it was not moved, and not replaced by another folder or by a link to one. Always true for other
+    /// backends, and on systems other than Unix.
+    ///
+    /// # Cost
+    /// Two `stat`.
+    ///
+    /// # Errors
+    /// I/O: the work was cancelled.
+    pub fn is_at_its_path(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move { Ok(self.0.is_at_its_path().await?) })
+    }
+
     /// The state of one object, without its bytes; `None` if it does not exist, is a folder, or is a symbolic link to a
     /// place outside of a local store.
     ///

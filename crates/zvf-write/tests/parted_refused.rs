@@ -80,7 +80,7 @@ async fn a_part_that_no_store_can_have_is_refused_when_it_is_written() {
 async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
     let memory = Memory::default();
     let spec = || {
-        let rank = AttributeSpec::number("rank", NumberType::I32);
+        let rank = AttributeSpec::number("rank", NumberType::Bool);
         StoreSpec::new(Kind::Streamline, [10.0; 2])
             .with_bounds([0.0; 2], [89.0, 30.0], Outside::Refuse)
             .with_vertex_attribute(AttributeSpec::number("n", NumberType::I32))
@@ -93,14 +93,14 @@ async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
         let joined = PartedStore::join(ADDRESS, spec(), memory.options()).await;
         joined.unwrap()
     };
-    let rank = |object: i64, rank: i32| {
+    let rank = |object: i64, rank: bool| {
         let ranks = Values::from(vec![rank]);
         [ObjectTable::new(vec![object]).with_attribute("rank", ranks)]
     };
     let (new, redo) = (PartOptions::new(), PartOptions::new().with_redo(true));
-    // The smallest number means that the object 9 of another part has no value.
+    // The object 9 of another part has no value, which truth values cannot express.
     let store = join().await;
-    chain(&store, "left", new.clone(), (&[7, 7], &rank(7, i32::MIN)))
+    chain(&store, "left", new.clone(), (&[7, 7], &rank(7, true)))
         .await
         .unwrap();
     chain(&store, "middle", new.clone(), (&[9, 9], &[]))
@@ -109,10 +109,10 @@ async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
     let told = join().await.commit(&Groups::default()).await;
     let told = told.unwrap_err().to_string();
     assert!(
-        told.contains("object attribute rank: found -2147483648 for object 7"),
+        told.contains("object attribute rank: found objects without a value"),
         "{told}"
     );
-    chain(&store, "left", redo, (&[7, 7], &rank(7, 5)))
+    chain(&store, "middle", redo, (&[9, 9], &rank(9, false)))
         .await
         .unwrap();
     // The object 100 of a group is in a part that is not written yet.
@@ -129,7 +129,7 @@ async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
     let status = PartedStore::status(ADDRESS, &memory.options()).await;
     let status = status.unwrap().unwrap();
     assert_eq!(status.stage, zvf_write::PartsStage::Begun);
-    chain(&store, "right", new, (&[100, 100], &rank(100, 6)))
+    chain(&store, "right", new, (&[100, 100], &rank(100, true)))
         .await
         .unwrap();
     let done = store.commit(&groups).await.unwrap();

@@ -192,7 +192,7 @@ proptest! {
     fn schemas_declare_the_attributes_that_they_are_made_of(case in case()) {
         let spec = &case.spec;
         let (vertices, links) = case.batch().to_records(spec, case.first).unwrap();
-        let objects = ObjectTable { ids: vec![].into(), attributes: columns(&spec.object_attributes, 0, &case.draws) };
+        let objects = ObjectTable { attributes: columns(&spec.object_attributes, 0, &case.draws), ..ObjectTable::new(Vec::new()) };
         let mut found = StoreSpec::new(spec.kind, spec.chunk_shape.clone())
             .with_vertex_records(&vertices.schema())
             .unwrap()

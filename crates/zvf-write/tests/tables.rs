@@ -1,5 +1,6 @@
 //! Attributes of objects and groups, objects without vertices, groups.
 
+use serde_json::json;
 use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::{Query, list_objects};
 use zvf_write::{
@@ -76,8 +77,11 @@ async fn objects_without_a_row_have_no_value_and_without_vertices_they_exist() {
 
 #[tokio::test]
 async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
-    // Trap T24: the smallest int16 means absence, but not here.
-    for (rows, legal) in [(3, true), (2, false)] {
+    // Trap T24: the smallest int16 and NaN mean absence, but not here; beside an object without a value, another number does.
+    for (rows, fills) in [
+        (3, [json!(0), json!(0.0)]),
+        (2, [json!(-32767), json!("-Infinity")]),
+    ] {
         let memory = Memory::default();
         let mut writer = writer(&memory).await;
         let ids = [7_i64, -2, 9];
@@ -86,18 +90,66 @@ async fn t24_the_sentinel_is_a_value_where_nothing_is_absent() {
             .with_attribute("axis", vec![f64::NAN; rows * 2])
             .with_attribute("label", Values::texts(vec![""; rows]));
         writer.push_objects(&table).unwrap();
-        let done = writer.finish().await;
-        if legal {
-            done.unwrap();
-            let objects = listed(&memory).await;
-            assert_eq!(column(&objects, "age"), ["5", "-32768", "6"]);
-            assert_eq!(column(&objects, "axis"), ["nan nan"; 3]);
-            assert_eq!(column(&objects, "label"), [""; 3]);
-        } else {
-            let error = done.unwrap_err();
-            assert!(error.to_string().contains("-32768 for object 7"), "{error}");
+        writer.finish().await.unwrap();
+        let files = memory.files().await;
+        check_documents(&files);
+        for (name, fill) in ["age", "axis"].into_iter().zip(fills) {
+            let doc = &files[&format!("0/object_attributes/{name}/zarr.json")];
+            let doc: serde_json::Value = serde_json::from_slice(doc).unwrap();
+            assert_eq!(doc["fill_value"], fill);
         }
+        let objects = listed(&memory).await;
+        let last = |value: &'static str| if rows == 3 { value } else { "null" };
+        assert_eq!(column(&objects, "age"), ["5", "-32768", last("6")]);
+        assert_eq!(
+            column(&objects, "axis"),
+            ["nan nan", "nan nan", last("nan nan")]
+        );
+        assert_eq!(column(&objects, "label"), ["", "", last("")]);
     }
+}
+
+/// Rows without a number keep none, also beside rows with NaN, and when an edit adds objects or removes a value.
+#[tokio::test]
+async fn rows_without_a_number_keep_none() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    let table = ObjectTable::new(&[7_i64, -2, 9][..])
+        .with_gaps("age", vec![1_i16, 2, 3], [1].into())
+        .with_gaps("axis", vec![f64::NAN; 6], [2].into())
+        .with_attribute("label", Values::texts(["a", "b", "c"]));
+    let records = table.to_records(&spec()).unwrap();
+    let back = ObjectTable::from_records(&records).unwrap();
+    assert_eq!(back.to_records(&spec()).unwrap(), records);
+    assert_eq!(back.absent, table.absent);
+    let wrong = ObjectTable::new(&[7_i64][..])
+        .with_gaps("age", vec![1_i16], [1].into())
+        .with_attribute("axis", vec![0.0; 2])
+        .with_attribute("label", Values::texts(["a"]));
+    let error = writer.push_objects(&wrong).unwrap_err().to_string();
+    assert!(error.contains("rows without a value"), "{error}");
+    writer.push_objects(&back).unwrap();
+    writer.finish().await.unwrap();
+    check_documents(&memory.files().await);
+    let objects = listed(&memory).await;
+    assert_eq!(column(&objects, "age"), ["null", "1", "3"]);
+    assert_eq!(column(&objects, "axis"), ["nan nan", "nan nan", "null"]);
+
+    let mut edit = zvf_edit::Edit::open(ADDRESS, memory.options())
+        .await
+        .unwrap();
+    let more = ObjectTable::new(&[12_i64, 7][..])
+        .with_gaps("age", vec![4_i16, 0], [1].into())
+        .with_gaps("axis", vec![0.5; 4], [0].into());
+    edit.put_objects(&more).await.unwrap();
+    edit.commit().await.unwrap();
+    check_documents(&memory.files().await);
+    let objects = listed(&memory).await;
+    assert_eq!(column(&objects, "age"), ["null", "null", "3", "4"]);
+    assert_eq!(
+        column(&objects, "axis"),
+        ["nan nan", "0.5 0.5", "null", "null"]
+    );
 }
 
 /// Empty texts and missing ones differ, also when an edit of another object adds the first of one of them.
@@ -185,8 +237,11 @@ async fn groups_have_members_names_and_attributes() {
     let groups = Groups::new(vec![vec![9, -2], vec![], vec![7]])
         .with_names(["left", "none", "right"])
         .with_attribute("weight", vec![1.0_f32, 2.0, 3.0])
+        .with_gaps("share", vec![f64::NAN; 3], [1])
         .with_attribute("note", Values::optional_texts([Some(""), None, Some("b")]));
-    writer.set_groups(&groups).unwrap();
+    let back = Groups::from_records(&groups.to_records(&spec()).unwrap()).unwrap();
+    assert_eq!(back.absent, groups.absent);
+    writer.set_groups(&back).unwrap();
     writer.finish().await.unwrap();
     let files = memory.files().await;
     check_documents(&files);
@@ -209,6 +264,17 @@ async fn groups_have_members_names_and_attributes() {
         [0, 1, 2].map(|row| notes.is_absent(row)),
         [false, true, false]
     );
+    // A missing number stays missing beside NaN.
+    let shares = level.group_attributes();
+    let shares = shares.iter().find(|one| one.name() == "share").unwrap();
+    let shares = shares.read().await.unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|row| shares.is_absent(row)),
+        [false, true, false]
+    );
+    let mut stored = Groups::new(groups.members().to_vec());
+    assert!(stored.add_stored("share", &shares, &[1, 2]).unwrap());
+    assert!(stored.lacks("share", 0) && !stored.lacks("share", 1));
     for (groups, numbers) in [
         (vec![0], vec![2, 3]),
         (vec![2], vec![0, 1]),
@@ -224,6 +290,40 @@ async fn groups_have_members_names_and_attributes() {
         .await;
         assert_eq!(got.numbers(), numbers);
     }
+}
+
+/// Groups keep their values when groups of the same names are added; notes name other values, but no missing ones.
+#[tokio::test]
+async fn values_of_existing_groups_are_kept_with_a_note() {
+    let memory = Memory::default();
+    let mut writer = writer(&memory).await;
+    let groups = |names: [&str; 3]| Groups::new(vec![vec![9], vec![7], vec![-2]]).with_names(names);
+    let own = groups(["a", "b", "c"])
+        .with_attribute("weight", vec![1.0_f32, 2.0, 3.0])
+        .with_gaps("count", vec![1_i32, 2, 3], [2]);
+    let table = ObjectTable::new(&[7_i64][..])
+        .with_attribute("age", vec![1_i16])
+        .with_attribute("axis", vec![0.5; 2])
+        .with_attribute("label", Values::texts(["a"]));
+    writer.push_objects(&table).unwrap();
+    writer.set_groups(&own).unwrap();
+    writer.finish().await.unwrap();
+    let mut edit = zvf_edit::Edit::open(ADDRESS, memory.options())
+        .await
+        .unwrap();
+    let more = groups(["b", "c", "d"])
+        .with_attribute("weight", vec![2.5_f32, f32::NAN, 4.0])
+        .with_attribute("count", vec![2_i32, 3, 4])
+        .with_attribute("other", vec![1_i32; 3]);
+    let added = edit.add_groups(&more).await.unwrap();
+    assert_eq!(Vec::from_iter(added.unknown), ["other"]);
+    let wanted = [
+        "left out: attribute \"weight\" of group \"b\", which keeps its value in the store",
+        "left out: attribute \"count\" of group \"c\", which has no value in the store",
+    ];
+    assert_eq!(added.kept, wanted);
+    edit.commit().await.unwrap();
+    check_documents(&memory.files().await);
 }
 
 #[tokio::test]

@@ -1,9 +1,13 @@
 //! Of two writers at one address, the one that clears it takes it over: the other one cannot commit, whenever it tries.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use zvf_encode::target::Target;
-use zvf_encode::transaction::new_store;
-use zvf_write::{StaleFiles, WriteError};
+use zvf_encode::transaction::{LEASE, Settled, Transaction, new_store, settle};
+use zvf_store::Class;
+use zvf_write::{Batch, Kind, StaleFiles, StoreSpec, StoreWriter, WriteError};
 
 use crate::support::{ADDRESS, Memory};
 
@@ -123,4 +127,50 @@ async fn a_store_that_is_withdrawn_is_gone_unless_somebody_changes_it() {
         new_store::withdraw(target, ADDRESS, json!({})).unwrap();
     });
     assert_eq!(left.await, Vec::<String>::new());
+}
+
+/// A program that takes a running edit over removes its files. Whatever fails then, the takeover is reported, and no file remains.
+#[tokio::test]
+async fn an_edit_that_was_taken_over_reports_that() {
+    let memory = Memory::default();
+    let spec = StoreSpec::new(Kind::PointCloud, [10.0; 2]);
+    let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+    let mut writer = writer.unwrap();
+    writer.push(&Batch::new(vec![1.0_f32, 2.0])).unwrap();
+    writer.finish().await.unwrap();
+    let keys = memory.files().await.into_keys().collect::<Vec<_>>();
+    for taken in [false, true] {
+        let open = memory.open_options();
+        let work = move || {
+            let target = Arc::new(Target::new(ADDRESS, &open, false).unwrap());
+            let own = Arc::clone(&target);
+            let edit = Transaction::begin(own, ADDRESS, StaleFiles::Refuse, LEASE).unwrap();
+            let root = edit.doc().unwrap();
+            let put = |key: &str| Ok(vec![(key.to_owned(), b"new".to_vec())]);
+            let objects = (0..3).map(|at| match at {
+                0 => put("0/first"),
+                1 => {
+                    if taken {
+                        let done = settle(&target, ADDRESS, LEASE).unwrap();
+                        assert_eq!(done, Settled::TakenBack);
+                    }
+                    put("0/second")
+                }
+                _ => Err(WriteError::io(
+                    "0/third",
+                    std::io::ErrorKind::NotFound.into(),
+                )),
+            });
+            edit.commit(objects, BTreeSet::new(), &root).unwrap_err()
+        };
+        let refused = tokio::task::spawn_blocking(work).await.unwrap();
+        let (class, says) = match taken {
+            true => (Class::Busy, "has taken this change over"),
+            false => (Class::Io, "0/third"),
+        };
+        assert!(refused.to_string().contains(says), "{refused}");
+        assert_eq!(refused.class(), class);
+        let left = memory.files().await.into_keys().collect::<Vec<_>>();
+        assert_eq!(left, keys, "taken over: {taken}");
+    }
 }

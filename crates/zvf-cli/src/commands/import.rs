@@ -93,8 +93,10 @@ pub(super) fn text(report: &ImportReport) -> String {
             ..
         } => {
             let how = match written {
-                true => ",",
-                false => " was finished before, and nothing is written; it has",
+                true => ",".to_owned(),
+                false => format!(
+                    " was finished before, and nothing is written (`--{step} --redo` writes it again); it has"
+                ),
             };
             let (vertices, chunks) = (counted(*vertices, "vertex"), counted(*chunks, "chunk"));
             format!("{store}: {step}{how} {vertices}, {chunks}\n")

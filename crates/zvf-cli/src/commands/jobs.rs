@@ -93,12 +93,17 @@ pub(super) fn report(
                 Err(import::failure(import, error))
             }
             (_, Err(JobError::Write { source, .. }))
-                if matches!(*source, WriteError::Busy { .. })
-                    && (is_edit(job)
-                        || matches!(
-                            job,
-                            Job::Append(_) | Job::Measure(_) | Job::Vacuum(_) | Job::Pyramid(_)
-                        )) =>
+                if matches!(
+                    *source,
+                    WriteError::Busy {
+                        resumable: true,
+                        ..
+                    }
+                ) && (is_edit(job)
+                    || matches!(
+                        job,
+                        Job::Append(_) | Job::Measure(_) | Job::Vacuum(_) | Job::Pyramid(_)
+                    )) =>
             {
                 let hint = match job {
                     Job::Pyramid(_) => {

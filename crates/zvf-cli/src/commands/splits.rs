@@ -8,7 +8,7 @@ use crate::output::table::{TextTable, count, size};
 pub(super) fn text(done: &SplitsReport) -> String {
     let mut table = TextTable::new(["split", "vertices", "decoded"]);
     for split in &done.splits {
-        let name = format!("{}/{}", split.number, split.count);
+        let name = format!("{}/{}@{}", split.number, split.count, done.tag);
         table.row([name, count(split.rows), size(split.bytes)]);
     }
     table.render(0)

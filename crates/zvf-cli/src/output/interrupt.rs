@@ -4,7 +4,9 @@
 //! (SIGINT or SIGTERM) they are removed. A command that changes a store is stopped, and gets a short time to remove its files; if that is not
 //! enough, the message names the command that cleans up. The program ends with the exit code that shells use for interrupted programs.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
@@ -104,21 +106,45 @@ pub(crate) fn answer() {
     });
 }
 
+/// How often a folder is replaced by a file, since other threads may make it again in between.
+const ROUNDS: usize = 256;
+
+/// Removes files and folders into which other threads may still put files.
+fn remove_all(paths: &BTreeSet<PathBuf>) {
+    let folders = paths.iter().filter(|path| path.is_dir());
+    let aside: Vec<PathBuf> = folders
+        .flat_map(|folder| replaced_by_file(folder))
+        .collect();
+    // The files that replace folders are removed last: until then the other threads fail.
+    let all = aside.iter().chain(paths);
+    all.for_each(|path| remove_path(path));
+}
+
+/// Moves a folder aside and puts an empty file in its place, so that no other thread can make it again. Returns where it was moved, also if it was
+/// made again in between.
+fn replaced_by_file(folder: &Path) -> Vec<PathBuf> {
+    let mut aside = Vec::new();
+    for round in 0..ROUNDS {
+        let mut other = folder.as_os_str().to_owned();
+        other.push(format!(".{round}"));
+        let other = PathBuf::from(other);
+        if fs::rename(folder, &other).is_ok() {
+            aside.push(other);
+        }
+        if File::create_new(folder).is_ok() {
+            break;
+        }
+    }
+    aside
+}
+
 fn interrupted() {
     STOP.ask();
     if COMMAND_ENDS.swap(false, Ordering::SeqCst) {
         return;
     }
     let partial = unfinished_files();
-    for path in partial.iter() {
-        // Another thread may still be putting files into a directory.
-        for _ in 0..8 {
-            remove_path(path);
-            if !path.exists() {
-                break;
-            }
-        }
-    }
+    remove_all(&partial);
     let changes = lock(&CHANGES);
     if !changes.is_empty() {
         // Released first, so that a change that ends meanwhile does not wait for this list.
@@ -139,4 +165,41 @@ fn interrupted() {
     }
     // The list remains locked, so that no file is created or renamed any more.
     std::process::exit(Class::Interrupted.code().into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_removed_while_files_are_put_into_it() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".out.1.partial");
+        let file = home.path().join(".out.csv.1.partial");
+        fs::write(&file, "x").unwrap();
+        let put = |thread: usize| {
+            // As an export does: each file with its folders, until one fails.
+            for number in 0.. {
+                let below = folder.join(format!("{thread}/{number}"));
+                let made = fs::create_dir_all(&below);
+                let done = made.and_then(|()| fs::write(below.join("file"), "x"));
+                if done.is_err() && folder.is_file() {
+                    return;
+                }
+            }
+        };
+        fs::create_dir(&folder).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                scope.spawn(move || put(thread));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            let aside = replaced_by_file(&folder);
+            assert!(folder.is_file());
+            aside.iter().for_each(|path| remove_path(path));
+        });
+        assert!(folder.is_file());
+        remove_all(&BTreeSet::from([folder, file]));
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Field, Schema};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use serde_json::Value;
 use zvf_meta::moments::{MISSING, Moments};
 
@@ -88,6 +88,21 @@ pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     });
     let columns = columns.collect::<io::Result<Vec<_>>>()?;
     RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
+}
+
+/// The text of a date, time or duration that is given as its number in a unit, as answers have it; `None` for other units, and numbers that are none.
+#[must_use]
+pub fn text_of_number(number: &str, unit: &str) -> Option<String> {
+    let number: i64 = number.trim().parse().ok()?;
+    let unit = [("zvf.unit".to_owned(), unit.to_owned())];
+    let field = Field::new("number", DataType::Int64, true).with_metadata(unit.into());
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![number]));
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]).ok()?;
+    let timed = batch_with_times(&batch).ok()?;
+    let column = timed.columns().first()?;
+    let mut text = String::new();
+    write_value(&mut text, column.as_ref(), 0, Style::Text);
+    column.data_type().is_temporal().then_some(text)
 }
 
 /// A number outside the range of the date or time of day that its unit declares: the data is damaged, not the output.

@@ -17,7 +17,7 @@ use zvf_write::{
 };
 
 use super::meanings::{OTHER_WAYS, check_meanings};
-use super::types::{after_conversion, fitted, in_common_unit, wider};
+use super::types::{after_conversion, in_common_unit, wider};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -136,7 +136,7 @@ async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
 /// Positions are converted to the units of the first store, and with them the attribute `radius` of skeletons and graphs, unless it states a unit of
 /// its own. Dates, times and durations get the finer unit of two stores. Number types become the smallest that represent the values of all stores,
 /// of converted values float32 or float64;
-/// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text). Axes,
+/// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text), objects none. Axes,
 /// chunks, headers and frame are copied from the first store.
 ///
 /// # Cost
@@ -341,8 +341,7 @@ fn unite(
     let of_objects: Vec<(&str, &Vec<AttributeSpec>)> = of_objects.collect();
     spec.object_attributes = attributes("objects", &of_objects, true, notes)?;
     for one in &mut spec.object_attributes {
-        if let AttributeType::Number(number) = one.values
-            && !number.is_float()
+        if one.values == AttributeType::Number(NumberType::Bool)
             && described.iter().any(|store| store.has_gaps(&one.name))
         {
             one.values = AttributeType::Number(NumberType::F64);
@@ -362,7 +361,7 @@ fn place_of_attributes(store: &Store) -> String {
     }
 }
 
-/// The attributes of all stores. With `gaps`, attributes of whole numbers that a store lacks become float64, except dates, times and durations.
+/// The attributes of all stores. Whole numbers that a store lacks are refused, except dates, times and durations, unless rows may lack them: `gaps`.
 /// Truth values that a store lacks are refused.
 fn attributes(
     of: &str,
@@ -379,7 +378,7 @@ fn attributes(
             }
         }
     }
-    for own in &mut out {
+    for own in &out {
         let lacks = |list: &[AttributeSpec]| !list.iter().any(|one| one.name == own.name);
         let without: Vec<&str> = lists
             .iter()
@@ -393,18 +392,10 @@ fn attributes(
         match own.values {
             // The smallest number of dates, times and durations means missing.
             AttributeType::Number(number)
-                if !number.is_float()
-                    && number != NumberType::Bool
-                    && gaps
-                    && !own.has_moments() =>
+                if !(number.is_float()
+                    || own.has_moments()
+                    || (gaps && number != NumberType::Bool)) =>
             {
-                own.values = AttributeType::Number(NumberType::F64);
-                notes.push(format!(
-                    "{what} becomes float64: no values are found in {}",
-                    without.join(", ")
-                ));
-            }
-            AttributeType::Number(number) if !number.is_float() && !own.has_moments() => {
                 let (flag, other) = match of {
                     "objects" => (" --object", ""),
                     "links" => (" --link", ", `zvf query --attributes` leaves it out"),
@@ -547,7 +538,7 @@ fn columns(
         let values = match given.iter().find(|(name, _)| *name == one.name) {
             Some((_, values)) => match in_common_unit(values, (url, stored), one)? {
                 Some(converted) => converted,
-                None => fitted(values, one, url)?,
+                None => values.fitted(one)?,
             },
             None if rows == 0 => nothing(one.values),
             None => Values::absent(one, rows * one.channels)?,
@@ -604,14 +595,24 @@ impl Sink for Fitting<'_> {
     fn objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         let ids = table.ids().iter().map(|id| self.id(*id));
         let mut fitted = ObjectTable::new(ids.collect::<Result<Vec<_>, _>>()?);
-        let given: Vec<(String, Values)> = table
-            .attributes()
-            .map(|(name, values)| (name.to_owned(), values.clone()))
-            .collect();
-        let stored = (self.store.url(), &*self.own.object_attributes);
+        let mut given = table.attributes.clone();
         let (wanted, rows) = (&self.spec.object_attributes, table.ids().len());
+        for one in wanted {
+            let lacks = !given.iter().any(|(name, _)| *name == one.name);
+            let bytes = |number: NumberType| vec![0; rows * one.channels * number.size()];
+            if let (true, AttributeType::Number(number)) = (lacks, one.values) {
+                let zeros = Values::of_bytes(number, &bytes(number));
+                given.push((one.name.clone(), zeros));
+            }
+        }
+        let stored = (self.store.url(), &*self.own.object_attributes);
         for (name, values) in columns(wanted, &given, stored, rows)? {
-            fitted = fitted.with_attribute(name, values);
+            let absent = match table.attributes().any(|(own, _)| own == name) {
+                true => table.gaps(&name),
+                false if values.number_type().is_some() => (0..rows).collect(),
+                false => BTreeSet::new(),
+            };
+            fitted = fitted.with_gaps(name, values, absent);
         }
         self.sink.objects(&fitted)
     }
@@ -730,27 +731,25 @@ impl UnitedGroups {
                 Some(number) => {
                     let mut one = AttributeSpec::number(&name, number);
                     one.channels = column.channels;
-                    let Ok(none) = Values::absent(&one, column.channels) else {
-                        if column.values.len() == count {
-                            out = out.with_attribute(&name, together(rows.flatten())?);
-                            continue;
-                        }
-                        if number == NumberType::Bool {
-                            notes.push(format!(
-                                "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
-                                shown(&name)
-                            ));
-                            continue;
-                        }
-                        let bytes = number.size().checked_mul(column.channels);
-                        let zeros = vec![0; bytes.or_bug("a row of too many channels")?];
-                        let zeros = Values::of_bytes(number, &zeros);
-                        let values = together(rows.map(|row| row.unwrap_or(&zeros)))?;
-                        let absent = (0..count).filter(|row| !column.values.contains_key(row));
-                        out = out.with_gaps(&name, values, absent);
+                    if column.values.len() == count {
+                        out = out.with_attribute(&name, together(rows.flatten())?);
                         continue;
-                    };
-                    together(rows.map(|row| row.unwrap_or(&none)))?
+                    }
+                    if number == NumberType::Bool {
+                        notes.push(format!(
+                            "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
+                            shown(&name)
+                        ));
+                        continue;
+                    }
+                    let bytes = number.size().checked_mul(column.channels);
+                    let zeros = vec![0; bytes.or_bug("a row of too many channels")?];
+                    let zeros = Values::of_bytes(number, &zeros);
+                    let none = Values::absent(&one, column.channels).unwrap_or(zeros);
+                    let values = together(rows.map(|row| row.unwrap_or(&none)))?;
+                    let absent = (0..count).filter(|row| !column.values.contains_key(row));
+                    out = out.with_gaps(&name, values, absent);
+                    continue;
                 }
             };
             out = out.with_attribute(&name, values);

@@ -21,10 +21,9 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{attribute_column, column_type, values, with_nulls};
+use zvf_encode::arrow::{attribute_column, column_type, values_with_gaps};
 use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
-use zvf_meta::moments::MISSING;
 use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
@@ -35,6 +34,7 @@ use zvf_write::{
 
 use crate::answered::groups_of;
 use crate::export::schemas::ExportSchemas;
+use crate::output::text_of_number;
 use crate::{ConvertError, Sink};
 
 /// The description of level 0 of a store, from which a new store is made.
@@ -52,8 +52,8 @@ pub(crate) struct StoreDescription {
     pub(crate) vertices: SchemaRef,
     /// The number of vertices in the document of the level.
     stated: u64,
-    /// Object attributes of whole numbers that some objects lack, with their types: they become float64.
-    partial: BTreeMap<String, NumberType>,
+    /// Object attributes of truth values that some objects lack: they become float64.
+    partial: BTreeSet<String>,
 }
 
 impl StoreDescription {
@@ -61,16 +61,16 @@ impl StoreDescription {
     pub(crate) fn stored_object_attributes(&self) -> Vec<AttributeSpec> {
         let mut all = self.spec.object_attributes.clone();
         for one in &mut all {
-            if let Some(number) = self.partial.get(&one.name) {
-                one.values = AttributeType::Number(*number);
+            if self.has_gaps(&one.name) {
+                one.values = AttributeType::Number(NumberType::Bool);
             }
         }
         all
     }
 
-    /// Whether some objects lack an attribute of whole numbers.
+    /// Whether some objects lack an attribute of truth values.
     pub(crate) fn has_gaps(&self, name: &str) -> bool {
-        self.partial.contains_key(name)
+        self.partial.contains(name)
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     let mut spec =
         StoreSpec::new(kind, level.chunk_shape().to_vec()).with_axes(root.axes().to_vec());
     spec.crs.clone_from(&root.zarr_vectors.crs);
-    let (mut objects, mut partial) = (Vec::new(), BTreeMap::new());
+    let (mut objects, mut partial) = (Vec::new(), BTreeSet::new());
     let mut bare = Vec::new();
     // Older documents do not state the number of values of a row; the query determines it from cells.
     let columns = Query {
@@ -122,22 +122,17 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
             if counts.contains(&0) {
                 bare.push(rows_where(&batch, |row| counts.get(row) == Some(&0))?);
             }
-            // The smallest number of dates, times and durations means missing.
-            let whole = |one: &&AttributeSpec| match one.values {
-                AttributeType::Number(number) => !number.is_float() && !one.has_moments(),
-                _ => false,
-            };
-            for one in spec.object_attributes.iter().filter(whole) {
+            let is_bool =
+                |one: &&AttributeSpec| one.values == AttributeType::Number(NumberType::Bool);
+            for one in spec.object_attributes.iter().filter(is_bool) {
                 let column = attribute_column(&batch, &one.name).filter(|one| is_written(one));
-                if let AttributeType::Number(number) = one.values
-                    && column.is_some_and(|column| column.null_count() > 0)
-                {
-                    partial.insert(one.name.clone(), number);
+                if column.is_some_and(|column| column.null_count() > 0) {
+                    partial.insert(one.name.clone());
                 }
             }
         }
         for one in &mut spec.object_attributes {
-            if partial.contains_key(&one.name) {
+            if partial.contains(&one.name) {
                 one.values = AttributeType::Number(NumberType::F64);
             }
         }
@@ -157,7 +152,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         }
     }
     let mut notes: Vec<String> = partial
-        .keys()
+        .iter()
         .map(|name| {
             format!("attribute {name} of objects becomes float64: some objects have no value")
         })
@@ -245,10 +240,21 @@ async fn beside(
             "vertex" => String::new(),
             other => format!(" --{other}"),
         };
+        let known = match scope.as_str() {
+            "object" => &spec.object_attributes,
+            "link" => &spec.links.attributes,
+            _ => &spec.vertex_attributes,
+        };
         for (name, members) in attributes.as_object().into_iter().flatten() {
-            let fill = members.get(FILL).map(|fill| match fill.as_str() {
-                Some(text) => text.to_owned(),
-                None => fill.to_string(),
+            let one = known.iter().find(|one| one.name == *name);
+            let unit = one.filter(|one| one.has_moments());
+            let unit = unit.and_then(|one| one.unit.as_deref());
+            let fill = members.get(FILL).map(|fill| {
+                let text = fill
+                    .as_str()
+                    .map_or_else(|| fill.to_string(), str::to_owned);
+                let moment = unit.and_then(|unit| text_of_number(&text, unit));
+                moment.unwrap_or(text)
             });
             notes.extend(fill.map(|fill| {
                 format!(
@@ -538,12 +544,12 @@ impl StoreDescription {
                 for one in &self.spec.object_attributes {
                     let column = attribute_column(records, &one.name).filter(|one| is_written(one));
                     let column = column.or_bug("an attribute that is not in its table")?;
-                    let gaps = one.has_moments() && column.null_count() > 0;
-                    let column = match gaps || self.has_gaps(&one.name) {
-                        true => with_gaps(one, column)?,
-                        false => values(&one.name, column)?,
-                    };
-                    table = table.with_attribute(&one.name, column);
+                    let (mut values, absent) = values_with_gaps(&one.name, column)?;
+                    if self.has_gaps(&one.name) {
+                        let numbers = values.exactly(NumberType::F64);
+                        values = numbers.or_bug("truth values that are no numbers")?;
+                    }
+                    table = table.with_gaps(&one.name, values, absent);
                 }
                 sink.objects(&table)?;
             }
@@ -571,36 +577,6 @@ fn nothing(of: AttributeType) -> Values {
         AttributeType::Number(number) => Values::of_bytes(number, &[]),
         _ => Values::texts::<&str>([]),
     }
-}
-
-/// Whole numbers with missing ones: dates, times and durations with the number that means missing, others as float64.
-fn with_gaps(one: &AttributeSpec, column: &ArrayRef) -> Result<Values, WriteError> {
-    let plain = with_nulls(column, None)?;
-    let found = values(&one.name, &plain)?;
-    let (kind, missing) = match one.has_moments() {
-        true => (NumberType::I64, MISSING.to_le_bytes()),
-        false => (NumberType::F64, f64::NAN.to_le_bytes()),
-    };
-    let wrong = || {
-        let expected = format!(
-            "whole numbers that float64 holds, since some objects have no value (`zvf edit STORE set-attribute {} --object` gives them one)",
-            one.name
-        );
-        let what = format!("attribute {}", one.name);
-        WriteError::input(what, found.type_name(), expected)
-    };
-    let exact = found.exactly(kind).ok_or_else(wrong)?;
-    let mut bytes = exact
-        .bytes_as(kind)
-        .or_bug("numbers of another type")?
-        .to_vec();
-    let width = bytes.len().checked_div(column.len()).unwrap_or(1).max(1);
-    for (row, values) in bytes.chunks_mut(width).enumerate() {
-        if column.is_null(row) {
-            values.as_chunks_mut().0.fill(missing);
-        }
-    }
-    Ok(Values::of_bytes(kind, &bytes))
 }
 
 /// Whether the type of a column is one that stores have.

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{texts, values, with_nulls};
+use zvf_encode::arrow::{elements, texts, values, with_nulls};
 use zvf_encode::error::OrBug;
 use zvf_format::int::index;
+use zvf_meta::{Kind, LinksConvention};
 use zvf_query::{Filter, Outputs, Query, Select, Table, Target, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Values;
@@ -58,7 +61,8 @@ const MOST: usize = 1 << 16;
 /// Cuts a selection of level 0 of a store into parts.
 ///
 /// # Cost
-/// The list of objects, or the members of all groups, or one pass over an attribute of vertices. Memory: about 50 bytes an object.
+/// The list of objects, or the members of all groups, or one pass over an attribute of vertices; for links that may join objects also one pass over the
+/// owners of vertices and the links. Memory: about 50 bytes an object, 8 bytes a vertex with such links.
 ///
 /// # Errors
 /// Misuse: no such attribute, one of floats, no groups, more than 65,536 values or parts. The errors of the query.
@@ -81,6 +85,7 @@ pub fn split_parts<'a>(
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
             SplitBy::Count(count) => by_count(store, selection, *count).await?,
         };
+        notes.extend(links_in_no_part(store, selection, &found).await?);
         Ok(SplitParts {
             notes,
             ..named_parts(found)
@@ -368,6 +373,78 @@ async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
         ..Need::nothing()
     };
     Ok(store.level(0, &need).await?.object_index().is_some())
+}
+
+/// The note about links that are in no part, since no part has the objects of all their ends.
+async fn links_in_no_part(
+    store: &Store,
+    selection: &Query,
+    parts: &NamedQueries,
+) -> Result<Option<String>, ConvertError> {
+    let explicit = || store.root().links_convention().ok() == Some(LinksConvention::Explicit);
+    let join_objects = match store.kind() {
+        Kind::Graph | Kind::Mesh => true,
+        Kind::Skeleton => explicit(),
+        _ => false,
+    };
+    if !join_objects || !has_objects(store).await? {
+        return Ok(None);
+    }
+    let mut parts_of: HashMap<i64, BTreeSet<usize>> = HashMap::new();
+    for (number, (_, part)) in parts.iter().enumerate() {
+        for id in part.objects.iter().flatten() {
+            parts_of.entry(*id).or_default().insert(number);
+        }
+    }
+    let mut all = Vec::new();
+    let mut list = list_objects(store, 0, false).await?;
+    while let Some((_, batch)) = list.next().await? {
+        all.extend(ids_of(&batch)?.iter().copied());
+    }
+    let asked = Query {
+        objects: Some(selection.objects.clone().unwrap_or(all)),
+        attributes: Names::None,
+        columns: vec![zvf_query::Column::ObjectId],
+        outputs: Outputs {
+            vertices: true,
+            links: true,
+            objects: false,
+        },
+        select: Select::Objects,
+        ..selection.clone()
+    };
+    let none = BTreeSet::new();
+    let parts_of = |id: &i64| parts_of.get(id).unwrap_or(&none);
+    let in_one = |owners: &[i64]| {
+        let (first, others) = owners.split_first()?;
+        let others = || others.iter().filter(|id| *id != first);
+        let has_all = |part: &&usize| others().all(|id| parts_of(id).contains(*part));
+        parts_of(first).iter().find(has_all)
+    };
+    let (mut owners, mut left): (Vec<i64>, u64) = (Vec::new(), 0);
+    let mut answer = query(store, asked).await?;
+    while let Some((table, batch)) = answer.next().await? {
+        match table {
+            Table::Vertices => owners.extend_from_slice(ids_of(&batch)?),
+            Table::Links => {
+                let column = batch.column_by_name("vertices");
+                let (ends, width) = elements(column.or_bug("links without ends")?)?;
+                let ends = ends.as_primitive_opt::<UInt64Type>();
+                let ends = ends.or_bug("ends of links that are no numbers")?.values();
+                for link in ends.chunks(width.max(1)) {
+                    let owner = |end: &u64| owners.get(usize::try_from(*end).ok()?).copied();
+                    let owners = link.iter().map(owner);
+                    let owners: Option<Vec<i64>> = owners.collect();
+                    let owners = owners.or_bug("a link before its vertices")?;
+                    left += u64::from(in_one(&owners).is_none());
+                }
+            }
+            Table::Objects => {}
+        }
+    }
+    Ok((left > 0).then(|| {
+        format!("links with ends in different parts, or in none: {left}; they are in no part")
+    }))
 }
 
 /// The name of each new store, and the query of its rows.

@@ -2,7 +2,7 @@
 
 use zvf_encode::error::OrBug;
 use zvf_meta::moments::MomentScale;
-use zvf_write::{AttributeSpec, AttributeType, NumberType, Values, WriteError};
+use zvf_write::{AttributeSpec, NumberType, Values, WriteError};
 
 /// The values of an attribute of the store at `url` in the unit of moments of the merged attribute; `None` if they need no conversion. `own` is the
 /// attribute in that store.
@@ -36,29 +36,6 @@ pub(super) fn in_common_unit(
         WriteError::input(what, number.to_string(), expected)
     })?;
     Ok(Some(converted.into()))
-}
-
-/// The values in the type of the merged attribute.
-///
-/// # Errors
-/// Misuse: values that the type does not represent.
-pub(super) fn fitted(
-    values: &Values,
-    one: &AttributeSpec,
-    url: &str,
-) -> Result<Values, WriteError> {
-    let is_whole = values.number_type().is_some_and(|own| !own.is_float());
-    values.fitted(one).map_err(|error| match one.values {
-        AttributeType::Number(number) if number.is_float() && is_whole => {
-            let expected = format!(
-                "numbers that {number} holds, since objects of another store have no value (`zvf edit STORE set-attribute {} --object --fill VALUE` gives them one)",
-                one.name
-            );
-            let what = format!("{url}: attribute {}", one.name);
-            WriteError::input(what, format!("larger ones of {}", values.type_name()), expected)
-        }
-        _ => error,
-    })
 }
 
 /// The smallest type of the numbers of another type after their conversion to another unit.

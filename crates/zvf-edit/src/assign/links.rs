@@ -34,6 +34,23 @@ impl Edit {
         Ok(pairs.matched)
     }
 
+    /// Refuses attributes of links that are implied by the order of vertices.
+    pub(super) fn check_links_stored(&self) -> Result<(), WriteError> {
+        let spec = &self.state.spec;
+        if spec.links.explicit || !(spec.kind.is_chain() || spec.takes_links()) {
+            return Ok(());
+        }
+        let found =
+            "links that the order of vertices implies: they are not stored, and have no attributes";
+        let expected = match spec.takes_links() {
+            true => {
+                "stored links (`zvf import` with --edges and a column of values makes a store with them)"
+            }
+            false => "stored links, as those of graphs",
+        };
+        Err(WriteError::input("attributes of links", found, expected))
+    }
+
     /// The links for the rows of a table, in the order of the pairs; numbered among all links if `whole`.
     pub(super) async fn match_links(
         &mut self,
@@ -41,6 +58,7 @@ impl Edit {
         how: &Matching,
         whole: bool,
     ) -> Result<(PairedRows, Vec<FoundLink>), WriteError> {
+        self.check_links_stored()?;
         exclusive(Scope::Link, how)?;
         let rows = table.num_rows();
         let ends = match how.key.is_empty() {

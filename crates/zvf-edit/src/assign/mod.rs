@@ -433,6 +433,9 @@ impl Edit {
         table: Option<&RecordBatch>,
     ) -> Result<Matched, WriteError> {
         let (scope, name) = (change.scope, change.name.as_str());
+        if scope == Scope::Link {
+            self.check_links_stored()?;
+        }
         if change.matching.key.iter().any(|key| key == name) {
             let expected = "another attribute: the values of this one are replaced";
             return Err(WriteError::input(

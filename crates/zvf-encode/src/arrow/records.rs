@@ -1,5 +1,6 @@
 //! Arrow output: batches, objects and groups as the tables that queries return.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, ListBuilder};
@@ -208,8 +209,33 @@ impl ObjectTable {
         let own = vec![("object_id", array(self.ids.clone().into(), 1)?)];
         let (what, given) = (("object attribute", &OF_OBJECTS[..]), &self.attributes);
         let declared = spec.object_attributes.iter();
-        BatchContext::at(spec, 0).table(own, what, given, declared, self.ids.len())
+        let table = BatchContext::at(spec, 0).table(own, what, given, declared, self.ids.len())?;
+        gapped(&table, &self.attributes, &self.absent)
     }
+}
+
+/// The table with nulls for the rows that lack a value of an attribute.
+fn gapped(
+    table: &RecordBatch,
+    attributes: &[(String, Values)],
+    absent: &BTreeMap<String, BTreeSet<usize>>,
+) -> Result<RecordBatch, WriteError> {
+    let fields = table.schema_ref().fields().iter().zip(table.columns());
+    let columns = fields.map(|(field, column)| {
+        let name = field.name();
+        let name = name.strip_prefix("attribute:").unwrap_or(name);
+        let own = attributes.iter().any(|(own, _)| own == name);
+        let Some(absent) = absent.get(name).filter(|_| own) else {
+            return Ok(Arc::clone(column));
+        };
+        let valid: NullBuffer = (0..column.len())
+            .map(|row| !absent.contains(&row))
+            .collect();
+        with_nulls(column, Some(valid))
+    });
+    let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
+    let table = RecordBatch::try_new(table.schema(), columns);
+    table.or_bug("a table of other columns")
 }
 
 impl Groups {
@@ -240,26 +266,6 @@ impl Groups {
         let declared = self.attribute_specs();
         let (what, given) = (("group attribute", &OF_GROUPS[..]), &self.attributes);
         let table = BatchContext::at(spec, 0).table(own, what, given, declared.iter(), rows)?;
-        self.gapped(&table)
-    }
-
-    /// The table with nulls for groups without a value.
-    fn gapped(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
-        let fields = table.schema_ref().fields().iter().zip(table.columns());
-        let columns = fields.map(|(field, column)| {
-            let name = field.name();
-            let name = name.strip_prefix("attribute:").unwrap_or(name);
-            let own = self.attributes.iter().any(|(own, _)| own == name);
-            let Some(absent) = self.absent.get(name).filter(|_| own) else {
-                return Ok(Arc::clone(column));
-            };
-            let valid: NullBuffer = (0..column.len())
-                .map(|row| !absent.contains(&row))
-                .collect();
-            with_nulls(column, Some(valid))
-        });
-        let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
-        let table = RecordBatch::try_new(table.schema(), columns);
-        table.or_bug("a table of other columns")
+        gapped(&table, &self.attributes, &self.absent)
     }
 }

@@ -208,6 +208,10 @@ pub struct ObjectTable {
     pub ids: ScalarBuffer<i64>,
     /// Attributes by name, a row for each object.
     pub attributes: Vec<(String, Values)>,
+    /// The rows without a value of an attribute of numbers, by its name; their values in [`attributes`](Self::attributes) are ignored. Missing texts
+    /// are null in their column.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, BTreeSet<usize>>,
 }
 
 impl ObjectTable {
@@ -217,6 +221,7 @@ impl ObjectTable {
         Self {
             ids: ids.into().into_owned().into(),
             attributes: Vec::new(),
+            absent: BTreeMap::new(),
         }
     }
 
@@ -239,6 +244,27 @@ impl ObjectTable {
         self.attributes.push((name.into(), values.into()));
         self
     }
+
+    /// Adds an attribute of numbers. The rows in `absent` have no value; their entries in `values` are ignored.
+    #[must_use]
+    pub fn with_gaps(
+        mut self,
+        name: impl Into<String>,
+        values: impl Into<Values>,
+        absent: BTreeSet<usize>,
+    ) -> Self {
+        let name = name.into();
+        if !absent.is_empty() {
+            self.absent.insert(name.clone(), absent);
+        }
+        self.with_attribute(name, values)
+    }
+
+    /// The rows without a value of an attribute of numbers.
+    #[must_use]
+    pub fn gaps(&self, name: &str) -> BTreeSet<usize> {
+        self.absent.get(name).cloned().unwrap_or_default()
+    }
 }
 
 /// All groups of a store, with their attributes.
@@ -253,8 +279,8 @@ pub struct Groups {
     pub names: Vec<String>,
     /// Attributes by name, a row for each group.
     pub attributes: Vec<(String, Values)>,
-    /// The groups without a value of an attribute of whole numbers, by its name; their values in [`attributes`](Self::attributes) are ignored.
-    /// Attributes of floats and texts need no entry, because NaN and null mean that there is no value.
+    /// The groups without a value of an attribute of numbers, by its name; their values in [`attributes`](Self::attributes) are ignored. Missing texts
+    /// are null in their column.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, BTreeSet<usize>>,
 }
@@ -317,7 +343,7 @@ impl Groups {
         self
     }
 
-    /// Adds an attribute of whole numbers. The groups in `absent` have no value; their entries in `values` are ignored.
+    /// Adds an attribute of numbers. The groups in `absent` have no value; their entries in `values` are ignored.
     #[must_use]
     pub fn with_gaps(
         mut self,
@@ -359,7 +385,7 @@ impl Groups {
                 if missing && number == Some(NumberType::Bool) {
                     return Ok(false);
                 }
-                if missing && !number.is_some_and(|one| one.is_float()) {
+                if missing {
                     let gaps = (0..).zip(rows).filter(|(_, row)| absent(row));
                     let gaps = gaps.map(|(at, _)| at).collect();
                     self.absent.insert(name.to_owned(), gaps);
@@ -371,7 +397,7 @@ impl Groups {
         Ok(true)
     }
 
-    /// Whether a group has no value of an attribute of whole numbers.
+    /// Whether a group has no value of an attribute of numbers.
     #[must_use]
     pub fn lacks(&self, name: &str, group: usize) -> bool {
         let rows = self.absent.get(name);

@@ -1,5 +1,6 @@
 //! Objects: manifests, ids, and object tables from callers (0.9 §11).
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use zvf_format::manifest::ManifestBuilder;
@@ -33,6 +34,8 @@ pub struct PushedObjectTables {
     ids: Vec<i64>,
     seen: HashSet<i64>,
     columns: Vec<HeldColumn>,
+    /// The rows without a value of each column of numbers.
+    absent: Vec<BTreeSet<usize>>,
     /// The ids of objects that records identify by number; empty if records have the ids.
     named: Vec<i64>,
 }
@@ -46,6 +49,7 @@ impl PushedObjectTables {
             ids: Vec::new(),
             seen: HashSet::new(),
             columns: columns.collect(),
+            absent: vec![BTreeSet::new(); spec.object_attributes.len()],
             named: Vec::new(),
         }
     }
@@ -57,6 +61,7 @@ impl PushedObjectTables {
             ids: (0..).take(ids.len()).collect(),
             seen: HashSet::new(),
             columns: Vec::new(),
+            absent: Vec::new(),
             named: ids,
         }
     }
@@ -69,11 +74,14 @@ impl PushedObjectTables {
         id.copied().unwrap_or(known_by)
     }
 
-    /// Returns all rows: the ids, and the attributes by name.
-    pub fn columns(&self, spec: &StoreSpec) -> (Vec<i64>, Vec<(String, Values)>) {
-        let columns = spec.object_attributes.iter().zip(&self.columns);
-        let columns = columns.map(|(one, held)| (one.name.clone(), held.values()));
-        (self.ids.clone(), columns.collect())
+    /// All rows as one table.
+    pub fn table(&self, spec: &StoreSpec) -> ObjectTable {
+        let columns = self.columns.iter().zip(&self.absent);
+        let columns = spec.object_attributes.iter().zip(columns);
+        columns.fold(ObjectTable::new(&*self.ids), |table, (one, column)| {
+            let (held, absent) = column;
+            table.with_gaps(&one.name, held.values(), absent.clone())
+        })
     }
 
     /// The ids of the rows, in the order in which they were pushed.
@@ -112,6 +120,17 @@ impl PushedObjectTables {
                     what,
                     "values",
                     "none: the specification has no such name",
+                ));
+            }
+        }
+        for (name, absent) in &table.absent {
+            let known = table.attributes.iter().any(|(own, _)| own == name);
+            if !known || absent.last().is_some_and(|row| *row >= rows) {
+                let found = "rows without a value that the table does not have";
+                return Err(WriteError::input(
+                    format!("object attribute {name}"),
+                    found,
+                    format!("some of its {rows} rows"),
                 ));
             }
         }
@@ -154,6 +173,11 @@ impl PushedObjectTables {
             return Err(WriteError::input("object", id.to_string(), ID_IS_ROW));
         }
         self.seen.extend(here);
+        let before = self.ids.len();
+        for (one, absent) in spec.object_attributes.iter().zip(&mut self.absent) {
+            let new = table.absent.get(&one.name).into_iter().flatten();
+            absent.extend(new.map(|row| before.saturating_add(*row)));
+        }
         self.ids.extend_from_slice(&table.ids);
         for (held, new) in self.columns.iter_mut().zip(new) {
             held.append(new)?;
@@ -402,9 +426,16 @@ fn attribute_columns<'c>(
     };
     let rows: Vec<Option<usize>> = ids.iter().map(row_of).collect();
     let form = spec.target.rules().ids;
-    let columns = spec.object_attributes.iter().zip(&tables.columns);
-    columns.map(move |(one, held)| {
+    let columns = tables.columns.iter().zip(&tables.absent);
+    let columns = spec.object_attributes.iter().zip(columns);
+    columns.map(move |(one, (held, absent))| {
         let what = format!("object attribute {}", one.name);
+        let mut rows = Cow::Borrowed(&rows);
+        if !absent.is_empty() {
+            let gaps = rows.to_mut().iter_mut();
+            let gaps = gaps.filter(|row| row.is_some_and(|row| absent.contains(&row)));
+            gaps.for_each(|row| *row = None);
+        }
         let typed = column(&what, one, held, (&rows, ids), form);
         typed.map(|typed| (one, typed))
     })

@@ -318,9 +318,9 @@ impl HeldColumn {
 
 /// An attribute with one row per object: the row of the column with its value, and its id.
 ///
-/// If every object has a value and one of them is the usual fill, the document states that the fill has no meaning. If some object has none, such a
-/// value is refused, except for NaN, which means "none" anyway; texts have another fill then. If ids are row numbers, there is one chunk, and a fill
-/// that no row is equal to: it always means absence there (0.8 §10.2).
+/// If every object has a value and one of them is the usual fill, the document states that the fill has no meaning. If some object has none, another fill
+/// means absence then. If ids are row numbers, there is one chunk, and a fill that no row is equal to: it always means absence there (0.8 §10.2). Beside
+/// objects without a value, a number that is equal to the usual fill is refused there, except for NaN, which means "none" anyway.
 pub fn column(
     what: &str,
     one: &AttributeSpec,
@@ -336,16 +336,20 @@ pub fn column(
     let table = table_rows(what, (channels, unit), held, rows.iter().copied(), &of_row)?;
     let element = table.element().clone();
     let any = form == IdsIn::Rows;
-    let is_text = matches!(element, ElementType::Text(_));
-    let candidates: Vec<Fill> = match is_text || (any && table.missing() == 0) {
+    let is_float = matches!(&element, ElementType::Number(number) if number.is_float());
+    let several = match (&element, table.missing()) {
+        (ElementType::Text(_), _) => true,
+        (_, 0) => any,
+        (element, _) => !any && *element != ElementType::Number(NumberType::Bool),
+    };
+    let candidates: Vec<Fill> = match several {
         true => element.fills(),
         false => element.absent().into_iter().collect(),
     };
     let (fill, absent) = match table.absence(&candidates, any) {
         Absence::Distinct(fill) => (fill, true),
         Absence::Ambiguous { fill, row } => {
-            let floats = matches!(&element, ElementType::Number(number) if number.is_float());
-            if let Some(id) = ids.get(row).filter(|_| !floats) {
+            if let Some(id) = ids.get(row).filter(|_| !is_float) {
                 let found = format!("{} for object {id}", fill.1);
                 let expected = "another value: this one means that the value is missing";
                 return Err(WriteError::input(what, found, expected));

@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempPath;
 
@@ -41,6 +41,9 @@ pub(crate) struct Local {
 
 /// How many folders are remembered.
 const KNOWN: usize = 1 << 12;
+
+/// The pauses before the removal of a folder is tried again are shorter than this.
+const LAST_PAUSE: Duration = Duration::from_millis(256);
 
 /// More files than this are synced with the whole file system instead of one by one.
 const MANY: usize = 64;
@@ -378,9 +381,21 @@ impl Local {
         self.check_folder(group)?;
         let path = self.path(group);
         lock(&self.plain).clear();
-        match fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
-            _ => Ok(()),
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match fs::remove_dir_all(&path) {
+                // A program whose change was taken over may still put files there, until it notices.
+                Err(error)
+                    if error.kind() == ErrorKind::DirectoryNotEmpty && pause < LAST_PAUSE =>
+                {
+                    std::thread::sleep(pause);
+                    pause = pause.saturating_mul(2);
+                }
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(WriteError::io(path, error));
+                }
+                _ => return Ok(()),
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use zvf_store::StoreError;
+use zvf_store::{Class, IoError, StoreError};
 
 use crate::WriteError;
 use crate::target::{SeenObject, Target};
@@ -255,6 +255,29 @@ impl Change {
         {
             let _ = self.lease.end();
         }
+    }
+
+    /// As [`abandon`](Self::abandon), for a change that failed with `error`; returns the error to report.
+    #[must_use]
+    pub fn fail(self, groups: &[String], error: WriteError) -> WriteError {
+        let error = self.cause(error);
+        self.abandon(groups);
+        error
+    }
+
+    /// The cause of an error before the commit: a program that has taken this change over removes its files, so that reading or writing them fails.
+    pub(crate) fn cause(&self, error: WriteError) -> WriteError {
+        let stopped = matches!(error, WriteError::Store(StoreError::Io(IoError::Stopped)));
+        if stopped || error.class() != Class::Io || !self.lease.is_taken_over() {
+            return error;
+        }
+        let what = "another program has taken this change over, and nothing of it was stored";
+        WriteError::busy(&self.address, what)
+    }
+
+    /// Whether another writer has certainly taken this change over, and no root of this change can be in the store.
+    pub(crate) fn is_void(&self) -> bool {
+        !self.unsure && self.lease.is_taken_over()
     }
 
     /// Ends a change that is committed and applied, but not cleaned up: the next writer does that.

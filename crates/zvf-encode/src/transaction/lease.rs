@@ -142,6 +142,17 @@ impl Lease {
         found.is_ok_and(|found| found.is_some_and(|found| found == ours || found == later()))
     }
 
+    /// Whether another writer has certainly taken the marker over, or removed it. A renewal in progress is no takeover.
+    pub(crate) fn is_taken_over(&self) -> bool {
+        let writer = |bytes: &[u8]| {
+            let marker: Value = serde_json::from_slice(bytes).ok()?;
+            marker.get("writer").cloned()
+        };
+        let ours = writer(&lock(&self.held).seen.bytes);
+        let found = self.target.read(&self.key);
+        found.is_ok_and(|found| found.as_deref().and_then(writer) != ours)
+    }
+
     /// Removes the marker, if it is ours. If that fails, tries to record in it that it has no owner.
     pub fn end(mut self) -> Result<(), WriteError> {
         self.stop();

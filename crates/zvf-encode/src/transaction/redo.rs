@@ -123,7 +123,21 @@ impl Transaction {
 
     /// Rolls back: the store is unchanged.
     pub fn abandon(self) {
-        self.change.abandon(&[Redo::folder_of(&self.id)]);
+        let folder = Redo::folder_of(&self.id);
+        let void = self.change.is_void();
+        self.change.abandon(std::slice::from_ref(&folder));
+        if void {
+            // Files that were put after the other program had removed the folder. The first failure is reported.
+            let _ = self.target.remove_below(&folder);
+        }
+    }
+
+    /// Rolls back after `error`; returns the error to report: if another program has taken this change over, that is the cause.
+    #[must_use]
+    pub fn fail(self, error: WriteError) -> WriteError {
+        let error = self.change.cause(error);
+        self.abandon();
+        error
     }
 
     /// Commits: `objects` are put, the keys of `removed` are removed, `root` is the new root.
@@ -138,10 +152,7 @@ impl Transaction {
     ) -> Result<ChangedObjects, WriteError> {
         let put = match self.stage(objects) {
             Ok(put) => put,
-            Err(error) => {
-                self.abandon();
-                return Err(error);
-            }
+            Err(error) => return Err(self.fail(error)),
         };
         self.commit_staged(put, removed, root)
     }
@@ -160,10 +171,7 @@ impl Transaction {
                 let named = under(&doc, Word::Counts(&self.id));
                 self.commit_roots(put, BTreeSet::new(), named, root)
             }
-            Err(error) => {
-                self.abandon();
-                Err(error)
-            }
+            Err(error) => Err(self.fail(error)),
         }
     }
 
@@ -189,10 +197,7 @@ impl Transaction {
     ) -> Result<ChangedObjects, WriteError> {
         let staged = match self.list(put, removed) {
             Ok(staged) => staged,
-            Err(error) => {
-                self.abandon();
-                return Err(error);
-            }
+            Err(error) => return Err(self.fail(error)),
         };
         let written = ChangedObjects {
             put: wide(staged.put().count()),
@@ -205,8 +210,7 @@ impl Transaction {
                 self.change.leave();
                 return Err(pending(&self.address, error));
             }
-            self.abandon();
-            return Err(error);
+            return Err(self.fail(error));
         }
         let carried_out = apply(&self.change, &self.target, &staged)
             .and_then(|()| self.change.replace_root(plain));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use zvf_convert::{Import, ObjectIds, Sink};
-use zvf_edit::{Edit, Fitted};
+use zvf_edit::{Edit, Fitted, NotGiven};
 use zvf_encode::arrow::check_unit;
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
@@ -16,7 +16,7 @@ use super::given::{Answered, AppendSource};
 use super::numbers::ObjectNumbering;
 use crate::JobError;
 use crate::error::Result;
-use crate::tables::EditTables;
+use crate::tables::{EditTables, shown_fill};
 
 /// Whether faces of four corners are cut into triangles, because the store has triangles.
 ///
@@ -75,13 +75,13 @@ pub(super) struct Taken {
     pub(super) groups: Vec<Groups>,
     /// Attributes that only the files have.
     pub(super) unknown: BTreeSet<String>,
-    /// Attributes that only the store has.
-    pub(super) missing: BTreeSet<String>,
-    /// Attributes whose missing values are filled from the options of the edit.
-    pub(super) filled: BTreeSet<String>,
+    /// Attributes of vertices that only the store has.
+    pub(super) vertices: NotGiven,
+    /// Attributes of links that only the store has.
+    pub(super) links: NotGiven,
     /// Attributes of objects that only the store has.
     pub(super) lacking: BTreeSet<String>,
-    /// Attributes of objects that only the store has, with their [fill](Edit::object_fill).
+    /// Attributes of objects that only the store has, with their [fill](Edit::object_fill) in messages.
     pub(super) object_filled: BTreeMap<String, String>,
 }
 
@@ -92,7 +92,7 @@ impl Taken {
             let name = one.name.clone();
             match edit.object_fill(&name) {
                 Some(fill) => {
-                    self.object_filled.insert(name, fill.to_owned());
+                    self.object_filled.insert(name, shown_fill(Some(one), fill));
                 }
                 None => {
                     self.lacking.insert(name);
@@ -104,8 +104,13 @@ impl Taken {
     fn batch(&mut self, fitted: Fitted) {
         self.batches.push(fitted.batch);
         self.unknown.extend(fitted.unknown);
-        self.missing.extend(fitted.missing);
-        self.filled.extend(fitted.filled);
+        for (own, new) in [
+            (&mut self.vertices, fitted.vertices),
+            (&mut self.links, fitted.links),
+        ] {
+            own.missing.extend(new.missing);
+            own.filled.extend(new.filled);
+        }
     }
 }
 
@@ -303,7 +308,9 @@ impl Sink for BatchConverter {
         let mut fitted = ObjectTable::new(ids.collect::<Vec<_>>());
         for (name, values) in table.attributes() {
             match self.known.iter().find(|one| one.name == name) {
-                Some(one) => fitted = fitted.with_attribute(name, values.fitted(one)?),
+                Some(one) => {
+                    fitted = fitted.with_gaps(name, values.fitted(one)?, table.gaps(name));
+                }
                 None => {
                     self.taken.unknown.insert(name.to_owned());
                 }

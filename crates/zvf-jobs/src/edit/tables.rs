@@ -198,8 +198,7 @@ impl EditAppendJob {
         let mut notes = edit_remarks(
             edit,
             &tables.vertices.unknown(edit.spec()),
-            &fitted.missing,
-            &fitted.filled,
+            [&fitted.vertices, &fitted.links],
         );
         let attributes = &edit.spec().vertex_attributes;
         notes.extend(tables.vertices.unstated_units(attributes));

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zvf_convert::{NodeIds, Options};
-use zvf_edit::Edit;
+use zvf_edit::{Edit, NotGiven};
 
+use super::fills::shown_fill;
 use super::table::EditTable;
 use crate::error::Result;
 
@@ -52,23 +53,21 @@ impl EditTables {
 /// Why an attribute of the store has no values in files.
 pub(crate) const FILES_LACK: &str = "the files have no such attribute";
 
-/// Notes about attributes that only the files have, or only the store.
+/// Notes about attributes that only the files have, or only the vertices and links of the store.
 #[must_use]
 pub fn edit_remarks(
     edit: &Edit,
     unknown: &BTreeSet<String>,
-    missing: &BTreeSet<String>,
-    filled: &BTreeSet<String>,
+    lacking: [&NotGiven; 2],
 ) -> Vec<String> {
-    remarks_since(edit, unknown, missing, filled, FILES_LACK)
+    remarks_since(edit, unknown, lacking, FILES_LACK)
 }
 
 /// [`edit_remarks`], with the reason why attributes of the store have no new values.
 pub(crate) fn remarks_since(
     edit: &Edit,
     unknown: &BTreeSet<String>,
-    missing: &BTreeSet<String>,
-    filled: &BTreeSet<String>,
+    [vertices, links]: [&NotGiven; 2],
     why: &str,
 ) -> Vec<String> {
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -79,17 +78,19 @@ pub(crate) fn remarks_since(
             list(unknown)
         ));
     }
-    if !missing.is_empty() {
-        remarks.push(format!(
-            "missing for the new vertices, since {why}: {}",
-            list(missing)
-        ));
-    }
-    for name in filled {
-        let fill = edit.fill(name).unwrap_or_default();
-        remarks.push(format!(
-            "{fill:?} for the new vertices, since {why}: {name}"
-        ));
+    for (of, lacking, known) in [
+        ("vertices", vertices, edit.vertex_attributes()),
+        ("links", links, edit.spec().links.attributes.clone()),
+    ] {
+        if !lacking.missing.is_empty() {
+            let names = list(&lacking.missing);
+            remarks.push(format!("missing for the new {of}, since {why}: {names}"));
+        }
+        for name in &lacking.filled {
+            let one = known.iter().find(|one| one.name == *name);
+            let fill = shown_fill(one, edit.fill(name).unwrap_or_default());
+            remarks.push(format!("{fill:?} for the new {of}, since {why}: {name}"));
+        }
     }
     remarks
 }

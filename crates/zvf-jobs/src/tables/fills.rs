@@ -1,6 +1,6 @@
 //! Values that replace missing values in an edit.
 
-use zvf_convert::time_number;
+use zvf_convert::{time_number, time_text};
 use zvf_edit::Edit;
 use zvf_write::{AttributeSpec, NumberType};
 
@@ -46,4 +46,12 @@ pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let number = time_number(text, unit).flatten();
     let number = number.filter(|_| one.values.number() == Some(NumberType::I64));
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
+}
+
+/// A fill in messages: a date, time or duration as its text, not as its number in the unit of the attribute.
+pub(crate) fn shown_fill(one: Option<&AttributeSpec>, fill: &str) -> String {
+    let one = one.filter(|one| one.values.number() == Some(NumberType::I64));
+    let unit = one.and_then(|one| one.unit.as_deref());
+    let text = unit.and_then(|unit| time_text(fill, unit));
+    text.unwrap_or_else(|| fill.to_owned())
 }

@@ -2,11 +2,9 @@
 
 mod ids;
 mod member;
+mod piece;
 mod place;
 mod unique;
-
-use std::fmt;
-use std::str::FromStr;
 
 use futures::future::{BoxFuture, try_join_all};
 use serde::de::Error as _;
@@ -23,6 +21,7 @@ use crate::{
 };
 
 pub use ids::IdRanges;
+pub use piece::{PieceOf, StateTag};
 pub use unique::UniqueJson;
 
 /// A query before it is resolved against a store; the program, Python, the server and splits make a [`Query`] from it.
@@ -165,38 +164,6 @@ pub enum GroupRef {
     Number(u64),
     /// By its name, or by its number as text; see [`zvf_store::group_of`].
     Word(String),
-}
-
-/// One of several pieces of an answer; as text `I/N`, `I` from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PieceOf {
-    /// The number of the piece, from 0.
-    pub number: u32,
-    /// The number of pieces.
-    pub count: u32,
-}
-
-impl FromStr for PieceOf {
-    type Err = QueryError;
-
-    fn from_str(text: &str) -> Result<Self, QueryError> {
-        let parts = text.split_once('/');
-        let numbers = parts.and_then(|(number, count)| {
-            let (number, count) = (number.trim().parse().ok()?, count.trim().parse().ok()?);
-            Some(Self { number, count })
-        });
-        numbers.filter(|one| one.number < one.count).ok_or_else(|| {
-            QueryError::misuse(format!(
-                "found {text:?}, expected I/N with I from 0 and below N, e.g. 3/16"
-            ))
-        })
-    }
-}
-
-impl fmt::Display for PieceOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.number, self.count)
-    }
 }
 
 impl QuerySpec {

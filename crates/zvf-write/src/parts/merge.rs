@@ -234,12 +234,17 @@ impl PartedStore {
             if !waiting.is_empty() {
                 missing.push(format!("not begun: {}", listed(waiting)));
             }
-            let mut expected =
-                "all of them finished; --allow-missing commits without the others".to_owned();
-            if !again.is_empty() {
-                let again = listed(again.iter().map(String::as_str));
-                missing.push(format!("begun again and not finished: {again}"));
-                expected.push_str(", and with what parts that were begun again had before");
+            let mut expected = "all of them finished".to_owned();
+            let allow = "; --allow-missing commits without the others";
+            match again.first() {
+                None => expected.push_str(allow),
+                Some(first) => {
+                    let again = listed(again.iter().map(String::as_str));
+                    missing.push(format!("begun again and not finished: {again}"));
+                    expected.push_str(&format!(
+                        " (`--part {first} --redo` writes part {first} again){allow}, and with what parts that were begun again had before"
+                    ));
+                }
             }
             let finished = choice.parts.len() - again.len();
             let found = format!("{finished} finished; {}", missing.join("; "));

@@ -516,17 +516,13 @@ impl PartIdentity {
         // The commit could only refuse them.
         check_chains(spec.kind, &placed)?;
         let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
-        let (ids, attributes) = tables.columns(spec);
         let note = Note {
             name: self.name.clone(),
             vertices: router.vertices,
             extent: router.extent,
             chunks: chunks.concat().into(),
             placed,
-            objects: ObjectTable {
-                ids: ids.into(),
-                attributes,
-            },
+            objects: tables.table(spec),
             links: stored.links,
             records: stored.records,
             cells: keys.concat().into(),

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
 use zvf_encode::error::OrBug;
-use zvf_write::{AttributeSpec, NumberType};
+use zvf_write::AttributeSpec;
 
 use super::{EditColumn, EditTable};
 use crate::error::Result;
 
 impl EditTable {
-    /// Tables of objects. Whole numbers and truth values have no value that means missing, so rows that lack the same ones form a table without these
-    /// attributes.
+    /// Tables of objects. Numbers and truth values have no value that means missing, so rows that lack the same ones form a table without these
+    /// attributes. A row of floats is missing if all of its channels are.
     pub(crate) fn object_tables(
         &self,
         ids: EditColumn,
@@ -23,15 +23,21 @@ impl EditTable {
         let mut partial = BTreeSet::new();
         let attributes = known.iter().filter(|one| self.has(one));
         for (at, one) in (1_usize..).zip(attributes) {
-            let can_lack = one.has_moments()
-                || one.values.number().is_none_or(NumberType::is_float)
-                || fill(&one.name).is_some();
+            let number = one.values.number().filter(|_| !one.has_moments());
+            let Some(number) = number.filter(|_| fill(&one.name).is_none()) else {
+                continue;
+            };
             let columns = self.own_columns(one);
-            let columns = columns.iter().filter(|_| !can_lack);
-            for texts in columns.map(|column| self.texts(*column)) {
-                for (row, text) in lacking.iter_mut().zip(texts) {
-                    if text.is_none() && row.last() != Some(&at) {
-                        row.push(at);
+            let mut missing = vec![0; lacking.len()];
+            for texts in columns.iter().map(|column| self.texts(*column)) {
+                let rows = missing.iter_mut().zip(texts);
+                rows.for_each(|(missing, text)| *missing += usize::from(text.is_none()));
+            }
+            let most = if number.is_float() { columns.len() } else { 1 };
+            for (row, missing) in lacking.iter_mut().zip(missing) {
+                if missing >= most {
+                    row.push(at);
+                    if !number.is_float() {
                         partial.insert(one.name.clone());
                     }
                 }
@@ -42,7 +48,7 @@ impl EditTable {
         let all = self.records(vec![ids], known, |name| {
             fill(name).or_else(|| stand_in(name))
         })?;
-        if partial.is_empty() {
+        if lacking.iter().all(Vec::is_empty) {
             return Ok(vec![all]);
         }
         let mut rows: BTreeMap<Vec<usize>, Vec<u32>> = BTreeMap::new();
