@@ -467,7 +467,8 @@ impl Edit {
             }
         }
         // The rows of the new groups in `groups`, and their final rows; the same of existing groups.
-        let (mut new, mut old): (Vec<(usize, usize)>, Vec<(usize, usize)>) = Default::default();
+        let mut new: Vec<(usize, usize)> = Vec::new();
+        let mut old: Vec<(usize, usize)> = Vec::new();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
             let at = match places.get(name) {
                 Some(at) => {

@@ -154,9 +154,11 @@ pub(crate) fn shortest(number: f64) -> String {
 
 /// A computed number: eight significant digits, but all digits before the decimal point.
 pub(crate) fn digits(number: f64) -> String {
-    let rounded = format!("{number:.7e}").parse::<f64>();
-    let whole = (1e7..1e16).contains(&number.abs());
-    shortest(rounded.ok().filter(|_| !whole).unwrap_or(number))
+    let rounded = match (1e7..1e16).contains(&number.abs()) {
+        true => format!("{number:.0}"),
+        false => format!("{number:.7e}"),
+    };
+    rounded.parse().map_or(rounded, shortest)
 }
 
 /// Values one after another.
@@ -183,7 +185,7 @@ mod tests {
             (0.1_f32.into(), "0.1", "0.1"),
             (1.0 / 3.0, "0.3333333333333333", "0.33333333"),
             (5_336_000.062_5, "5336000.0625", "5336000.1"),
-            (1_700_000_049.25, "1700000049.25", "1700000049.25"),
+            (1_700_000_049.25, "1700000049.25", "1700000049"),
             (1e-60, "1e-60", "1e-60"),
             (2e60, "2e60", "2e60"),
             (0.0, "0", "0"),
