@@ -501,8 +501,7 @@ impl Edit {
         Ok(zvf_jobs::edit_remarks(
             edit,
             &fitted.unknown,
-            &fitted.missing,
-            &fitted.filled,
+            [&fitted.vertices, &fitted.links],
         ))
     }
 

@@ -10,8 +10,8 @@ use zvf_format::int::wide;
 use zvf_meta::MetaError;
 use zvf_store::{Class, IoError, StoreError};
 
-use crate::transaction::change::UnfinishedChanges;
 use crate::transaction::holder::Holder;
+use crate::transaction::unfinished::UnfinishedChanges;
 
 /// Why a write failed. The store does not exist then, unless [`WriteError::is_committed`] is true.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ mod table;
 pub(crate) use both::EditTables;
 pub use both::edit_remarks;
 pub(crate) use both::{FILES_LACK, remarks_since};
-pub(crate) use fills::{set_fills, shown_fill};
 pub use fills::{fill_text, set_fill};
+pub(crate) use fills::{set_fills, shown_fill};
 pub(crate) use place::EditPlace;
 pub(crate) use table::EditTable;

@@ -20,6 +20,7 @@ pub mod partition;
 pub mod record_log;
 pub(crate) mod redo;
 pub(crate) mod root_mark;
+pub(crate) mod unfinished;
 
 pub use change::{Change, Take};
 pub use holder::Holder;

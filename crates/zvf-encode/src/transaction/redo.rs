@@ -26,9 +26,10 @@ use zvf_store::writing::Redo;
 
 use crate::WriteError;
 use crate::target::{ObjectPut, Stage, Target};
-use crate::transaction::change::{Change, Take, UnfinishedChanges};
+use crate::transaction::change::{Change, Take};
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
 use crate::transaction::root_mark::{Word, fenced, named, new_id, under};
+use crate::transaction::unfinished::UnfinishedChanges;
 use zvf_format::int::wide;
 
 /// Objects that are copied together.

@@ -136,6 +136,19 @@ pub fn absent_value(data_type: &str) -> Option<Value> {
     })
 }
 
+/// Whether a writer may choose this fill where `wanted`, the sentinel of the type, is a value of some object (trap T24): an infinity, or an integer close
+/// to the sentinel. Readers look at the fill alone.
+fn may_replace(fill: &Value, wanted: &Value) -> bool {
+    let whole = |value: &Value| {
+        let number = value.as_i64().map(i128::from);
+        number.or_else(|| value.as_u64().map(i128::from))
+    };
+    match (whole(fill), whole(wanted)) {
+        (Some(fill), Some(wanted)) => fill.abs_diff(wanted) < 128,
+        _ => wanted == "NaN" && (fill == "Infinity" || fill == "-Infinity"),
+    }
+}
+
 /// Types without their own sentinel (bool, complex) pass.
 pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
@@ -149,12 +162,9 @@ pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let Some(wanted) = absent_value(&array.doc.data_type.name) else {
         return;
     };
-    if array.doc.fill_value != wanted {
-        problems.add(
-            "/fill_value",
-            describe(&array.doc.fill_value),
-            describe(&wanted),
-        );
+    let fill = &array.doc.fill_value;
+    if *fill != wanted && !may_replace(fill, &wanted) {
+        problems.add("/fill_value", describe(fill), describe(&wanted));
     }
 }
 
