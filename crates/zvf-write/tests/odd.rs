@@ -8,7 +8,7 @@ use zvf_query::{BBox, Query};
 use zvf_store::Names;
 use zvf_write::{
     AttributeSpec, Axis, Batch, Groups, Kind, NumberType, ObjectTable, Outside, StoreSpec,
-    StoreWriter, Values, WriteError,
+    StoreWriter, Values,
 };
 
 use crate::support::{ADDRESS, Memory, ask, check_documents, column};
