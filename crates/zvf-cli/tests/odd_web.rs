@@ -29,7 +29,7 @@ pub(crate) enum Way {
     NoSize,
     /// Bodies are sent in chunks, without their length.
     Chunked,
-    /// Bodies end when the connection is closed, as in HTTP/1.0.
+    /// HTTP/1.0: bodies end when the connection is closed.
     Closing,
     /// `Last-Modified` is not a date.
     NoDate,
@@ -180,6 +180,7 @@ fn connection(
             answers.0.lock().ok()?.push(answer);
         }
         let mut answer = match &part {
+            None if way == Way::Closing => "HTTP/1.0 200 OK\r\n".to_owned(),
             None => "HTTP/1.1 200 OK\r\n".to_owned(),
             Some(part) => {
                 let size = match way {

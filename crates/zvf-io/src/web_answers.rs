@@ -12,7 +12,7 @@ use crate::xml_answers;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unannounced;
 
-/// An extension that marks a response after which the server closes the connection.
+/// An extension that marks a response of a server that closes each connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closes;
 
@@ -47,15 +47,13 @@ impl HttpService for WebClient {
     }
 }
 
-/// Whether the server closes the connection after this response.
+/// Whether the server closes each connection after its response, as servers of HTTP/1.0 do. `Connection: close` of HTTP/1.1 ends one connection, which
+/// large servers send after a hundred or a thousand responses.
 fn closes(response: &HttpResponse) -> bool {
     let connection = response.headers().get("connection");
     let connection = connection.and_then(|value| value.to_str().ok());
-    let says = |word| connection.is_some_and(|value| value.eq_ignore_ascii_case(word));
-    match response.version() <= reqwest::Version::HTTP_10 {
-        true => !says("keep-alive"),
-        false => says("close"),
-    }
+    let kept = connection.is_some_and(|value| value.eq_ignore_ascii_case("keep-alive"));
+    response.version() <= reqwest::Version::HTTP_10 && !kept
 }
 
 /// Adds missing headers: chunked bodies and bodies of HTTP/1.0 have no length, and some servers write dates in other formats.
@@ -76,5 +74,31 @@ fn mend(response: &mut HttpResponse) {
     });
     if !legal {
         response.headers_mut().insert("last-modified", NO_DATE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use reqwest::Version;
+
+    use super::*;
+
+    #[test]
+    fn servers_of_http_1_0_close_each_connection() {
+        for (version, connection, close) in [
+            (Version::HTTP_10, None, true),
+            (Version::HTTP_10, Some("Keep-Alive"), false),
+            (Version::HTTP_11, None, false),
+            (Version::HTTP_11, Some("close"), false),
+        ] {
+            let mut response = HttpResponse::new(Bytes::new().into());
+            *response.version_mut() = version;
+            if let Some(text) = connection {
+                let value = HeaderValue::from_static(text);
+                response.headers_mut().insert("connection", value);
+            }
+            assert_eq!(closes(&response), close, "{version:?} {connection:?}");
+        }
     }
 }
