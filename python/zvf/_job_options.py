@@ -765,7 +765,7 @@ class StatsOptions(Options, total=False):
     own_level_only: bool
     """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
     columns: Sequence[str] | None
-    """Axes and attributes, NAME[1] for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an
+    """Axes and attributes, `NAME[1]` for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an
     object."""
     by: Literal["object", "group"] | None
     """Statistics of each `object` or `group`. Default: None."""

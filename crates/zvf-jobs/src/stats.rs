@@ -40,7 +40,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         at: LevelOptions,
-        /// Axes and attributes, NAME[1] for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an object
+        /// Axes and attributes, `NAME[1]` for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an object
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         columns: Option<Vec<String>>,
         /// Statistics of each `object` or `group`
