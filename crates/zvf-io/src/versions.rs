@@ -77,6 +77,7 @@ pub(crate) struct Pinned {
     early: bool,
 }
 
+#[cfg(any(feature = "backends", test))]
 impl Pinned {
     /// Whether an equal state means equal bytes.
     pub(crate) fn is_told_by_state(&self) -> bool {
