@@ -12,7 +12,7 @@ use zvf_encode::WriteError;
 use zvf_encode::documents::presence;
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, object_key};
-use zvf_encode::target::{ObjectPut, TEMPORARY, Target, node};
+use zvf_encode::target::{ObjectPut, Target, is_temporary, node};
 
 /// An array of cells, and its changed cells.
 #[derive(Debug)]
@@ -293,10 +293,6 @@ impl GridEdit {
     fn check_objects(&self, target: &Target) -> Result<(), WriteError> {
         let folder = format!("{}/c", self.path);
         let keys = target.keys_below(&folder)?;
-        let is_temporary = |key: &str| {
-            let name = key.rsplit('/').next();
-            name.is_some_and(|name| name.starts_with(TEMPORARY))
-        };
         let mut keys = keys.iter();
         match keys.find(|key| !self.old.contains(*key) && !is_temporary(key)) {
             Some(key) => Err(WriteError::source(

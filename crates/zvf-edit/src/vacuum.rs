@@ -18,7 +18,7 @@ use super::{Edit, EditSummary};
 use zvf_codec::Compression;
 use zvf_encode::error::to_index;
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{ObjectPut, Target, node};
+use zvf_encode::target::{ObjectPut, Target, is_temporary, node};
 use zvf_encode::{WriteError, WriteOptions};
 use zvf_format::int::wide;
 
@@ -148,8 +148,7 @@ async fn leftovers(
         }));
     }
     let is_left = |key: &String| {
-        let name = key.rsplit('/').next().unwrap_or_default();
-        if name.starts_with(zvf_encode::target::TEMPORARY) {
+        if is_temporary(key) {
             return true;
         }
         if let Some((folder, _)) = key.split_once('/')

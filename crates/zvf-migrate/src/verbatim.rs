@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use zvf_encode::error::{OrBug, internal};
 use zvf_encode::parallel::blocking;
-use zvf_encode::target::{TEMPORARY, Target, unique};
+use zvf_encode::target::{Target, is_temporary, unique};
 use zvf_encode::transaction::new_store::COPIED;
 use zvf_encode::transaction::{MARKER, ROOT, new_store};
 use zvf_encode::{WriteError, WriteOptions};
@@ -244,9 +244,8 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
     }
     check_listing(from, &root, &listed).await?;
     listed.retain(|(key, _)| {
-        let name = key.rsplit('/').next().unwrap_or(key);
         let record = key.strip_prefix(COPIED);
-        !name.starts_with(TEMPORARY) && !record.is_some_and(|rest| rest.starts_with('/'))
+        !is_temporary(key) && !record.is_some_and(|rest| rest.starts_with('/'))
     });
     let root = String::from_utf8(root.into());
     let root =

@@ -20,7 +20,13 @@ use tempfile::TempPath;
 use crate::WriteError;
 
 /// The beginning of temporary names. Readers never request such names.
-pub const TEMPORARY: &str = ".zvf-";
+pub(crate) const TEMPORARY: &str = ".zvf-";
+
+/// Whether a key is that of a temporary file, which a writer renames when it is complete, and leaves if it is killed before.
+#[must_use]
+pub fn is_temporary(key: &str) -> bool {
+    key.rsplit('/').next().unwrap_or(key).starts_with(TEMPORARY)
+}
 
 #[derive(Debug)]
 pub(crate) struct Local {
@@ -509,7 +515,7 @@ impl Local {
                         .to_string_lossy()
                         .into_owned();
                     // A writer that was killed at its first file leaves it without the marker's name.
-                    if !name.starts_with(TEMPORARY) {
+                    if !is_temporary(&name) {
                         return Ok(Some(name));
                     }
                 }
@@ -529,7 +535,7 @@ impl Local {
                 for entry in entries {
                     let name = entry.map_err(failed)?.file_name();
                     let name = name.to_string_lossy();
-                    if !name.starts_with(TEMPORARY) {
+                    if !is_temporary(&name) {
                         names.push(name.into_owned());
                     }
                 }

@@ -7,7 +7,8 @@ mod local;
 mod remote;
 mod stage;
 
-pub use local::TEMPORARY;
+pub(crate) use local::TEMPORARY;
+pub use local::is_temporary;
 pub use stage::{Stage, StagedObjects};
 
 use std::path::Path;

@@ -20,7 +20,7 @@ use zvf_encode::level::{
 };
 use zvf_encode::links::{FamilySpec, Grouped, WrittenFamily, WrittenLinkCell};
 use zvf_encode::records::{PlacedRows, Sorter};
-use zvf_encode::target::{TEMPORARY, Target};
+use zvf_encode::target::{Target, is_temporary};
 use zvf_encode::transaction::partition::{
     BegunStore, ChosenPart, ChosenParts, FinishedPart, NOTES, Outcome, PartitionFolder,
     PartitionLog, PartitionState, listed,
@@ -491,8 +491,7 @@ impl PartedStore {
                 None => false,
             };
             // A killed commit may have left an incomplete document.
-            let temporary = key.rsplit('/').next().unwrap_or(key).starts_with(TEMPORARY);
-            let document = temporary || key.ends_with("/zarr.json");
+            let document = is_temporary(key) || key.ends_with("/zarr.json");
             of_a_part && !document && !still.contains(key.as_str())
         };
         let there = self.target.keys_below("0")?;
