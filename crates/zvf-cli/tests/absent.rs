@@ -175,7 +175,7 @@ fn a_missing_number_of_an_object_is_no_value() -> Result<()> {
             .filter_map(|one| one["object_id"].as_i64())
             .collect())
     };
-    // The objects with another number than 7, without one, and those of other stores without any attribute of whole numbers.
+    // `other`: objects whose f is not 7; `none`: objects without f; `more`: objects of a store that has no n.
     let check = |store: &str, other: &[i64], none: &[i64], more: &[i64]| -> Result<()> {
         let without_n = [&[2, 3][..], more].concat();
         assert_eq!(chosen(store, "object.f != 7")?, other, "{store}");

@@ -264,7 +264,7 @@ fn whole_numbers_of_groups_stay_when_a_new_group_has_none() -> Result<()> {
         assert_eq!(big(&home, "out")?, wanted, "{store}");
         std::fs::remove_dir_all(home.file("out"))?;
     }
-    // Without groups the attribute has no rows, and takes those of new groups.
+    // When the last group is deleted, the attribute has no rows; groups that are appended later add theirs.
     for group in ["AF", "D", "CST"] {
         home.text(&["edit", "c.zv", "group", "delete", group])?;
         home.text(&["validate", "c.zv", "--level", "5"])?;

@@ -69,7 +69,7 @@ fn attributes_and_files() -> Result<()> {
     Ok(())
 }
 
-/// Without it, links between levels look like those of one level.
+/// Without `zvf.delta`, a table of links between levels could not be told from one of links within a level.
 #[test]
 fn files_state_the_levels_that_links_span() -> Result<()> {
     let home = Home::new("real_skeleton")?;

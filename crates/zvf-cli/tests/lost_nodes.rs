@@ -143,7 +143,7 @@ fn a_chunk_that_lists_lost_stays_when_all_others_of_its_shard_are_removed() -> R
     Ok(())
 }
 
-/// A shard of which the lists name no cell is neither removed nor taken for another one.
+/// A shard whose cells are in no list is not removed, and its cells are not assigned to other chunks.
 #[test]
 fn a_shard_that_lists_lost_is_neither_removed_nor_moved() -> Result<()> {
     let home = lines()?;

@@ -422,7 +422,7 @@ fn moments_of_other_units_are_merged() -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers of objects that some objects lack are merged with those of a store in which all objects have one.
+/// An attribute of whole numbers with gaps in one store is merged with the complete attribute of another store.
 #[test]
 fn whole_numbers_that_some_objects_lack_are_merged() -> Result<()> {
     let home = Home::made(&[

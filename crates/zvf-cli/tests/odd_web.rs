@@ -61,7 +61,7 @@ impl Answers {
         self.0.lock().map_or_else(|_| Vec::new(), |all| all.clone())
     }
 
-    /// Those of a slow server.
+    /// The answers of a server that is slow to send cells.
     fn slow() -> Self {
         let waiting = Waiting {
             slow: true,
@@ -270,6 +270,9 @@ fn home() -> Result<Home> {
     Ok(home)
 }
 
+/// Options of a query of all rows. Finding the names of attributes needs a listing, which these servers do not provide.
+const ROWS: [&str; 5] = ["--attributes", "none", "--format", "csv", "-q"];
+
 #[test]
 fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
     let home = home()?;
@@ -285,9 +288,7 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
         .flat_map(|i| [1, 2].map(|k| 352 + i + 200 * (3 + 150 * k)));
     let elements: Vec<u8> = elements.map(|at| image[at]).collect();
     assert!(wanted_part.ends_with(&elements));
-    // Finding the names of attributes needs a listing, which these servers do not provide.
-    let query = ["--attributes", "none", "--format", "csv", "-q"];
-    let rows = home.text(&[&["query", STORE][..], &query].concat())?;
+    let rows = home.text(&[&["query", STORE][..], &ROWS].concat())?;
     for way in [
         Way::Plain,
         Way::NoRanges,
@@ -317,30 +318,20 @@ fn volumes_and_stores_are_read_from_odd_web_servers() -> Result<()> {
         }
         let url = format!("{server}/{STORE}");
         let found = home
-            .text(&[&["query", url.as_str()][..], &query].concat())
+            .text(&[&["query", url.as_str()][..], &ROWS].concat())
             .with_context(|| format!("{way:?}"))?;
         assert_eq!(found, rows, "{way:?}");
     }
     Ok(())
 }
 
-/// Without a time-out this test would not end.
 #[test]
 fn a_server_that_closes_connections_gets_few_at_once() -> Result<()> {
     let home = home()?;
     let rows = |way| {
         let answers = Answers::slow();
         let url = format!("{}/{STORE}", serve(home.path(), way, &answers)?);
-        let query = [
-            "query",
-            &url,
-            "--attributes",
-            "none",
-            "--format",
-            "csv",
-            "-q",
-        ];
-        let rows = home.text(&query)?;
+        let rows = home.text(&[&["query", url.as_str()][..], &ROWS].concat())?;
         anyhow::Ok((rows, answers.1.most.load(Ordering::SeqCst)))
     };
     let (rows_of_plain, most_of_plain) = rows(Way::Plain)?;
@@ -358,16 +349,7 @@ fn an_edit_in_the_second_of_the_first_request_is_noticed() -> Result<()> {
         "{}/{STORE}",
         serve(home.path(), Way::Edited, &Answers::default())?
     );
-    let query = [
-        "query",
-        &url,
-        "--attributes",
-        "none",
-        "--format",
-        "csv",
-        "-q",
-    ];
-    let ran = home.zvf(&query)?;
+    let ran = home.zvf(&[&["query", url.as_str()][..], &ROWS].concat())?;
     ensure!(
         ran.code == 3 && ran.stderr.contains("other bytes"),
         "{ran:?}"
@@ -400,6 +382,7 @@ fn a_server_that_compresses_is_named_and_its_store_is_not_called_damaged() -> Re
     Ok(())
 }
 
+/// Without a time-out this test would not end.
 #[test]
 fn silence_is_given_up() -> Result<()> {
     let home = home()?;

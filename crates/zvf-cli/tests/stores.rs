@@ -144,7 +144,7 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
     Ok(())
 }
 
-/// Links of which no part has all ends are counted: between parts, and of objects in no part.
+/// `split` counts the links whose ends are in different parts, or belong to objects in no part.
 #[test]
 fn links_in_no_part_are_counted() -> Result<()> {
     let home = Home::made(&[

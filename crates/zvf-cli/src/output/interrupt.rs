@@ -120,8 +120,8 @@ fn remove_all(paths: &BTreeSet<PathBuf>) {
     all.for_each(|path| remove_path(path));
 }
 
-/// Moves a folder aside and puts an empty file in its place, so that no other thread can make it again. Returns where it was moved, also if it was
-/// made again in between.
+/// Renames a folder and creates an empty file under its name, so that no other thread can create the folder again. Returns the new paths: several if
+/// another thread created the folder in between.
 fn replaced_by_file(folder: &Path) -> Vec<PathBuf> {
     let mut aside = Vec::new();
     for round in 0..ROUNDS {
@@ -178,7 +178,7 @@ mod tests {
         let file = home.path().join(".out.csv.1.partial");
         fs::write(&file, "x").unwrap();
         let put = |thread: usize| {
-            // As an export does: each file with its folders, until one fails.
+            // Like an export: creates folders and a file in them, until one fails.
             for number in 0.. {
                 let below = folder.join(format!("{thread}/{number}"));
                 let made = fs::create_dir_all(&below);

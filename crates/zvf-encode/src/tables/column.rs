@@ -366,8 +366,8 @@ pub fn column(
     Ok(table.finish(fill, absent, chunk_rows))
 }
 
-/// Refuses texts of which one is so long that the others are mostly padding. `lengths` are the characters of the texts of each row, `size` the bytes of
-/// the column.
+/// Refuses a column of texts that is mostly padding, because one text is much longer than all others. `lengths` are the characters of the texts of each
+/// row, `size` the bytes of the column.
 fn check_padding(
     what: &str,
     size: u64,
@@ -429,6 +429,7 @@ fn table_rows(
     let width = element.size().checked_mul(channels);
     let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
     if let HeldColumn::Texts(all) = held {
+        // A size beyond 64 bits is too large, too.
         let size = size.unwrap_or(u64::MAX);
         let lengths = rows.clone().map(|row| {
             let row = row.and_then(|row| row_of(all, row, channels));

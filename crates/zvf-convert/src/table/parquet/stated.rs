@@ -14,7 +14,8 @@ use crate::table::arrow_check::has_wide_integers;
 /// The bytes before a message: a marker and its length.
 const HEAD: usize = 8;
 
-/// The recorded types of the columns, merged with those of the file, `own`. `None` if there is no such schema, or it does not fit the file.
+/// The column types of the recorded schema, combined with `own`, the types that the file itself states. `None` if no schema is recorded, or if it has
+/// another number of columns.
 pub(super) fn fields(own: &Schema, metadata: &ParquetMetaData) -> Option<Vec<Field>> {
     let file = metadata.file_metadata();
     let pairs = file.key_value_metadata()?;
@@ -44,7 +45,7 @@ pub(super) fn fields(own: &Schema, metadata: &ParquetMetaData) -> Option<Vec<Fie
     Some(merged)
 }
 
-/// The schema as it is recorded, and whether columns of types that Arrow lacks are replaced in it by those of the file.
+/// The recorded schema, and whether the types of some columns were replaced by those of the file, because Arrow cannot represent them.
 fn recorded(own: &Schema, pairs: &[KeyValue]) -> Option<(Schema, bool)> {
     let mut values = pairs
         .iter()
