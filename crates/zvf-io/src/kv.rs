@@ -17,7 +17,7 @@ use crate::local;
 use crate::location::Location;
 #[cfg(feature = "backends")]
 use crate::remote::Remote;
-use crate::task::{blocking, driven};
+use crate::task::{blocking, driven, on_worker};
 use crate::versions::SnapshotRole;
 use crate::{Ask, Cap, IoError, IoOptions, Merge, Method, Object, Overlay, Question, Reply, Usage};
 use zvf_grid::int::wide;
@@ -213,7 +213,7 @@ impl Kv {
         Some(whole.part(ask))
     }
 
-    /// Runs file operations on a blocking thread, with a request slot.
+    /// Runs file operations on a worker thread, with a request slot.
     pub(crate) async fn on_disk<R: Send + 'static>(
         &self,
         root: &Arc<Folder>,
@@ -221,7 +221,7 @@ impl Kv {
     ) -> Result<R, IoError> {
         let (root, context) = (Arc::clone(root), self.context.clone());
         let slot = self.slot().await?;
-        blocking(move || {
+        on_worker(move || {
             let _slot = slot;
             work(&root, &context)
         })

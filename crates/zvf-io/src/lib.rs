@@ -32,6 +32,7 @@
 //! | send one request in a form that the backend supports; single-flight for concurrent callers | `remote.rs`, `single_flight.rs` |
 //! | retry a failed request; classify failures | `retry.rs`, `classify.rs` |
 //! | read files | `local.rs`, `folder.rs` |
+//! | run short work on few threads | `task.rs`, `worker_pool.rs` |
 //! | have the caller fetch objects, without a runtime | `caller.rs`, `caller_objects.rs`, `tasks.rs` |
 //! | read single objects at positions, for other formats | `single_object.rs` |
 //! | state, ranges and listings of single objects | `single_state.rs` |
@@ -98,6 +99,8 @@ mod verify;
 mod versions;
 #[cfg(feature = "http")]
 mod web_answers;
+#[cfg(feature = "backends")]
+mod worker_pool;
 #[cfg(feature = "http")]
 mod xml_answers;
 
@@ -120,7 +123,7 @@ pub use retry::{BackendAnswer, WriteRequests};
 pub use single_object::{FileLocation, ObjectFile, ObjectFolder, ObjectLocation};
 pub use single_state::{Listing, ObjectPart, ObjectState, ObjectStates};
 pub use stop::Stop;
-pub use task::{Handover, blocking, driven};
+pub use task::{Handover, blocking, driven, on_worker};
 pub use tasks::is_caller_run;
 #[cfg(feature = "http")]
 pub use tls::use_ring;

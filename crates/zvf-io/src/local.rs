@@ -6,6 +6,9 @@ use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
+#[cfg(unix)]
+use rustix::buffer::spare_capacity;
+
 use crate::context::Context;
 use crate::folder::{FileStamp, Folder, FolderEntry};
 use crate::versions::changed;
@@ -151,21 +154,19 @@ impl OpenFile {
     /// I/O.
     #[cfg(unix)]
     pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
-        use std::os::unix::fs::FileExt;
         let length = usize::try_from(length)
             .map_err(|_| IoError::limit(key, crate::CELL_BYTES, length, u64::MAX))?;
-        let mut bytes = vec![0; length];
-        let mut filled = 0;
-        while let Some(hole) = bytes.get_mut(filled..).filter(|hole| !hole.is_empty()) {
-            let offset = start.saturating_add(wide(filled));
-            match self.file.read_at(hole, offset) {
+        // Into memory that was not set to zero before.
+        let mut bytes = Vec::with_capacity(length);
+        while bytes.len() < length {
+            let offset = start.saturating_add(wide(bytes.len()));
+            match rustix::io::pread(&self.file, spare_capacity(&mut bytes), offset) {
                 Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(IoError::file(key, error)),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(IoError::file(key, error.into())),
             }
         }
-        bytes.truncate(filled);
+        bytes.truncate(length);
         Ok(bytes)
     }
 

@@ -12,9 +12,9 @@ use crate::folder::{Folder, FolderEntry};
 use crate::kv::{Backend, Kv};
 #[cfg(feature = "backends")]
 use crate::remote::{Got, Remote, Use, WantedPart};
-use crate::task::blocking;
 #[cfg(feature = "backends")]
 use crate::task::driven;
+use crate::task::on_worker;
 use crate::versions::ReportedState;
 use crate::{Ask, Cap, IoError, local};
 use zvf_grid::int::wide;
@@ -123,7 +123,7 @@ impl Kv {
         Box::pin(async move {
             if let Backend::Local(root) = self.backend() {
                 let (root, key) = (Arc::clone(root), key.to_owned());
-                let within = blocking(move || is_file_within(&root, &key)).await??;
+                let within = on_worker(move || is_file_within(&root, &key)).await??;
                 if !within {
                     return Ok(None);
                 }

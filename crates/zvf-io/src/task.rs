@@ -1,5 +1,5 @@
-//! Spawns futures on the runtime, and closures on its blocking threads. Under a [`CallerRun`](crate::CallerRun) futures are polled by its caller,
-//! and closures run immediately.
+//! Spawns futures on the runtime, and closures on its blocking threads or on worker threads. Under a [`CallerRun`](crate::CallerRun) futures are
+//! polled by its caller, and closures run immediately.
 //!
 //! Both are boxed first. The runtime is generic over its tasks; without boxing, its code would be compiled for each of several hundred closures,
 //! in every crate that reads stores.
@@ -90,6 +90,19 @@ pub async fn blocking<R: Send + 'static>(
     result.take()
 }
 
+/// Runs short `work` on a worker thread: it reads local files or computes. There are few of these threads, so that `work` must not wait for
+/// other work. Under a [`CallerRun`](crate::CallerRun), it runs on the calling thread. Work whose caller is dropped may not run.
+///
+/// # Errors
+/// I/O: the system gives no thread.
+pub async fn on_worker<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, IoError> {
+    let (to, result) = Handover::pair();
+    compute(Box::new(move || to.put(work()))).await?;
+    result.take()
+}
+
 fn drive(work: BoxFuture<'static, ()>) -> BoxFuture<'static, Result<(), IoError>> {
     Box::pin(async move {
         if let Some(tasks) = Tasks::current() {
@@ -113,6 +126,23 @@ fn block(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoErro
         }
         #[cfg(feature = "backends")]
         return ended(runtime()?.spawn_blocking(work).await);
+        #[cfg(not(feature = "backends"))]
+        Err(no_run())
+    })
+}
+
+fn compute(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoError>> {
+    Box::pin(async move {
+        if Tasks::current().is_some() {
+            work();
+            return Ok(());
+        }
+        #[cfg(feature = "backends")]
+        return match crate::worker_pool::push(work)?.await {
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // Without an end there is no result either, which `Handover::take` reports.
+            Ok(Ok(())) | Err(_) => Ok(()),
+        };
         #[cfg(not(feature = "backends"))]
         Err(no_run())
     })
@@ -150,12 +180,13 @@ mod tests {
 
     use futures::FutureExt;
 
-    use super::{Handover, blocking, driven};
+    use super::{Handover, blocking, driven, on_worker};
     use crate::{Class, IoError};
 
     #[tokio::test]
     async fn tasks_give_their_results_and_errors() -> Result<(), IoError> {
         assert_eq!(blocking(|| 7).await?, 7);
+        assert_eq!(on_worker(|| 7).await?, 7);
         assert_eq!(driven(async { Ok("seven") }).await?, "seven");
         let failed: Result<(), _> = driven(async { Err(IoError::misuse("no")) }).await;
         assert!(matches!(failed, Err(IoError::Misuse { .. })), "{failed:?}");
@@ -173,6 +204,10 @@ mod tests {
         let text =
             |panic: Box<dyn std::any::Any + Send>| panic.downcast::<&str>().map(|text| *text);
         let caught = AssertUnwindSafe(blocking(|| panic!("one")))
+            .catch_unwind()
+            .await;
+        assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "one")));
+        let caught = AssertUnwindSafe(on_worker(|| panic!("one")))
             .catch_unwind()
             .await;
         assert!(caught.is_err_and(|panic| text(panic).is_ok_and(|text| text == "one")));

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::kv::{Backend, Kv};
 #[cfg(feature = "backends")]
 use crate::remote::{Remote, Use, WantedPart};
-use crate::task::{blocking, driven};
+use crate::task::{driven, on_worker};
 #[cfg(feature = "backends")]
 use crate::versions::{ListingDigest, Pinned};
 use crate::versions::{changed, told};
@@ -46,7 +46,7 @@ impl Kv {
                     if here {
                         return look();
                     }
-                    blocking(look).await?
+                    on_worker(look).await?
                 }
                 #[cfg(feature = "backends")]
                 Backend::Remote(remote) => {

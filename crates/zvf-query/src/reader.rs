@@ -231,6 +231,17 @@ impl Reader {
         Some(Arc::new(fragments?.rows_of(named?, 0..probed)))
     }
 
+    /// The number of rows of a chunk.
+    ///
+    /// # Errors
+    ///
+    /// Malformed: incomplete rows. I/O.
+    pub(crate) fn rows(&self, slot: Slot, open: &mut OpenChunk) -> Result<u32, QueryError> {
+        let vertices = self.level.vertices().path();
+        let rows = open.rows();
+        rows.map_err(|error| self.placed(vertices, self.table.get(slot), error))
+    }
+
     /// Decodes one chunk and finds the rows that satisfy the query. If no other rows are needed, only the rows of the `named` fragments (first number
     /// and count) are decoded, and attributes only for the rows found.
     ///
@@ -247,7 +258,7 @@ impl Reader {
         let chunk = self.table.get(slot);
         let vertices = self.level.vertices().path();
         let of_vertices = |error| self.placed(vertices, chunk, error);
-        let rows = open.rows().map_err(of_vertices)?;
+        let rows = self.rows(slot, &mut open)?;
         let absent = rows == 0;
         let fragments = match self.level.vertex_fragments().filter(|_| what.fragments) {
             Some(_) => Some(Arc::new(self.fragments(chunk, rows, &mut open)?)),

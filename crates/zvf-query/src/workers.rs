@@ -3,17 +3,19 @@
 use std::task::Poll;
 
 use futures::channel::mpsc;
+use futures::executor::block_on;
 use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use zvf_store::Store;
+use zvf_store::io::blocking;
+use zvf_store::{Store, StoreError};
 
 use crate::QueryError;
 
 /// Number of steps, and of link batches, that are computed concurrently.
 pub(crate) const WORKERS: usize = 2;
 
-/// Runs the work of one round of requests on the worker threads of a store.
+/// Runs the work of one round of requests on worker threads.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
     store: Store,
@@ -60,7 +62,7 @@ impl Workers {
             .boxed()
     }
 
-    /// Runs work on one worker thread. `work` passes its results one by one to the function that it is given, which waits until the
+    /// Runs work on one thread. `work` passes its results one by one to the function that it is given, which waits until the
     /// stream is read and returns false once the stream was dropped.
     ///
     /// One thread and not a pool, because the allocator keeps buffers that other threads freed for the thread that allocated them. With many threads
@@ -73,8 +75,12 @@ impl Workers {
             return self.produce_here(work);
         }
         let (mut sender, receiver) = mpsc::channel(0);
-        let run = self
-            .run(move || work(&mut |made| futures::executor::block_on(sender.send(made)).is_ok()));
+        let run = async move {
+            let mut hand_over = move |made| block_on(sender.send(made)).is_ok();
+            // Not on a worker thread, because it waits.
+            let done = blocking(move || work(&mut hand_over)).await;
+            done.map_err(StoreError::from)?
+        };
         let end = run
             .into_stream()
             .filter_map(|end| async move { end.err().map(Err) });

@@ -11,7 +11,7 @@ use crate::StoreError;
 use crate::container::blob::{Blob, CHUNK};
 use zvf_codec::Data;
 use zvf_io::Once;
-use zvf_io::{Ask, Cap, Kv, blocking, driven};
+use zvf_io::{Ask, Cap, Kv, driven, on_worker};
 
 /// One blob, read at its first use and then cached.
 #[derive(Debug)]
@@ -67,6 +67,6 @@ impl BlobArray {
             let data = object.map(|object| Data::Shared(object.bytes));
             blob.decode(&path, data, cap)
         };
-        blocking(decode).await?
+        on_worker(decode).await?
     }
 }

@@ -494,7 +494,7 @@ impl Store {
     /// Reads cells, then runs `f` on them on a worker thread.
     ///
     /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
-    /// blocking task; elsewhere all objects are requested together. Neighbouring ranges of a shard are one request,
+    /// task; elsewhere all objects are requested together. `f` runs on one of a few worker threads, and must not wait for other reads. Neighbouring ranges of a shard are one request,
     /// equal wants are read once. `round` is recorded in the trace. Cells from the cache (see
     /// [`OpenOptions::cell_cache_bytes`]) are neither requested nor in the trace.
     ///

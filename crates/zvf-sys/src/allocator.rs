@@ -4,8 +4,8 @@
 //! query. A program sets [`MiMalloc`] as its allocator with its own `#[global_allocator]`; libraries never do.
 //!
 //! [`configure`] sets two options of mimalloc. By default, mimalloc returns freed memory to the system after a second. A scan decodes
-//! hundreds of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with ten milliseconds it is 220 MB, without a
-//! loss of speed (`docs/benchmarks.md`). By default, it also returns its memory piece by piece when the process ends, although the system
+//! hundreds of megabytes in that time, so the peak of a program that holds 150 MB was 300 MB; with a tenth of a second it is 200 MB
+//! (`docs/benchmarks.md`). By default, it also returns its memory piece by piece when the process ends, although the system
 //! then frees all of it at once. These options of the C library have no safe setter.
 //!
 //! The feature `dynamic-tls` is for the wheel. Without it, mimalloc finds its thread-local variables at fixed offsets, which is faster. But
@@ -43,7 +43,7 @@ const ARENA_RESERVE: mi_option_t = 23;
 /// The default of `mi_option_arena_reserve`.
 const RESERVED: c_long = 1 << 20;
 
-/// Makes mimalloc return freed memory to the system after ten milliseconds instead of a second, and leave its memory to the system when the
+/// Makes mimalloc return freed memory to the system after a tenth of a second instead of a second, and leave its memory to the system when the
 /// process ends.
 ///
 /// The variable `MIMALLOC_PURGE_DELAY` takes precedence. If an option has an unexpected default, the function does not set it.
@@ -58,7 +58,7 @@ pub fn configure() {
     // are not synchronised: a thread that allocates meanwhile may see the old or the new number, both of which are valid.
     unsafe {
         if mi_option_get(PURGE_DELAY) == DEFAULT {
-            mi_option_set(PURGE_DELAY, 10);
+            mi_option_set(PURGE_DELAY, 100);
         }
         if mi_option_get(DESTROY_ON_EXIT) == 0 && mi_option_get(ARENA_RESERVE) == RESERVED {
             mi_option_set(DESTROY_ON_EXIT, 2);
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(now(PURGE_DELAY), DEFAULT);
         assert_eq!(now(ARENA_RESERVE), RESERVED);
         configure();
-        assert_eq!(now(PURGE_DELAY), 10);
+        assert_eq!(now(PURGE_DELAY), 100);
         assert_eq!(now(DESTROY_ON_EXIT), 2);
     }
 }

@@ -23,6 +23,9 @@ use crate::row_map::ChunkRows;
 use crate::vertex_table::Gathered;
 use zvf_store::format::int;
 
+/// Most rows for which memory is reserved before they are decoded. A damaged cell may state any number.
+const ROOM: usize = 1 << 20;
+
 /// The data that was read in addition to the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
@@ -181,28 +184,34 @@ impl VertexPlan {
             gaps: Gaps::new(self.reader.columns.len()),
             ..GroupOut::default()
         };
-        let mut decoded = Vec::new();
+        let (table, reader) = (&self.table, &*self.reader);
+        let mut chunks: Vec<(Slot, OpenChunk)> = slots.zip(chunks).collect();
         let mut rows = 0_usize;
-        for (slot, chunk) in slots.zip(chunks) {
-            let chunk = self.reader.decode(slot, &self.what, chunk, None)?;
+        let counted = !reader.tests_all();
+        if counted {
+            for (slot, chunk) in &mut chunks {
+                let of_chunk = reader.rows(*slot, chunk)?;
+                rows = rows.saturating_add(int::index(of_chunk));
+            }
+        }
+        let chunks = chunks.into_iter();
+        let mut decoded: Box<dyn Iterator<Item = Result<Decoded, QueryError>>> =
+            Box::new(chunks.map(|(slot, chunk)| reader.decode(slot, &self.what, chunk, None)));
+        if !counted {
+            let all = decoded.collect::<Result<Vec<Decoded>, QueryError>>()?;
+            rows = all.iter().map(|chunk| chunk.kept.len()).sum();
+            decoded = Box::new(all.into_iter().map(Ok));
+        }
+        out.gathered = Gathered::with_capacity(table, reader, rows.min(ROOM));
+        for chunk in decoded {
+            // If rows are not tested, they are copied as soon as their chunk is decoded, so that the next chunk is decoded into the same memory.
+            let chunk = chunk?;
             if !chunk.in_place {
-                out.misplaced.get_or_insert(slot);
+                out.misplaced.get_or_insert(chunk.slot);
             }
             out.gaps.count(&chunk, chunk.kept.len() > 0);
-            rows = rows.saturating_add(chunk.kept.len());
-            decoded.push(chunk);
-        }
-        out.gathered = Gathered::with_capacity(&self.table, &self.reader, rows);
-        for chunk in &decoded {
-            out.gathered.push(
-                &self.table,
-                &self.reader,
-                chunk,
-                Rows::from(&chunk.kept),
-                None,
-            )?;
-        }
-        for chunk in decoded {
+            let picked = Rows::from(&chunk.kept);
+            out.gathered.push(table, reader, &chunk, picked, None)?;
             let rows = ChunkRows {
                 base: 0,
                 rows: (!chunk.absent).then_some(chunk.rows),

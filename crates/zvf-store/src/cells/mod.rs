@@ -1,7 +1,7 @@
 //! From wanted cells to their bytes: planning, reading, decoding.
 //!
-//! A plan is a list of decoders, one for each stored object, blob, pack or block. On a local disk one batch is one blocking
-//! task that reads, decodes and runs the caller's function. Elsewhere the requests of all decoders are sent together, and
+//! A plan is a list of decoders, one for each stored object, blob, pack or block. On a local disk one batch is one task
+//! that reads, decodes and runs the caller's function. Elsewhere the requests of all decoders are sent together, and
 //! decoding and the function run on a worker thread.
 
 mod blobs;
@@ -30,7 +30,7 @@ use crate::container::Container;
 use crate::container::blobs::{BlobSlot, Blobs};
 use crate::container::padded::Padded;
 use crate::layout::{ChunkDecoding, object_key};
-use zvf_io::{Backend, Cap, Folder, Handover, Kv, blocking, driven};
+use zvf_io::{Backend, Cap, Folder, Handover, Kv, driven, on_worker};
 
 use blobs::{BlobWant, PackPart, PackWant};
 use chunk::ObjectWant;
@@ -374,7 +374,7 @@ pub(crate) fn decoded(cells: Vec<Option<FetchedCell>>) -> Result<Vec<Option<Byte
     cells.map(whole).collect()
 }
 
-/// Reads and decodes cells of local files and runs `then` on them, in one blocking task.
+/// Reads and decodes cells of local files and runs `then` on them, on a worker thread.
 async fn read_files(
     kv: &Kv,
     root: &Arc<Folder>,
@@ -384,7 +384,7 @@ async fn read_files(
     then: Then,
 ) -> Result<(), StoreError> {
     let (kv, root) = (kv.clone(), Arc::clone(root));
-    blocking(move || read_here(&kv, &root, &shards, plan, permit, then)).await?
+    on_worker(move || read_here(&kv, &root, &shards, plan, permit, then)).await?
 }
 
 /// Reads and decodes cells of local files and runs `then` on them.
@@ -430,7 +430,7 @@ async fn fetch_all(
             let decoders = std::mem::take(&mut plan.decoders).into_iter();
             let fetched = decoders.map(|decoder| remote::fetch(&kv, &shards, decoder));
             let fetched = try_join_all(fetched).await?;
-            blocking(move || {
+            on_worker(move || {
                 for one in fetched {
                     one.decode(&mut cells)?;
                 }

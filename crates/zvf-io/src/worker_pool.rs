@@ -1,0 +1,239 @@
+//! A few threads for short work: reads of local files, decoding, and what is made of decoded chunks.
+//!
+//! A query has dozens of groups of chunks in flight. With a thread for each, the allocator of each thread keeps the buffers of its last chunks, and
+//! new ones are new memory: of the CPU time of a scan, more than half were page faults. So there is one thread more than cores, unless the
+//! work waits: then reading is slower than decoding, as on a network file system, and the number of threads doubles while it does.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures::channel::oneshot;
+
+use crate::IoError;
+
+/// Most threads.
+const MOST: usize = 64;
+
+/// How long a thread without work waits before it ends. Allocators keep memory that other threads freed until the thread that allocated
+/// it allocates again or ends.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+/// After this much work, a thread looks whether it waited.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The end of work: its panic, if it panicked.
+type Ended = thread::Result<()>;
+
+struct Job {
+    work: Box<dyn FnOnce() + Send>,
+    done: oneshot::Sender<Ended>,
+}
+
+static POOL: LazyLock<Pool> = LazyLock::new(Pool::default);
+
+#[derive(Default)]
+struct Pool {
+    state: Mutex<State>,
+    added: Condvar,
+}
+
+struct State {
+    queue: VecDeque<Job>,
+    /// Threads, and how many of them have no work.
+    threads: usize,
+    idle: usize,
+    /// How many threads there may be, and how many if no work waits.
+    limit: usize,
+    least: usize,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        let least = match has_waited_time() {
+            true => thread::available_parallelism().map_or(2, usize::from) + 1,
+            false => MOST,
+        };
+        Self {
+            queue: VecDeque::new(),
+            threads: 0,
+            idle: 0,
+            limit: least.min(MOST),
+            least: least.min(MOST),
+        }
+    }
+}
+
+/// Queues work. Nothing runs if the receiver is dropped before a thread takes the work.
+///
+/// # Errors
+/// I/O: the system gives no thread.
+pub(crate) fn push(work: Box<dyn FnOnce() + Send>) -> Result<oneshot::Receiver<Ended>, IoError> {
+    let (done, ended) = oneshot::channel();
+    let mut state = POOL.state();
+    state.queue.push_back(Job { work, done });
+    POOL.start(&mut state)?;
+    drop(state);
+    POOL.added.notify_one();
+    Ok(ended)
+}
+
+impl Pool {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts threads for work that no idle thread takes.
+    fn start(&'static self, state: &mut State) -> Result<(), IoError> {
+        let wanted = state.queue.len().saturating_sub(state.idle);
+        for _ in 0..wanted.min(state.limit.saturating_sub(state.threads)) {
+            let builder = thread::Builder::new().name("zvf-worker".to_owned());
+            match builder.spawn(move || self.work()) {
+                Ok(_) => state.threads += 1,
+                Err(error) if state.threads == 0 => {
+                    state.queue.clear();
+                    return Err(IoError::backend("threads", error));
+                }
+                // The others do the work.
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// What a thread does until it has had no work for [`KEEP_ALIVE`], or there are too many.
+    fn work(&'static self) {
+        let mut waits = Waits::default();
+        while let Some(job) = self.next() {
+            if job.done.is_canceled() {
+                continue;
+            }
+            let start = Instant::now();
+            let ended = catch_unwind(AssertUnwindSafe(job.work));
+            // The caller may have stopped waiting.
+            let _ = job.done.send(ended);
+            let Some(waited) = waits.add(start.elapsed()) else {
+                continue;
+            };
+            let mut state = self.state();
+            state.limit = match waited {
+                true => state.limit.saturating_mul(2).min(MOST),
+                false => (state.limit / 2).max(state.least),
+            };
+            // If the system gives no more threads, this one goes on.
+            let _ = self.start(&mut state);
+        }
+    }
+
+    /// The next work; `None` if the thread ends.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.state();
+        let until = Instant::now() + KEEP_ALIVE;
+        while state.threads <= state.limit {
+            if let Some(job) = state.queue.pop_front() {
+                return Some(job);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            state.idle += 1;
+            let waited = self.added.wait_timeout(state, left);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+        state.threads -= 1;
+        if !state.queue.is_empty() {
+            // This thread may have been woken for it.
+            self.added.notify_one();
+        }
+        None
+    }
+}
+
+/// How long the work of a thread took, and how much of it the thread waited.
+#[derive(Default)]
+struct Waits {
+    worked: Duration,
+    /// The time on a core, or ready for one, at the last look.
+    ready: Option<Duration>,
+}
+
+impl Waits {
+    /// Adds work. From time to time, returns whether the thread waited for more than half of the time: for a disk, not for a core.
+    fn add(&mut self, worked: Duration) -> Option<bool> {
+        self.worked += worked;
+        if self.worked < LOOK {
+            return None;
+        }
+        let now = ready_time();
+        let before = std::mem::replace(&mut self.ready, now);
+        let worked = std::mem::take(&mut self.worked);
+        Some(now?.saturating_sub(before?) < worked / 2)
+    }
+}
+
+fn has_waited_time() -> bool {
+    ready_time().is_some()
+}
+
+/// How long this thread has been on a core or ready for one: the first two numbers of `schedstat` (Linux). `None` on other systems.
+fn ready_time() -> Option<Duration> {
+    let text = match cfg!(target_os = "linux") {
+        true => std::fs::read_to_string("/proc/thread-self/schedstat").ok()?,
+        false => return None,
+    };
+    let mut numbers = text.split_ascii_whitespace();
+    let mut next = || numbers.next()?.parse().ok().map(Duration::from_nanos);
+    Some(next()? + next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_waits_gets_more_threads() -> Result<(), IoError> {
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let ended = (0..40 * MOST).map(|_| {
+            let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+            push(Box::new(move || {
+                most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                thread::sleep(Duration::from_millis(2));
+                running.fetch_sub(1, Ordering::SeqCst);
+            }))
+        });
+        let ended = ended.collect::<Result<Vec<_>, _>>()?;
+        for one in ended {
+            assert!(one.await.is_ok_and(|ended| ended.is_ok()));
+        }
+        let most = most.load(Ordering::SeqCst);
+        let least = State::default().least;
+        assert!(most > least || least == MOST, "{most} of {least}");
+        assert!(most <= MOST, "{most}");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn work_of_a_caller_that_is_gone_does_not_run() -> Result<(), IoError> {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let mut last = None;
+        for number in 0..10 * MOST {
+            let ran = Arc::clone(&ran);
+            let ended = push(Box::new(move || {
+                thread::sleep(Duration::from_millis(1));
+                ran.fetch_add(1, Ordering::SeqCst);
+            }))?;
+            last = (number + 1 == 10 * MOST).then_some(ended);
+        }
+        let last = last.ok_or_else(|| IoError::misuse("no work"))?;
+        assert!(last.await.is_ok_and(|ended| ended.is_ok()));
+        assert!(ran.load(Ordering::SeqCst) < 10 * MOST);
+        Ok(())
+    }
+}
