@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::Value;
 use zvf_edit::{Edit, vacuum};
+use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{
     CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
     refresh_pyramid, remove_pyramid,
@@ -493,6 +494,33 @@ async fn vacuum_keeps_levels_without_rows_of_deleted_objects() {
     let replace = spec.with_existing(Existing::Replace);
     build(&memory, &replace).await.unwrap();
     assert_same(&contents(&memory).await, &contents(&plain).await);
+}
+
+async fn copied(memory: &Memory) -> Memory {
+    let copy = Memory::default();
+    let options = MigrateOptions::new().with_write(copy.options());
+    migrate(&memory.open().await, ADDRESS, options)
+        .await
+        .unwrap();
+    copy
+}
+
+/// A copy lists `links` for level 0 of points if there are links to other levels; the name stayed when the last of them were removed.
+#[tokio::test]
+async fn copies_without_their_levels_list_no_links() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    let spec = PyramidSpec::new([LevelStep::new(2.0)]);
+    let linked = spec.clone().with_cross_level(CrossLevel::Explicit, 1);
+    build(&memory, &linked).await.unwrap();
+    let [removed, replaced] = [copied(&memory).await, copied(&memory).await];
+    remove(&removed).await.unwrap();
+    let replace = spec.with_existing(Existing::Replace);
+    build(&replaced, &replace).await.unwrap();
+    for store in [removed, replaced] {
+        assert!(!store.files().await.contains_key("0/links/zarr.json"));
+        store.check_clean().await;
+    }
 }
 
 /// Every folder and file below a folder.
