@@ -144,9 +144,12 @@ def test_objects_stay_missing_on_their_way_back(tmp_path: Path) -> None:
     zvf.write(tmp_path / "a.zv", **lines, objects={"object_id": [0], "w": [5], "f": [5.5], "t": ["a"]})
     given = zvf.open(tmp_path / "a.zv").query().objects.to_numpy()
     assert (given["w"].tolist(), given["t"].tolist()) == ([5, None], ["a", None])
-    with pytest.raises(zvf.Error, match="w: found rows without a value"):
-        with zvf.edit(tmp_path / "a.zv") as change:
-            change.put_objects({"object_id": [0, 1], "w": given["w"]})
+    with zvf.edit(tmp_path / "a.zv") as change:
+        change.put_objects({"object_id": [1, 0], "w": np.ma.MaskedArray([7, 8], mask=[0, 1])})
+    assert zvf.open(tmp_path / "a.zv").query().objects.to_numpy()["w"].tolist() == [None, 7]
+    with zvf.edit(tmp_path / "a.zv") as change:
+        change.put_objects({"object_id": [0, 1], "w": given["w"]})
+    assert zvf.open(tmp_path / "a.zv").query().objects.to_numpy()["w"].tolist() == [5, None]
     zvf.write(tmp_path / "w.zv", **lines, objects={"object_id": given["object_id"], "w": given["w"]})
     assert zvf.open(tmp_path / "w.zv").query().objects.to_numpy()["w"].tolist() == [5, None]
     zvf.write(tmp_path / "b.zv", **lines, objects={name: given[name] for name in ("object_id", "f", "t")})
