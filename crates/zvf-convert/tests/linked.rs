@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Options};
 use zvf_store::Class;
-use zvf_write::Kind;
+use zvf_write::{AttributeType, Kind, NumberType};
 
 use crate::parse;
 use crate::support::{Folder, Got, column, ends, open, refused, small, sorted, texts};
@@ -682,5 +682,33 @@ fn positions_of_whole_numbers_make_every_kind() {
                 ["0 0", "0 4", "4 0", "4 4"]
             );
         }
+    }
+}
+
+#[test]
+fn types_of_columns_of_one_table_are_not_asked_of_the_other() {
+    let folder = Folder::new();
+    let nodes = folder.file("n.csv", "x,y,code\n0,0,1\n4,0,2\n");
+    let mut endings = vec![("e.csv", "source,target,w\n0,1,3\n".to_owned())];
+    endings.push((
+        "e.ndjson",
+        "{\"source\":0,\"target\":1,\"w\":3}\n".to_owned(),
+    ));
+    for (name, table) in endings {
+        let mut options = linked(folder.file(name, table), false);
+        options.attribute_types = vec![
+            ("code".to_owned(), AttributeType::Category),
+            ("w".to_owned(), AttributeType::Number(NumberType::I8)),
+        ];
+        let import = open(std::slice::from_ref(&nodes), &options);
+        let spec = import.spec();
+        let code = spec.vertex_attributes.iter().find(|one| one.name == "code");
+        assert_eq!(code.unwrap().values, AttributeType::Category, "{name}");
+        let w = spec.links.attributes.first().unwrap();
+        assert_eq!(w.values, AttributeType::Number(NumberType::I8), "{name}");
+        options.attribute_types[1].0 = "v".to_owned();
+        let (_, text) = refused(std::slice::from_ref(&nodes), &options);
+        let says = "attribute types: found \"v\", expected one of the columns: x, y, code, source, target, w";
+        assert!(text.contains(says), "{text}");
     }
 }

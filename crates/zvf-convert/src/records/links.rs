@@ -20,6 +20,7 @@ use crate::Format;
 use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
+use crate::table::text::OpenTextTable;
 
 /// The default columns of ends: first a column of lists, then one column per end.
 const LISTED: &str = "vertices";
@@ -156,12 +157,14 @@ impl SurveyedLinks {
         if own.nulls == Nulls::DropRow {
             own.nulls = Nulls::Keep;
         }
+        if format.is_text() && !own.attribute_types.is_empty() {
+            // Types of columns that only the vertex table has.
+            let columns = OpenTextTable::texts(path, format, &own)?.schema();
+            let names = names_of(&columns);
+            own.attribute_types
+                .retain(|(name, _)| names.contains(&name.as_str()));
+        }
         let mut source = source(path, format, &own)?;
-        // Names that occur only in the vertex table.
-        let names = source.schema();
-        let names = names_of(&names);
-        own.attribute_types
-            .retain(|(name, _)| names.contains(&name.as_str()));
         let schema = source.schema();
         let ends = link_ends(path, &schema, faces, options.link_columns.as_deref())?;
         let name = |at: &usize| schema.fields().get(*at).map_or("", |field| field.name());
