@@ -1,7 +1,10 @@
 //! Tables with a table of edges or faces beside them, imported and exported.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Float64Array};
 use proptest::prelude::*;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Options};
@@ -9,6 +12,7 @@ use zvf_store::Class;
 use zvf_write::{AttributeType, Kind, NumberType};
 
 use crate::parse;
+use crate::records::{ipc, table};
 use crate::support::{Folder, Got, column, ends, open, refused, small, sorted, texts};
 
 const NODES: &str = "x,y,name\n0,0,a\n4,0,b\n4,4,c\n0,4,d\n9,9,e\n";
@@ -711,4 +715,29 @@ fn types_of_columns_of_one_table_are_not_asked_of_the_other() {
         let says = "attribute types: found \"v\", expected one of the columns: x, y, code, source, target, w";
         assert!(text.contains(says), "{text}");
     }
+}
+
+#[test]
+fn lists_of_texts_are_no_ends() {
+    let folder = Folder::new();
+    let ends = || {
+        let mut ends = ListBuilder::new(StringBuilder::new());
+        for end in ["a", "b"] {
+            ends.values().append_value(end);
+        }
+        ends.append(true);
+        Arc::new(ends.finish()) as ArrayRef
+    };
+    let weight = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+    let both = table(vec![("vertices", ends()), ("w", weight)]);
+    let mut options = linked(ipc(&folder, "e.arrow", &[both]), false);
+    options.node_id = Some("name".to_owned());
+    let (_, text) = refused(&[folder.file("n.csv", NODES)], &options);
+    let says = "expected one of lists of whole numbers of one length, or columns vertices_0";
+    assert!(text.contains("column vertices of List("), "{text}");
+    assert!(text.contains(says), "{text}");
+    let alone = ipc(&folder, "v.arrow", &[table(vec![("vertices", ends())])]);
+    let error = zvf_convert::read_table(&alone, &small()).unwrap_err();
+    let says = "found none, expected columns of numbers";
+    assert!(error.to_string().contains(says), "{error}");
 }

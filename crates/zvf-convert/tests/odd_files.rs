@@ -569,3 +569,20 @@ fn gaps_of_decimal_numbers_are_noted() {
     let note = "column \"price\": 1 missing values become NaN".to_owned();
     assert!(import.notes().contains(&note), "{:?}", import.notes());
 }
+
+#[test]
+fn columns_in_another_order_have_a_way_out_that_helps() {
+    let folder = Folder::new();
+    let place = || Arc::new(Float64Array::from(vec![0.0, 1.0])) as ArrayRef;
+    let file = |name: &str, columns: [&'static str; 3]| {
+        let columns = columns.map(|name| (name, place()));
+        ipc(&folder, name, &[table(columns.to_vec())])
+    };
+    let files = [
+        file("1.arrow", ["x", "y", "n"]),
+        file("2.arrow", ["n", "y", "x"]),
+    ];
+    let (_, text) = refused(&files, &plain());
+    let says = "2.arrow: found the columns in another order, expected those of the first file; `zvf append` adds this one";
+    assert!(text.contains(says), "{text}");
+}

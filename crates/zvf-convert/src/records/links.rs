@@ -502,6 +502,14 @@ pub fn link_ends(
         } else {
             "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
-        ConvertError::malformed(path, InFile::Whole, shown(&names.join(", ")), expected)
+        let found = match schema.column_with_name(LISTED) {
+            Some((_, field)) => format!("column {LISTED} of {}", field.data_type()),
+            None => shown(&names.join(", ")),
+        };
+        let expected = match schema.column_with_name(LISTED) {
+            Some(_) => format!("one of lists of whole numbers of one length, or {expected}"),
+            None => expected.to_owned(),
+        };
+        ConvertError::malformed(path, InFile::Whole, found, expected)
     })
 }
