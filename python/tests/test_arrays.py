@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -266,3 +267,32 @@ def test_groups_have_whole_numbers(tmp_path: Path) -> None:
     with zvf.edit(url) as change:
         change.delete_group(np.int64(0))  # type: ignore[arg-type]
     assert not zvf.open(url).info["levels"][0]["groups"]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([[1], [2, 3], [4]], "v: "),
+        (np.array([[b"a", b"b"]] * 3), "v: found texts in 2 dimensions"),
+        (pa.array([(1, 2, 3)] * 3, pa.month_day_nano_interval()), "v: found Interval"),
+        (pd.Series([True, None, False], dtype="bool[pyarrow]"), "v: found rows without a value"),
+    ],
+)
+def test_what_no_store_holds_is_refused_by_its_name(tmp_path: Path, values: Any, told: str) -> None:
+    with pytest.raises(zvf.Error, match=told):
+        stored(tmp_path, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([datetime.time(1, 2, 3), None, datetime.time(0)], pa.time64("us")), "[3723000000, -9223372036854775808, 0]"),
+        (pa.array([[1.5, 2], [3, None], [5, 6]], pa.list_(pa.float32(), 2)), "[[1.5, 2.0], [3.0, nan], [5.0, 6.0]]"),
+        (pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.uint8(), 2)), "[[1, 2], [3, 4], [5, 6]]"),
+    ],
+)
+def test_columns_of_arrow_in_pandas_are_those_of_arrow(tmp_path: Path, values: pa.Array, expected: str) -> None:
+    for name, given in [("arrow", values), ("pandas", pd.Series(values, dtype=pd.ArrowDtype(values.type)))]:
+        folder = tmp_path / name
+        folder.mkdir()
+        assert repr(stored(folder, given)) == expected
