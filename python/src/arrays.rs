@@ -109,14 +109,25 @@ fn buffer(py: Python<'_>, buffer: Buffer) -> PyResult<Py<Bytes>> {
     Py::new(py, Bytes(buffer))
 }
 
-/// The elements of lists, which have no place for a missing one.
+/// The elements of lists, of which only floats have a value for a missing one.
 fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
-    if values.null_count() > 0 {
-        return Err(misuse(format!(
-            "column {name}: found lists with missing elements, which NumPy has no type for; take it by __arrow_c_stream__"
-        )));
+    fn filled<T: ArrowPrimitiveType>(values: &ArrayRef, nan: T::Native) -> ArrayRef {
+        let all = values.as_primitive::<T>().iter();
+        let all = all.map(|one| one.unwrap_or(nan));
+        Arc::new(PrimitiveArray::<T>::from_iter_values(all))
     }
-    numbers(parts, name, values)
+    let filled = match values.data_type() {
+        _ if values.null_count() == 0 => Arc::clone(values),
+        DataType::Float16 => filled::<Float16Type>(values, f16::NAN),
+        DataType::Float32 => filled::<Float32Type>(values, f32::NAN),
+        DataType::Float64 => filled::<Float64Type>(values, f64::NAN),
+        _ => {
+            return Err(misuse(format!(
+                "column {name}: found lists with missing elements, which NumPy has no type for; take it by __arrow_c_stream__"
+            )));
+        }
+    };
+    numbers(parts, name, &filled)
 }
 
 fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
@@ -146,7 +157,7 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
             ("float32", Buffer::from_vec(nan))
         }
         // As tables of queries have them: numbers in the unit of the attribute.
-        times if times.is_temporal() => {
+        times if times.is_temporal() && !matches!(times, DataType::Interval(_)) => {
             let one = RecordBatch::try_from_iter([(name, Arc::clone(values))]);
             let numbers = one.and_then(|one| moments_as_numbers(&one));
             let numbers = numbers.map_err(|error| foreign(&error))?;

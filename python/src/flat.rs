@@ -215,11 +215,16 @@ pub(crate) fn chunk_names(axes: &[String], key: Option<&str>, rank: usize) -> Ve
         .collect()
 }
 
-/// Types that every engine compares: texts for dictionaries of them, float32 for float16.
+/// Types that every engine compares: texts for dictionaries of them, float32 for float16, also in lists.
 fn flat_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Dictionary(_, values) => flat_type(values),
         DataType::Float16 => DataType::Float32,
+        DataType::FixedSizeList(item, width) => {
+            let flat = flat_type(item.data_type());
+            let item = item.as_ref().clone().with_data_type(flat);
+            DataType::FixedSizeList(Arc::new(item.with_nullable(true)), *width)
+        }
         other => other.clone(),
     }
 }
@@ -319,30 +324,41 @@ impl FlatColumn {
         }
     }
 
-    fn column(&self, from: &ArrayRef) -> Result<ArrayRef, Failure> {
-        let kind = self.field.data_type();
-        let made: ArrayRef = match from.data_type() {
+    /// Values in their [`flat_type`], with null in the place of those that mean missing.
+    fn flat(&self, from: &ArrayRef) -> Result<ArrayRef, Failure> {
+        let failed = |error| bug(format!("{}: {error}", self.from));
+        Ok(match from.data_type() {
             DataType::Dictionary(..) => {
                 let coded = from.as_any_dictionary();
-                let taken = arrow_select::take::take(coded.values(), coded.keys(), None);
-                taken.map_err(|error| bug(format!("{}: {error}", self.from)))?
+                arrow_select::take::take(coded.values(), coded.keys(), None).map_err(failed)?
             }
             DataType::Float16 => {
                 let halves = from.as_primitive::<Float16Type>();
                 let singles: Float32Array = halves.unary(f32::from);
-                Arc::new(singles)
+                let singles: ArrayRef = Arc::new(singles);
+                known::<Float32Type>(&singles, |one| one.is_nan())
+            }
+            DataType::Float32 => known::<Float32Type>(from, |one| one.is_nan()),
+            DataType::Float64 => known::<Float64Type>(from, |one| one.is_nan()),
+            DataType::Int64 if self.is_of_time() => known::<Int64Type>(from, |one| one == MISSING),
+            kind @ DataType::FixedSizeList(_, 1..) => {
+                let list = from.as_fixed_size_list();
+                let DataType::FixedSizeList(item, width) = flat_type(kind) else {
+                    return Err(bug(format!("{} is no list of fixed size", self.from)));
+                };
+                let values = self.flat(list.values())?;
+                let lists = FixedSizeListArray::try_new(item, width, values, list.nulls().cloned());
+                Arc::new(lists.map_err(failed)?)
             }
             _ => Arc::clone(from),
-        };
+        })
+    }
+
+    fn column(&self, from: &ArrayRef) -> Result<ArrayRef, Failure> {
+        let kind = self.field.data_type();
+        let made = self.flat(from)?;
         if made.data_type() == kind {
-            return Ok(match kind {
-                DataType::Float32 => known::<Float32Type>(&made, |one| one.is_nan()),
-                DataType::Float64 => known::<Float64Type>(&made, |one| one.is_nan()),
-                DataType::Int64 if self.is_of_time() => {
-                    known::<Int64Type>(&made, |one| one == MISSING)
-                }
-                _ => made,
-            });
+            return Ok(made);
         }
         // What no cell of these chunks tells.
         if made.null_count() == made.len() || *made.data_type() == DataType::Null {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,12 @@ def test_objects_stay_missing_on_their_way_back(tmp_path: Path) -> None:
     zvf.write(tmp_path / "a.zv", **lines, objects={"object_id": [0], "w": [5], "f": [5.5], "t": ["a"]})
     given = zvf.open(tmp_path / "a.zv").query().objects.to_numpy()
     assert (given["w"].tolist(), given["t"].tolist()) == ([5, None], ["a", None])
-    with pytest.raises(zvf.Error, match="w: found rows without a value"):
-        with zvf.edit(tmp_path / "a.zv") as change:
-            change.put_objects({"object_id": [0, 1], "w": given["w"]})
+    with zvf.edit(tmp_path / "a.zv") as change:
+        change.put_objects({"object_id": [1, 0], "w": np.ma.MaskedArray([7, 8], mask=[0, 1])})
+    assert zvf.open(tmp_path / "a.zv").query().objects.to_numpy()["w"].tolist() == [None, 7]
+    with zvf.edit(tmp_path / "a.zv") as change:
+        change.put_objects({"object_id": [0, 1], "w": given["w"]})
+    assert zvf.open(tmp_path / "a.zv").query().objects.to_numpy()["w"].tolist() == [5, None]
     zvf.write(tmp_path / "w.zv", **lines, objects={"object_id": given["object_id"], "w": given["w"]})
     assert zvf.open(tmp_path / "w.zv").query().objects.to_numpy()["w"].tolist() == [5, None]
     zvf.write(tmp_path / "b.zv", **lines, objects={name: given[name] for name in ("object_id", "f", "t")})
@@ -263,3 +267,32 @@ def test_groups_have_whole_numbers(tmp_path: Path) -> None:
     with zvf.edit(url) as change:
         change.delete_group(np.int64(0))  # type: ignore[arg-type]
     assert not zvf.open(url).info["levels"][0]["groups"]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([[1], [2, 3], [4]], "v: "),
+        (np.array([[b"a", b"b"]] * 3), "v: found texts in 2 dimensions"),
+        (pa.array([(1, 2, 3)] * 3, pa.month_day_nano_interval()), "v: found Interval"),
+        (pd.Series([True, None, False], dtype="bool[pyarrow]"), "v: found rows without a value"),
+    ],
+)
+def test_what_no_store_holds_is_refused_by_its_name(tmp_path: Path, values: Any, told: str) -> None:
+    with pytest.raises(zvf.Error, match=told):
+        stored(tmp_path, values)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([datetime.time(1, 2, 3), None, datetime.time(0)], pa.time64("us")), "[3723000000, -9223372036854775808, 0]"),
+        (pa.array([[1.5, 2], [3, None], [5, 6]], pa.list_(pa.float32(), 2)), "[[1.5, 2.0], [3.0, nan], [5.0, 6.0]]"),
+        (pa.array([[1, 2], [3, 4], [5, 6]], pa.list_(pa.uint8(), 2)), "[[1, 2], [3, 4], [5, 6]]"),
+    ],
+)
+def test_columns_of_arrow_in_pandas_are_those_of_arrow(tmp_path: Path, values: pa.Array, expected: str) -> None:
+    for name, given in [("arrow", values), ("pandas", pd.Series(values, dtype=pd.ArrowDtype(values.type)))]:
+        folder = tmp_path / name
+        folder.mkdir()
+        assert repr(stored(folder, given)) == expected

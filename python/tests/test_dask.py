@@ -300,6 +300,8 @@ def test_channels_stay_numbers_and_times_are_written_in_parts(client: Client, tm
     frame = zvf.dask.read(tmp_path / "parts")
     assert [list(row) for row in frame["c"].compute()] == values.tolist()
     assert frame["d"].compute().astype("datetime64[s]").astype("int64").tolist() == [1, 2]
+    zvf.dask.write(frame, tmp_path / "again", columns=["c"], chunk_shape=[9] * 3, bounds=((0, 0, 0), (9, 9, 9)))
+    assert sorted(zvf.open(tmp_path / "again").query().to_numpy()["c"].tolist()) == values.tolist()
 
 
 def test_columns_that_one_store_cannot_hold_are_refused(client: Client, tmp_path: Path) -> None:

@@ -393,6 +393,21 @@ def test_the_attribute_that_splits_chunks_leaves_chunks_out(tmp_path: Path) -> N
                 assert len(truth.read()) == 8 * len(set(gene[expected])), f"{name}: {condition}"
 
 
+def test_channels_have_types_that_every_engine_compares(tmp_path: Path) -> None:
+    url = tmp_path / "channels.zarrvectors"
+    halves = np.array([[1, np.nan], [2, 3]], "f2")
+    days = np.array([["2024-01-01", "NaT"], ["2024-01-02", "2024-01-03"]], "M8[D]")
+    places = np.array([[0.0, 0.0], [1.0, 1.0]])
+    zvf.write(url, kind="point_cloud", positions=places, attributes={"c": halves, "d": days}, chunk_shape=[9.0] * 2)
+    cells = zvf.open(url).dataset()
+    assert cells.schema.field("c").type == pa.list_(pa.float32(), 2)
+    found = cells.to_table().sort_by("x").to_pydict()
+    assert found["c"] == [[1, None], [2, 3]]
+    assert found["d"] == [[19723, None], [19724, 19725]]
+    assert duckdb.sql("select x from cells where c[1] > 1").fetchall() == [(1.0,)]
+    assert zvf.open(url).scan_polars().sort("x").collect()["c"].to_list() == [[1, None], [2, 3]]
+
+
 @pytest.mark.parametrize("name", ["points_2d_f8", "points_4d_sharded", "points_bins", "real_tractogram", "mesh", "real_synapses", "graph"])
 def test_bundled_stores_are_tables(bundled: Bundled, name: str) -> None:
     store = zvf.open(bundled(name))

@@ -119,7 +119,11 @@ def array_of(name: str, values: Any) -> Array:
         return _of_pandas(name, values)
     if hasattr(values, "null_count") and (hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__")):
         return _of_arrow(name, values)
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        # Such as rows of several lengths.
+        raise _zvf.MisuseError(f"{name}: {error}") from error
     if not hasattr(values, "dtype") and array.dtype.kind in "Uf":
         # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers: also those of uint64 beside int64.
         objects = np.empty(array.shape, dtype=object)
@@ -133,7 +137,7 @@ def array_of(name: str, values: Any) -> Array:
         return _of_objects(name, array)
     if array.dtype.kind == "S":
         try:
-            return _of_objects(name, np.array([text.decode() for text in array.tolist()], dtype=object))
+            return _of_objects(name, np.array([text.decode() for text in array.flat], dtype=object).reshape(array.shape))
         except UnicodeDecodeError as error:
             raise _zvf.MisuseError(f"{name}: found bytes that are no UTF-8, expected texts") from error
     if array.dtype.kind in "UT":
@@ -180,10 +184,11 @@ def _of_pandas(name: str, values: Any) -> Array:
         zone = str(dtype.tz).removeprefix("UTC")
         moments = np.asarray(getattr(values, "dt", values).tz_convert(None).to_numpy())
         return _with_unit(moments.view(np.int64), f"{word} since 1970-01-01T00:00:00Z{f' in {zone}' if zone else ''}")
-    if hasattr(dtype, "pyarrow_dtype") and dtype.kind in "Mm":
+    if hasattr(dtype, "pyarrow_dtype"):
         import pyarrow as pa  # type: ignore[import-untyped]
 
-        return _of_arrow(name, pa.array(values))
+        if pa.types.is_temporal(dtype.pyarrow_dtype) or pa.types.is_nested(dtype.pyarrow_dtype):
+            return _of_arrow(name, pa.array(values))
     if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):
         # Of a sparse column, all values.
         return array_of(name, np.asarray(values))
@@ -194,7 +199,7 @@ def _of_pandas(name: str, values: Any) -> Array:
         return np.asarray(values.to_numpy(dtype=kind))
     if isinstance(dtype, np.dtype):
         return np.asarray(values.to_numpy())
-    return _without(np.asarray(values.to_numpy(dtype=kind, na_value=0)), missing)
+    return _without(np.asarray(values.to_numpy(dtype=kind, na_value=kind.type(0))), missing)
 
 
 def _of_arrow(name: str, values: Any) -> Array:

@@ -163,7 +163,9 @@ def _moved(
 
     meta = frame._meta.assign(__part=np.zeros(0, dtype="i8"))
     placed = frame.map_partitions(place, meta=meta)  # type: ignore[no-untyped-call]
-    split = placed.shuffle("__part", npartitions=count)
+    # The shuffle of workers among themselves has no lists of fixed size.
+    lists = any(isinstance(kind, pd.ArrowDtype) and pa.types.is_nested(kind.pyarrow_dtype) for kind in meta.dtypes)
+    split = placed.shuffle("__part", npartitions=count, shuffle_method="tasks" if lists else None)
     return [delayed(_vertices)(part, position, columns) for part in split.to_delayed()]
 
 

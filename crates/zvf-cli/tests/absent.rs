@@ -281,3 +281,53 @@ fn gaps_of_a_column_get_the_fill_that_the_store_records() -> Result<()> {
     ensure!(rows.contains("\n2,z,9,9.0\n"), "{rows}");
     Ok(())
 }
+
+/// Of objects a gap of a whole number is no value, in each format; of vertices it is refused, and so is one of truth values.
+#[test]
+fn gaps_of_whole_numbers_of_objects_are_no_values() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../a.csv",
+            "rid,x,y,object_id\n1,0,0,7\n2,1,1,8\n3,1,1,9\n".into(),
+        ),
+        ("../n.csv", "object_id,n,b\n7,3,true\n8,,\n".into()),
+        ("../m.csv", "object_id,n\n7.0,NA\n9.0,255.0\n".into()),
+        ("../two.csv", "object_id,n\n7,0\n7,\n".into()),
+    ])?;
+    home.text(&["import", "a.csv", "a.zv"])?;
+    let set = |name, file, more: &[&'static str]| {
+        let set = ["edit", "a.zv", "set-attribute", name, "--object"];
+        [&set[..], &["--from", file], more].concat()
+    };
+    let values = || -> Result<Vec<Value>> {
+        let found = home.json(&["objects", "a.zv", "--json"])?;
+        let objects = found["objects"].as_array().cloned().unwrap_or_default();
+        Ok(objects.iter().map(|one| one["n"].clone()).collect())
+    };
+    home.text(&set("n", "n.csv", &["--type", "uint8"]))?;
+    assert_eq!(values()?, [json!(3), Value::Null, Value::Null]);
+    // The table that a query writes has the same gaps.
+    for file in ["o.csv", "o.ndjson", "o.arrow"] {
+        home.text(&["objects", "a.zv", "-o", file])?;
+        home.text(&set("n", file, &[]))?;
+        assert_eq!(values()?, [json!(3), Value::Null, Value::Null], "{file}");
+    }
+    refused(
+        &home,
+        &[&set("b", "n.csv", &["--type", "bool"])],
+        "cannot be missing",
+    )?;
+    // A gap differs from the number 0.
+    let ran = home.zvf(&set("n", "two.csv", &[]))?;
+    ensure!(
+        ran.code != 0 && ran.stderr.contains("in rows 0 and 1"),
+        "{}",
+        ran.stderr
+    );
+    home.text(&set("n", "m.csv", &[]))?;
+    assert_eq!(values()?, [Value::Null, Value::Null, json!(255)]);
+    home.text(&set("n", "n.csv", &["--fill", "9"]))?;
+    assert_eq!(values()?, [json!(3), json!(9), json!(255)]);
+    home.text(&["validate", "a.zv", "--level", "5"])?;
+    Ok(())
+}

@@ -206,3 +206,53 @@ fn implied_links_have_no_attributes() -> Result<()> {
     }
     Ok(())
 }
+
+/// Other programs write whole numbers with decimals as soon as one is missing.
+#[test]
+fn whole_numbers_of_texts_may_have_decimals_of_zeros() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,n,object_id\n0,0,1,7\n".into()),
+        ("../b.csv", "x,y,n,object_id\n1,0,3.0,8.0\n2,0,,9.\n".into()),
+        (
+            "../b.ndjson",
+            "{\"x\":3,\"y\":0,\"n\":5.0,\"object_id\":10.0}\n".into(),
+        ),
+        ("../set.csv", "object_id,vertex,n\n7.0,0.0,-2.00\n".into()),
+        ("../half.csv", "x,y,n,object_id\n1,0,3.5,11\n".into()),
+        (
+            "../ids.csv",
+            "x,y,n,object_id\n0,0,1,7.0\n1,0,2,8.5\n".into(),
+        ),
+    ])?;
+    home.text(&["import", "a.csv", "s.zv"])?;
+    home.text(&["append", "s.zv", "b.csv", "--fill", "n=4"])?;
+    home.text(&["append", "s.zv", "b.ndjson"])?;
+    home.text(&["edit", "s.zv", "set-attribute", "n", "--from", "set.csv"])?;
+    let rows = home.text(&[
+        "query",
+        "s.zv",
+        "--columns",
+        "n,object_id",
+        "--format",
+        "csv",
+    ])?;
+    for row in ["-2,7", "3,8", "4,9", "5,10"] {
+        assert!(rows.lines().any(|line| line == row), "{row} in {rows}");
+    }
+    let ran = home.zvf(&["append", "s.zv", "half.csv"])?;
+    assert!(
+        ran.code == 4 && ran.stderr.contains("found \"3.5\", expected int32"),
+        "{}",
+        ran.stderr
+    );
+    home.text(&["import", "b.csv", "b.zv", "--exclude", "n"])?;
+    let ids = home.text(&["query", "b.zv", "--columns", "object_id", "--format", "csv"])?;
+    assert!(ids.contains("8\n") && ids.contains("9\n"), "{ids}");
+    let ran = home.zvf(&["import", "ids.csv", "i.zv"])?;
+    assert!(
+        ran.code == 4 && ran.stderr.contains("found \"8.5\", expected the id"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

@@ -445,3 +445,17 @@ fn categories_have_colours_in_their_order_and_names() -> Result<()> {
     }
     Ok(())
 }
+
+/// East is right and north is up, whichever of the two axes comes first.
+#[test]
+fn longitude_is_to_the_right() -> Result<()> {
+    let table = "lat,lon\n0,0\n1,10\n2,20\n";
+    let home = Home::made(&[("../a.csv", table.into())])?;
+    for position in ["lat,lon", "lon,lat"] {
+        let store = format!("{position}.zv");
+        home.text(&["import", "a.csv", &store, "--position", position])?;
+        let said = home.json(&["plot", &store, "-o", "p.png", "--json"])?;
+        assert_eq!(said["camera"]["target"], json!([10.0, 1.0, 0.0]), "{said}");
+    }
+    Ok(())
+}

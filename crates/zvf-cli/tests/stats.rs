@@ -286,3 +286,31 @@ fn statistics_of_one_channel() -> Result<()> {
     );
     Ok(())
 }
+
+/// Squares of these numbers, and the sum of some of them, are beyond float64; their means and deviations are not.
+#[test]
+fn numbers_near_the_largest_have_a_mean_and_a_deviation() -> Result<()> {
+    let rows = [
+        r#"{"x":0,"y":0,"far":1e160,"near":1e308,"turn":1.2e308}"#,
+        r#"{"x":1,"y":1,"far":-1e160,"near":1.5e308,"turn":1.2e308}"#,
+        r#"{"x":9,"y":9,"far":3,"near":1.7e308,"turn":-1e308}"#,
+    ];
+    let home = Home::made(&[("../g.ndjson", rows.join("\n").into())])?;
+    home.text(&["import", "g.ndjson", "g.zv", "--chunk-shape", "2,2"])?;
+    let all = home.json(&["stats", "g.zv", "--json"])?;
+    for (name, mean, deviation) in [
+        ("far", 1.0, 1e160),
+        ("near", 1.4e308, 3.605_551_275_463_989e307),
+        ("turn", 1.4e308 / 3.0, 1.270_170_592_217_176_7e308),
+    ] {
+        let column = column(&all, name)?;
+        for (member, want) in [("mean", mean), ("std", deviation)] {
+            let found = column[member].as_f64().context("a number")?;
+            let near = (found / want - 1.0).abs() < 1e-12;
+            assert!(near, "{name} {member}: {found}, expected {want}");
+        }
+    }
+    let sum = column(&all, "turn")?["sum"].as_f64().context("a sum")?;
+    assert!((sum / 1.4e308 - 1.0).abs() < 1e-12, "{sum}");
+    Ok(())
+}

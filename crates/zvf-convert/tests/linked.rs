@@ -1,14 +1,18 @@
 //! Tables with a table of edges or faces beside them, imported and exported.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Float64Array};
 use proptest::prelude::*;
 use zvf_convert::export::{ExportOptions, LinksFile};
 use zvf_convert::{Format, Options};
 use zvf_store::Class;
-use zvf_write::Kind;
+use zvf_write::{AttributeType, Kind, NumberType};
 
 use crate::parse;
+use crate::records::{ipc, table};
 use crate::support::{Folder, Got, column, ends, open, refused, small, sorted, texts};
 
 const NODES: &str = "x,y,name\n0,0,a\n4,0,b\n4,4,c\n0,4,d\n9,9,e\n";
@@ -683,4 +687,57 @@ fn positions_of_whole_numbers_make_every_kind() {
             );
         }
     }
+}
+
+#[test]
+fn types_of_columns_of_one_table_are_not_asked_of_the_other() {
+    let folder = Folder::new();
+    let nodes = folder.file("n.csv", "x,y,code\n0,0,1\n4,0,2\n");
+    let mut endings = vec![("e.csv", "source,target,w\n0,1,3\n".to_owned())];
+    endings.push((
+        "e.ndjson",
+        "{\"source\":0,\"target\":1,\"w\":3}\n".to_owned(),
+    ));
+    for (name, table) in endings {
+        let mut options = linked(folder.file(name, table), false);
+        options.attribute_types = vec![
+            ("code".to_owned(), AttributeType::Category),
+            ("w".to_owned(), AttributeType::Number(NumberType::I8)),
+        ];
+        let import = open(std::slice::from_ref(&nodes), &options);
+        let spec = import.spec();
+        let code = spec.vertex_attributes.iter().find(|one| one.name == "code");
+        assert_eq!(code.unwrap().values, AttributeType::Category, "{name}");
+        let w = spec.links.attributes.first().unwrap();
+        assert_eq!(w.values, AttributeType::Number(NumberType::I8), "{name}");
+        options.attribute_types[1].0 = "v".to_owned();
+        let (_, text) = refused(std::slice::from_ref(&nodes), &options);
+        let says = "attribute types: found \"v\", expected one of the columns: x, y, code, source, target, w";
+        assert!(text.contains(says), "{text}");
+    }
+}
+
+#[test]
+fn lists_of_texts_are_no_ends() {
+    let folder = Folder::new();
+    let ends = || {
+        let mut ends = ListBuilder::new(StringBuilder::new());
+        for end in ["a", "b"] {
+            ends.values().append_value(end);
+        }
+        ends.append(true);
+        Arc::new(ends.finish()) as ArrayRef
+    };
+    let weight = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+    let both = table(vec![("vertices", ends()), ("w", weight)]);
+    let mut options = linked(ipc(&folder, "e.arrow", &[both]), false);
+    options.node_id = Some("name".to_owned());
+    let (_, text) = refused(&[folder.file("n.csv", NODES)], &options);
+    let says = "expected one of lists of whole numbers of one length, or columns vertices_0";
+    assert!(text.contains("column vertices of List("), "{text}");
+    assert!(text.contains(says), "{text}");
+    let alone = ipc(&folder, "v.arrow", &[table(vec![("vertices", ends())])]);
+    let error = zvf_convert::read_table(&alone, &small()).unwrap_err();
+    let says = "found none, expected columns of numbers";
+    assert!(error.to_string().contains(says), "{error}");
 }

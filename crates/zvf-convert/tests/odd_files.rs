@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, Date64Array, DictionaryArray, Float64Array, Int64Array, StringArray,
+    ArrayRef, Date64Array, Decimal128Array, DictionaryArray, Float64Array, Int64Array, StringArray,
     TimestampMicrosecondArray,
 };
 use zvf_convert::export::ExportOptions;
@@ -527,4 +527,62 @@ fn ids_with_blanks_are_other_ids() {
         ends(&got, "position"),
         [texts(["0.0 0.0 0.0", "1.0 1.0 1.0"])]
     );
+}
+
+#[test]
+fn nan_among_truth_values_is_missing_as_other_words_are() {
+    let folder = Folder::new();
+    for word in ["NaN", "nan", "NA", ""] {
+        let file = folder.file(
+            "t.csv",
+            &format!("x,y,v\n1,2,true\n3,4,{word}\n5,6,FALSE\n"),
+        );
+        let import = open(&[file], &plain());
+        let note = "column \"v\": 1 truth values are missing, so it becomes the texts true and false, some of them missing";
+        assert!(
+            import.notes().contains(&note.to_owned()),
+            "{:?}",
+            import.notes()
+        );
+        let got = folder.store(&import, |_| {});
+        let want = [
+            ["1.0 2.0", "true"],
+            ["3.0 4.0", "null"],
+            ["5.0 6.0", "false"],
+        ];
+        assert_eq!(rows(&got.vertices, &["position", "v"]), want, "{word}");
+    }
+}
+
+#[test]
+fn gaps_of_decimal_numbers_are_noted() {
+    let folder = Folder::new();
+    let place = || Arc::new(Float64Array::from(vec![0.0, 1.0])) as ArrayRef;
+    let prices = Decimal128Array::from(vec![Some(125_i128), None]);
+    let prices = prices.with_precision_and_scale(10, 2).unwrap();
+    let columns = vec![
+        ("x", place()),
+        ("y", place()),
+        ("price", Arc::new(prices) as ArrayRef),
+    ];
+    let import = open(&[ipc(&folder, "d.arrow", &[table(columns)])], &plain());
+    let note = "column \"price\": 1 missing values become NaN".to_owned();
+    assert!(import.notes().contains(&note), "{:?}", import.notes());
+}
+
+#[test]
+fn columns_in_another_order_have_a_way_out_that_helps() {
+    let folder = Folder::new();
+    let place = || Arc::new(Float64Array::from(vec![0.0, 1.0])) as ArrayRef;
+    let file = |name: &str, columns: [&'static str; 3]| {
+        let columns = columns.map(|name| (name, place()));
+        ipc(&folder, name, &[table(columns.to_vec())])
+    };
+    let files = [
+        file("1.arrow", ["x", "y", "n"]),
+        file("2.arrow", ["n", "y", "x"]),
+    ];
+    let (_, text) = refused(&files, &plain());
+    let says = "2.arrow: found the columns in another order, expected those of the first file; `zvf append` adds this one";
+    assert!(text.contains(says), "{text}");
 }

@@ -1,17 +1,17 @@
 //! Edits by tables in the form that queries return.
 
+use std::collections::BTreeMap;
+
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
 use super::matching::{Matching, Scope};
 use super::{Edit, Fitted, Matched};
-use zvf_encode::arrow::{attributes, column, values};
+use zvf_encode::arrow::{attributes, column, object_attributes, values};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 
 /// Columns of vertices that are not attributes.
 const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
-/// The column of objects that is not an attribute.
-const OF_OBJECTS: [&str; 1] = ["object_id"];
 /// Columns of links that are not attributes.
 const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
 
@@ -91,13 +91,14 @@ impl Edit {
     /// [`Matching::new_objects`] is set.
     ///
     /// # Shape
-    /// One row per object, matched by `object_id` (int64) or as [`Matching`] states; every other column is an attribute.
+    /// One row per object, matched by `object_id` (int64) or as [`Matching`] states; every other column is an attribute. A null removes the value of the
+    /// object; truth values must have none.
     ///
     /// # Cost
     /// Reads all object attributes, once.
     ///
     /// # Errors
-    /// Misuse: objects that do not exist. As [`attributes`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
+    /// Misuse: objects that do not exist. As [`object_attributes`], [`Values::fitted`] and [`put_objects`](Self::put_objects).
     pub fn put_object_records<'a>(
         &'a mut self,
         objects: &'a RecordBatch,
@@ -108,11 +109,16 @@ impl Edit {
             self.load_tables().await?;
             let objects = self.in_stored_units((Scope::Object, |_: &str| true), None, objects);
             let objects = objects.await?;
-            let mut given = attributes(&objects, &OF_OBJECTS)?;
-            given.retain(|(name, _)| !how.key.contains(name));
+            let (mut given, mut gaps) = (Vec::new(), BTreeMap::new());
+            for (name, values, absent) in object_attributes(&objects)? {
+                if !how.key.contains(&name) {
+                    gaps.insert(name.clone(), absent);
+                    given.push((name, values));
+                }
+            }
             let known = self.tables.values().map(|table| &table.spec);
             fit(&mut given, known)?;
-            self.put_object_columns(&objects, how, &given).await
+            self.put_object_columns(&objects, how, &given, &gaps).await
         })
     }
 

@@ -390,6 +390,30 @@ pub fn attributes(
     Ok(found)
 }
 
+/// The attributes of a table of objects, each with the rows of numbers without a value ([`values_with_gaps`]).
+///
+/// # Errors
+/// Misuse: columns of types that a store does not hold. Malformed data: missing truth values.
+pub fn object_attributes(
+    table: &RecordBatch,
+) -> Result<Vec<(String, Values, BTreeSet<usize>)>, WriteError> {
+    let schema = table.schema_ref();
+    let mut found = Vec::new();
+    for (field, column) in schema.fields().iter().zip(table.columns()) {
+        let Some(name) = attribute_name(schema, field, &OF_OBJECTS) else {
+            continue;
+        };
+        let (values, absent) = match column_type(column.data_type()) {
+            Some((AttributeType::Number(number), _)) if number != NumberType::Bool => {
+                values_with_gaps(name, column)?
+            }
+            _ => (values(name, column)?, BTreeSet::new()),
+        };
+        found.push((name.to_owned(), values, absent));
+    }
+    Ok(found)
+}
+
 /// The numbers of a column in one type, such as int64 ids or uint64 numbers of vertices.
 ///
 /// # Errors
@@ -453,18 +477,8 @@ impl ObjectTable {
     pub fn from_records(objects: &RecordBatch) -> Result<Self, WriteError> {
         let ids: ScalarBuffer<i64> = numbers("object_id", column(objects, "object_id")?)?;
         let mut found = Self::new(&*ids);
-        let schema = objects.schema_ref();
-        for (field, column) in schema.fields().iter().zip(objects.columns()) {
-            let Some(name) = attribute_name(schema, field, &OF_OBJECTS) else {
-                continue;
-            };
-            found = match column_type(column.data_type()) {
-                Some((AttributeType::Number(number), _)) if number != NumberType::Bool => {
-                    let (values, absent) = values_with_gaps(name, column)?;
-                    found.with_gaps(name, values, absent)
-                }
-                _ => found.with_attribute(name, values(name, column)?),
-            };
+        for (name, values, absent) in object_attributes(objects)? {
+            found = found.with_gaps(name, values, absent);
         }
         Ok(found)
     }

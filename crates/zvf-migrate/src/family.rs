@@ -16,6 +16,7 @@ use super::{LevelCopy, MigrationRun};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::links::{LinkColumn, LinkEnd, LinkPlacer, Policy};
+use zvf_encode::spec::LinksBy;
 use zvf_format::int::{index, wide};
 
 impl MigrationRun {
@@ -206,7 +207,12 @@ impl MigrationRun {
         let columns = reader.attributes().iter().map(|one| column(one, links));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let kind = self.store.kind();
-        let inner = links.delta() == 0 && matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh);
+        let by = self.rules().links;
+        let inner = match links.delta() {
+            0 => matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
+            // The root states that there are links between levels, also if edits removed all of them: without an array there would be no family.
+            _ => by == LinksBy::Offsets && has_no_cells(links),
+        };
         let policy = Policy {
             delta: links.delta(),
             width: links.width(),
@@ -225,7 +231,7 @@ impl MigrationRun {
                 0 => None,
                 _ => Some(self.factors(stage, there)?),
             },
-            ..Policy::pairs(source.level.key_rank(), inner, self.rules().links)
+            ..Policy::pairs(source.level.key_rank(), inner, by)
         };
         Ok(self.placer_of(policy, columns))
     }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
-use zvf_meta::{Axis, Kind, LinksConvention, units};
+use zvf_meta::{Axis, Kind, LinksConvention, axes_of_space, units};
 use zvf_query::numbers::shape;
 use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Need, Store};
@@ -121,34 +121,16 @@ const EARLY: usize = 1_000_000;
 const GROUPS: u64 = 100_000;
 
 impl PlotSpace {
-    /// The columns of positions that are used as x, y and z: axes of those names (x and y, if there are two), else the first axes of space.
+    /// The columns of positions that are used as x, y and z: the first three axes of space, in the order of [`axes_of_space`]; of all axes if none is one
+    /// of space.
     pub(crate) fn columns(store: &Store) -> Vec<usize> {
-        let axes = store.root().axes();
-        let space: Vec<usize> = axes
-            .iter()
-            .enumerate()
-            .filter(|(_, axis)| axis.kind() == "space")
-            .map(|(number, _)| number)
-            .take(3)
-            .collect();
-        let wanted = match space.len() {
-            2 => ["x", "y"].as_slice(),
-            _ => &["x", "y", "z"],
-        };
-        let named: Option<Vec<usize>> = wanted
-            .iter()
-            .map(|name| {
-                axes.iter()
-                    .position(|axis| axis.name.eq_ignore_ascii_case(name))
-            })
-            .collect();
-        if let Some(named) = named {
-            return named;
+        let dims = store.root().dims();
+        let mut columns = axes_of_space(store.root().axes(), dims);
+        if columns.is_empty() {
+            columns.extend(0..dims);
         }
-        match space.is_empty() {
-            true => (0..store.root().dims().min(3)).collect(),
-            false => space,
-        }
+        columns.truncate(3);
+        columns
     }
 
     /// The axes that are used as x, y and z.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use zvf_meta::RootDoc;
+use zvf_meta::{LevelDoc, RootDoc};
 use zvf_store::writing::Redo;
 use zvf_store::{Need, Store};
 
@@ -13,7 +13,7 @@ use super::plan::WantedLevels;
 use super::root;
 use super::run::{PyramidReport, PyramidRun, level_documents, reported};
 use super::spec::MOST_LEVELS;
-use zvf_encode::target::{Stage, StagedObjects};
+use zvf_encode::target::{Stage, StagedObjects, node};
 use zvf_encode::transaction::Transaction;
 use zvf_encode::{StaleFiles, WriteError};
 
@@ -86,11 +86,11 @@ impl PyramidRun<'_> {
                 held: 0,
             },
         };
-        let finest = self.handle.block_on(store.level(0, &Need::nothing()))?;
-        self.handle.block_on(store.verify(finest.next_round()))?;
+        let read = self.handle.block_on(store.level(0, &Need::nothing()))?;
+        self.handle.block_on(store.verify(read.next_round()))?;
         let mut staged = stage.finish();
         self.stage_documents(&levels.made, &mut staged, id)?;
-        self.drop_empty_links(&mut staged)?;
+        self.drop_empty_links(&mut staged, finest, id)?;
         Ok((levels, staged))
     }
 
@@ -118,8 +118,13 @@ impl PyramidRun<'_> {
         Ok(())
     }
 
-    /// Removes the group of links of level 0 if it has only links to levels that are removed.
-    fn drop_empty_links(&self, staged: &mut StagedObjects) -> Result<(), WriteError> {
+    /// Removes the group of links of level 0, and its name in the level's document, if it has only links to levels that are removed.
+    fn drop_empty_links(
+        &self,
+        staged: &mut StagedObjects,
+        mut finest: LevelDoc,
+        id: &str,
+    ) -> Result<(), WriteError> {
         const GROUP: &str = "0/links/";
         let inside = |keys: &BTreeSet<String>| keys.iter().any(|key| key.starts_with(GROUP));
         if !inside(&staged.removed) || inside(&staged.put) || inside(&staged.same) {
@@ -131,8 +136,18 @@ impl PyramidRun<'_> {
         }
         let left = self.target.keys_below("0/links")?;
         let stays = |key: &String| *key != document && !staged.removed.contains(key);
-        if !left.iter().any(stays) {
-            staged.removed.insert(document);
+        if left.iter().any(stays) {
+            return Ok(());
+        }
+        staged.removed.insert(document);
+        // Copies of a store, and other programs, list the family also if it has links between levels alone.
+        let before = finest.arrays_present.len();
+        finest.arrays_present.retain(|family| family != "links");
+        if finest.arrays_present.len() < before {
+            let (key, bytes) = node(0, finest.to_json());
+            let folder = Redo::folder_of(id);
+            self.target.put(vec![(format!("{folder}/{key}"), bytes)])?;
+            staged.put.insert(key);
         }
         Ok(())
     }

@@ -6,9 +6,10 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use zvf_store::format::dtype::DTypeKind;
-use zvf_store::{Level, Names, Need, Store, TypedArray};
+use zvf_store::{Level, Names, Need, Store, TypedArray, nearest_f16};
 
 use crate::axes::axis_number;
+use crate::columns::scalar::narrow;
 use crate::condition_columns::{columns_of, decided, satisfying, values_of};
 use crate::error::{OrBug, existing, existing_attributes, nearest};
 use crate::filter::{
@@ -272,7 +273,9 @@ async fn choose(
         .collect();
     if !wanted.is_empty() {
         let mut kept = Vec::new();
-        let ends = ends_of(store, &wanted, filter)?;
+        // These documents are read by the query, too.
+        let level = Box::pin(store.level(query.level, &query.need())).await?;
+        let ends = ends_of(store, &wanted, filter, level.vertices().dtype().kind)?;
         // Links other than those between consecutive rows are held in memory, some objects at a time.
         let by_rows = Rule::of_store(store) == Rule::Sequential;
         let most = if by_rows { usize::MAX } else { BATCH };
@@ -365,6 +368,19 @@ struct Wanted<'n> {
     lengths: bool,
     /// Name, whether it is the last vertex, and axis.
     ends: Vec<(&'n String, bool, usize)>,
+    /// The number type of positions.
+    positions: DTypeKind,
+}
+
+impl Wanted<'_> {
+    /// A coordinate in the float type of positions, so that conditions compare it with numbers as they compare an axis.
+    fn coordinate(&self, number: f64) -> Val<'static> {
+        match self.positions {
+            DTypeKind::F16 => Val::F16(nearest_f16(number)),
+            DTypeKind::F32 => Val::F32(narrow(number)),
+            _ => Val::F64(number),
+        }
+    }
 }
 
 /// The lengths and ends among the names of a condition.
@@ -376,6 +392,7 @@ fn ends_of<'n>(
     store: &Store,
     names: &'n HashSet<String>,
     filter: &Filter,
+    positions: DTypeKind,
 ) -> Result<Wanted<'n>, QueryError> {
     let mut ends = Vec::new();
     for name in names {
@@ -398,6 +415,7 @@ fn ends_of<'n>(
     Ok(Wanted {
         lengths: names.contains(LENGTH),
         ends,
+        positions,
     })
 }
 
@@ -445,15 +463,11 @@ async fn chains(
             let found = found.and_then(|found| found.as_primitive_opt::<Float64Type>());
             let found = found.or_bug("a measure that is not there")?;
             // A line without vertices has a length, and no ends.
-            let missing = || match *name == LENGTH {
-                true => Val::F64(0.0),
-                false => Val::Null,
-            };
-            into.extend(
-                found
-                    .iter()
-                    .map(|value| value.map_or_else(missing, Val::F64)),
-            );
+            into.extend(found.iter().map(|value| match (*name == LENGTH, value) {
+                (true, value) => Val::F64(value.unwrap_or(0.0)),
+                (false, Some(value)) => wanted.coordinate(value),
+                (false, None) => Val::Null,
+            }));
         }
     }
     for (name, _, values) in columns {
@@ -485,7 +499,7 @@ async fn linked(
             };
             let position = row.and_then(|row| found.position(row));
             let value = position.and_then(|position| position.get(*axis));
-            value.map_or(Val::Null, |value| Val::F64(*value))
+            value.map_or(Val::Null, |value| wanted.coordinate(*value))
         };
         let values = found.rows.iter().map(value).collect();
         into.insert((*name).clone(), Values::new(values, DTypeKind::F64));

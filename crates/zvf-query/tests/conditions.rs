@@ -258,6 +258,41 @@ async fn conditions_of_objects_choose_objects() {
 }
 
 #[tokio::test]
+async fn ends_are_compared_in_the_type_of_positions() {
+    let made = Made::streamlines(&[
+        (1, vec![[0.3, 1.0, 2.0], [5.0, 1.0, 2.0]]),
+        (2, vec![[0.4, 1.0, 2.0], [0.3, 1.0, 2.0]]),
+    ]);
+    let store = memory(&made.files()).await;
+    // The float32 that is shown as 0.3 is larger than 0.3.
+    for (text, expected) in [
+        ("start.x == 0.3", vec!["1"]),
+        ("start.x <= 0.3", vec!["1"]),
+        ("start.x > 0.3", vec!["2"]),
+        ("not start.x > 0.3", vec!["1"]),
+        ("end.x in (0.3, 7)", vec!["2"]),
+        ("0.3 >= end.x", vec!["2"]),
+        ("start.x between 0.3 and 0.4", vec!["1", "2"]),
+        ("x > start.x and (start.x == 0.3 or x < 0)", vec!["1"]),
+    ] {
+        let got = ask(&store, asked(text)).await.unwrap();
+        assert_eq!(ids(&got), expected, "{text}");
+    }
+    // Vertices of skeletons are read with their links.
+    let store = bundled("real_skeleton").await;
+    let axis = store.root().axes()[0].name.clone();
+    let whole = Query {
+        columns: vec![Column::Attribute(axis.clone())],
+        ..asked("count() > 0")
+    };
+    let got = ask(&store, whole).await.unwrap();
+    let (first, id) = (&got.column(&axis)[0], &ids(&got)[0]);
+    let text = format!("start.{axis} == {first}");
+    let found = ask(&store, asked(&text)).await.unwrap();
+    assert!(ids(&found).contains(id), "{text}");
+}
+
+#[tokio::test]
 async fn attributes_of_objects_are_names_too() {
     let mut seen = 0;
     for case in [

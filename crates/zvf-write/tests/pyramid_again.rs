@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use zvf_edit::{Edit, vacuum};
+use zvf_edit::{At, Edit, vacuum};
+use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{
     CrossLevel, Existing, LevelStep, Method, PyramidReport, PyramidSpec, build_pyramid,
     refresh_pyramid, remove_pyramid,
@@ -493,6 +494,64 @@ async fn vacuum_keeps_levels_without_rows_of_deleted_objects() {
     let replace = spec.with_existing(Existing::Replace);
     build(&memory, &replace).await.unwrap();
     assert_same(&contents(&memory).await, &contents(&plain).await);
+}
+
+async fn copied(memory: &Memory) -> Memory {
+    let copy = Memory::default();
+    let options = MigrateOptions::new().with_write(copy.options());
+    migrate(&memory.open().await, ADDRESS, options)
+        .await
+        .unwrap();
+    copy
+}
+
+/// The numbers of links from level 0 to level 1, and back.
+async fn links_between(memory: &Memory) -> [u64; 2] {
+    let files = memory.files().await;
+    ["0/links/+1", "1/links/-1"].map(|family| {
+        let document: Value =
+            serde_json::from_slice(&files[&format!("{family}/zarr.json")]).unwrap();
+        document["attributes"]["num_links"].as_u64().unwrap()
+    })
+}
+
+/// A copy lists `links` for level 0 of points if there are links to other levels; the name stayed when the last of them were removed.
+#[tokio::test]
+async fn copies_without_their_levels_list_no_links() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    let spec = PyramidSpec::new([LevelStep::new(2.0)]);
+    let linked = spec.clone().with_cross_level(CrossLevel::Explicit, 1);
+    build(&memory, &linked).await.unwrap();
+    let [removed, replaced] = [copied(&memory).await, copied(&memory).await];
+    remove(&removed).await.unwrap();
+    let replace = spec.with_existing(Existing::Replace);
+    build(&replaced, &replace).await.unwrap();
+    for store in [removed, replaced] {
+        assert!(!store.files().await.contains_key("0/links/zarr.json"));
+        store.check_clean().await;
+    }
+}
+
+/// A copy left out families between levels from which edits had removed every link, and its levels could not be refreshed.
+#[tokio::test]
+async fn copies_keep_families_between_levels_that_lost_all_links() {
+    let memory = Memory::default();
+    grid().write(memory.options()).await;
+    let spec = PyramidSpec::new([LevelStep::new(2.0)]);
+    let linked = spec.with_cross_level(CrossLevel::Explicit, 1);
+    build(&memory, &linked).await.unwrap();
+    // Every vertex enters another chunk.
+    let far = (0..64).flat_map(|n| [f64::from(n % 8) * 3.0 + 100.0, f64::from(n / 8) * 3.0]);
+    let far: Vec<f64> = far.collect();
+    let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    edit.move_vertices(At::All, &far.into()).await.unwrap();
+    edit.commit().await.unwrap();
+    let copy = copied(&memory).await;
+    assert_eq!(links_between(&copy).await, [0, 0]);
+    refresh(&copy).await.unwrap();
+    assert_eq!(links_between(&copy).await, [64, 64]);
+    copy.check_clean().await;
 }
 
 /// Every folder and file below a folder.

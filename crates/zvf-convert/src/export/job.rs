@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use serde_json::Value;
 use zvf_encode::error::OrBug;
-use zvf_meta::{Affine, Axis, map_of_axes};
+use zvf_meta::{Affine, Axis, map_of_axes, unit_of_space};
 use zvf_query::{Answer, Column, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::format::int;
 use zvf_store::{Names, Need, Store};
@@ -512,10 +512,7 @@ pub(crate) const OBJECTS: Outputs = Outputs {
     objects: true,
 };
 
-/// The unit that an SWC file states: that of all axes, if it is one of length.
+/// The unit that an SWC file states: that of its axes, which are all of space, if it is one of length.
 pub(crate) fn unit_of_swc(axes: &[Axis]) -> Option<&str> {
-    let mut units = axes.iter().map(|axis| axis.unit.as_deref());
-    let unit = units.next().flatten()?;
-    let is_known = zvf_meta::units::name(unit).is_some();
-    (is_known && units.all(|other| other == Some(unit))).then_some(unit)
+    unit_of_space(axes).filter(|unit| zvf_meta::units::name(unit).is_some())
 }

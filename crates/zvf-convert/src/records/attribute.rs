@@ -232,12 +232,15 @@ impl AttributeColumn {
                 spec.with_description(time::MISSING_TEXT)
             }
             Raw::Decimal => {
-                if census.rounded > 0 {
-                    note = Some(format!(
-                        "column {name}: {} decimal numbers have more digits than float64, and are rounded",
+                let rounded = (census.rounded > 0).then(|| {
+                    format!(
+                        "{} decimal numbers have more digits than float64, and are rounded",
                         census.rounded
-                    ));
-                }
+                    )
+                });
+                let gaps = (missing > 0).then(|| format!("{missing} {gaps} become NaN"));
+                let notes: Vec<String> = rounded.into_iter().chain(gaps).collect();
+                note = (!notes.is_empty()).then(|| format!("column {name}: {}", notes.join("; ")));
                 number(NumberType::F64)
             }
             Raw::Nothing => {

@@ -400,14 +400,15 @@ impl ColumnRoles {
                 differences.push(format!("column {name} of {kind}, not {other}"));
             }
         }
+        let mut expected = "the columns of the first file: --attributes A,B takes only columns that all files have, `zvf append` adds a file with other ones";
         if differences.is_empty() {
             let same = own.position == self.position && own.attributes == self.attributes;
             differences.push(match same {
                 true => "other axes".to_owned(),
                 false => "the columns in another order".to_owned(),
             });
+            expected = "those of the first file; `zvf append` adds this one, whatever its order";
         }
-        let expected = "the columns of the first file: --attributes A,B takes only columns that all files have, `zvf append` adds a file with other ones";
         Err(ConvertError::malformed(
             file,
             InFile::Whole,

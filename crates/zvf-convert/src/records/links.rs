@@ -20,6 +20,7 @@ use crate::Format;
 use crate::error::{ConvertError, InFile, shown};
 use crate::numbers::whole;
 use crate::options::{Nulls, Options};
+use crate::table::text::OpenTextTable;
 
 /// The default columns of ends: first a column of lists, then one column per end.
 const LISTED: &str = "vertices";
@@ -156,12 +157,14 @@ impl SurveyedLinks {
         if own.nulls == Nulls::DropRow {
             own.nulls = Nulls::Keep;
         }
+        if format.is_text() && !own.attribute_types.is_empty() {
+            // Types of columns that only the vertex table has.
+            let columns = OpenTextTable::texts(path, format, &own)?.schema();
+            let names = names_of(&columns);
+            own.attribute_types
+                .retain(|(name, _)| names.contains(&name.as_str()));
+        }
         let mut source = source(path, format, &own)?;
-        // Names that occur only in the vertex table.
-        let names = source.schema();
-        let names = names_of(&names);
-        own.attribute_types
-            .retain(|(name, _)| names.contains(&name.as_str()));
         let schema = source.schema();
         let ends = link_ends(path, &schema, faces, options.link_columns.as_deref())?;
         let name = |at: &usize| schema.fields().get(*at).map_or("", |field| field.name());
@@ -499,6 +502,14 @@ pub fn link_ends(
         } else {
             "columns vertices_0 and vertices_1, source and target, from and to, or child and parent, or other columns named with --link-columns"
         };
-        ConvertError::malformed(path, InFile::Whole, shown(&names.join(", ")), expected)
+        let found = match schema.column_with_name(LISTED) {
+            Some((_, field)) => format!("column {LISTED} of {}", field.data_type()),
+            None => shown(&names.join(", ")),
+        };
+        let expected = match schema.column_with_name(LISTED) {
+            Some(_) => format!("one of lists of whole numbers of one length, or {expected}"),
+            None => expected.to_owned(),
+        };
+        ConvertError::malformed(path, InFile::Whole, found, expected)
     })
 }

@@ -128,6 +128,15 @@ pub(super) fn read_source(
         ConvertError::malformed(path, InFile::Whole, error.to_string(), expected)
     };
     let schema = values::plain(&table.schema());
+    if schema.fields().is_empty() {
+        let expected = "columns of numbers, truth values, texts, dates or times, or of lists of numbers of one length";
+        return Err(ConvertError::malformed(
+            path,
+            InFile::Whole,
+            "none",
+            expected,
+        ));
+    }
     let mut batches = Vec::new();
     table.vertices(rows, &mut |batch| {
         batches.push(values::with_plain_columns(batch).map_err(wrong)?);

@@ -38,15 +38,19 @@ pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
-/// Refuses renames of columns that no table has; the schemas have the new names already.
+/// Refuses renames and types of columns that no table has; the schemas have the new names already.
 pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
-    for (old, new) in &options.rename {
-        let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == new);
+    let renames = options.rename.iter();
+    let renames = renames.map(|(old, new)| ("rename", old, new));
+    let types = options.attribute_types.iter();
+    let types = types.map(|(name, _)| ("attribute types", name, name));
+    for (option, given, name) in renames.chain(types) {
+        let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == name);
         if !tables.iter().any(has) {
             let names = tables.iter().flat_map(|table| names_of(table));
             let names: Vec<&str> = names.collect();
             let expected = format!("one of the columns: {}", names.join(", "));
-            return Err(ConvertError::usage("rename", shown(old), expected));
+            return Err(ConvertError::usage(option, shown(given), expected));
         }
     }
     Ok(())

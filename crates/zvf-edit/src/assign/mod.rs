@@ -4,7 +4,7 @@ mod links;
 mod objects;
 mod vertices;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
-use zvf_encode::arrow::{DELTA, LEVEL, in_stored_units};
+use zvf_encode::arrow::{DELTA, LEVEL, in_stored_units, values_with_gaps};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -463,9 +463,19 @@ impl Edit {
                 };
                 let table = self.in_stored_units((scope, used), Some(&one), table);
                 let table = table.await?;
-                let values = tabular::fitted(&table, &one, given.as_ref())?;
-                self.assign_values(change, (&one, &values, given.as_ref()), &table)
-                    .await?
+                let own = tabular::attribute(&table, name, one.channels);
+                let (values, gaps) = match (scope, &given, own.as_slice()) {
+                    (Scope::Object, None, [column]) if one.is_whole() => {
+                        let (values, gaps) = values_with_gaps(name, column)?;
+                        (values.fitted(&one)?, gaps)
+                    }
+                    _ => {
+                        let values = tabular::fitted(&table, &one, given.as_ref())?;
+                        (values, BTreeSet::new())
+                    }
+                };
+                let given = (&one, &values, given.as_ref());
+                self.assign_values(change, given, (&table, &gaps)).await?
             }
             None if given.is_none() => {
                 return Err(WriteError::input(
@@ -522,7 +532,7 @@ impl Edit {
         &mut self,
         change: &SetAttribute,
         (one, values, fill): (&AttributeSpec, &Values, Option<&TableValues<'_>>),
-        table: &RecordBatch,
+        (table, gaps): (&RecordBatch, &BTreeSet<usize>),
     ) -> Result<Matched, WriteError> {
         let given = TableValues::new(values, one.channels)?;
         if values.len() != table.num_rows() * one.channels {
@@ -539,9 +549,11 @@ impl Edit {
             if let Some(new) = &change.new {
                 self.add_object_attribute(new.clone()).await?;
             }
-            let (ids, from, matched) = self
-                .match_objects(table, how, |a, b| given.same(a, b))
-                .await?;
+            let same = |a: usize, b: usize| {
+                given.same(a, b) && gaps.contains(&a) == gaps.contains(&b)
+            };
+            let (ids, from, matched) = self.match_objects(table, how, same).await?;
+            let absent = objects::taken_gaps(&from, gaps);
             let others: Vec<i64> = match (&change.new, fill) {
                 (Some(_), Some(_)) => {
                     let with_rows: HashSet<i64> = ids.iter().copied().collect();
@@ -554,7 +566,7 @@ impl Edit {
             let rows = rows.chain(std::iter::repeat_n(None, others.len()));
             let taken = given.take(rows.collect::<Vec<_>>().into_iter(), fill)?;
             let ids: Vec<i64> = ids.into_iter().chain(others).collect();
-            let objects = ObjectTable::new(ids).with_attribute(&one.name, taken);
+            let objects = ObjectTable::new(ids).with_gaps(&one.name, taken, absent);
             self.put_objects(&objects).await?;
             return Ok(matched);
         }

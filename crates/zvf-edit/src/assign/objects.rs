@@ -1,6 +1,6 @@
 //! Matches the rows of a table with objects: by id, by a key, or in order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow_array::RecordBatch;
 use zvf_encode::error::{OrBug, to_index};
@@ -17,20 +17,27 @@ use crate::tables::AttributeTable;
 use crate::{Edit, ops, tabular};
 
 impl Edit {
-    /// Sets values of several attributes of objects.
+    /// Sets values of several attributes of objects; `gaps` are the rows without a value, by attribute.
     pub(crate) async fn put_object_columns(
         &mut self,
         table: &RecordBatch,
         how: &Matching,
         given: &[(String, Values)],
+        gaps: &BTreeMap<String, BTreeSet<usize>>,
     ) -> Result<Matched, WriteError> {
         let columns = by_rows(table, given)?;
-        let same = |a: usize, b: usize| columns.iter().all(|(_, given)| given.same(a, b));
+        let same = |a: usize, b: usize| {
+            columns.iter().all(|(_, given)| given.same(a, b))
+                && gaps
+                    .values()
+                    .all(|gaps| gaps.contains(&a) == gaps.contains(&b))
+        };
         let (ids, from, matched) = self.match_objects(table, how, same).await?;
         let mut objects = ObjectTable::new(ids);
         for (name, given) in &columns {
             let taken = given.take(from.iter().copied().map(Some), None)?;
-            objects = objects.with_attribute(name.as_str(), taken);
+            let absent = gaps.get(*name).map(|gaps| taken_gaps(&from, gaps));
+            objects = objects.with_gaps(name.as_str(), taken, absent.unwrap_or_default());
         }
         self.put_objects(&objects).await?;
         Ok(matched)
@@ -188,6 +195,13 @@ impl AttributeTable {
             HeldColumn::Texts(texts) => texts.get(place)?.as_deref().map(ObjectValue::Text),
         }
     }
+}
+
+/// The places in `from` of rows that have a gap.
+pub(super) fn taken_gaps(from: &[usize], gaps: &BTreeSet<usize>) -> BTreeSet<usize> {
+    let rows = from.iter().enumerate();
+    let rows = rows.filter(|(_, row)| gaps.contains(*row));
+    rows.map(|(at, _)| at).collect()
 }
 
 /// Replaces numbers of objects in pairs by their ids, in the order of pairs.

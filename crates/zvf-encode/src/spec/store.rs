@@ -145,6 +145,14 @@ impl AttributeSpec {
         self.moments().is_some()
     }
 
+    /// Whether values are whole numbers, neither truth values nor dates, times or durations: objects may lack them.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let number = self.values.number();
+        number.is_some_and(|number| !number.is_float() && number != NumberType::Bool)
+            && !self.has_moments()
+    }
+
     fn moments(&self) -> Option<Moments> {
         self.unit.as_deref().and_then(Moments::of_unit)
     }

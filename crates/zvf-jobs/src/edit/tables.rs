@@ -371,7 +371,11 @@ impl EditSetAttributeJob {
             Scope::Object => edit.object_fill(name),
             Scope::Vertex | Scope::Link => edit.fill(name),
         };
-        columns.push(table.given(&one, fill.as_deref().or(recorded))?);
+        let gaps = fill.as_deref().or(recorded);
+        columns.push(match scope {
+            Scope::Object => table.given_of_objects(&one, gaps)?,
+            Scope::Vertex | Scope::Link => table.given(&one, gaps)?,
+        });
         let records = table.records(columns, &[], |_| None)?;
         let matched = edit.set_attribute(&set, Some(&records)).await?;
         let mut notes = matched.remarks(&set);

@@ -403,7 +403,7 @@ impl EditTable {
         let optional = own.is_none();
         macro_rules! parse {
             ($type:ty, $missing:expr) => {{
-                let parse = |text: &str| self.fields.plain(text).parse::<$type>().ok();
+                let parse = |text: &str| self.fields.whole::<$type>(text);
                 let missing = fill.map_or($missing, parse);
                 self.parsed(one, columns, (own, optional), missing, parse)?
                     .into()

@@ -27,7 +27,6 @@ enum BoundShape {
         /// How many axes of the store are of time. They are its first ones, and the center has no coordinate on them.
         before: usize,
         center: Vec<f64>,
-        square: f64,
         radius: f64,
     },
     Near {
@@ -133,7 +132,6 @@ fn bind(
             BoundShape::Sphere {
                 before: metric.before(),
                 center: center.clone(),
-                square: radius * radius,
                 radius: *radius,
             }
         }
@@ -250,11 +248,10 @@ impl BoundShape {
             Self::Sphere {
                 before,
                 center,
-                square,
-                ..
+                radius,
             } => {
                 let space = position.iter().skip(*before).zip(center);
-                distance(space.map(|(a, b)| a - b)) <= *square
+                distance(space.map(|(a, b)| a - b)) <= *radius
             }
             Self::Near {
                 axis,
@@ -289,15 +286,14 @@ impl BoundShape {
             Self::Sphere {
                 before,
                 center,
-                square,
-                ..
+                radius,
             } => {
                 let axes = || low.iter().zip(high).skip(*before).zip(center);
                 let nearest = axes().map(|((low, high), one)| (low - one).max(one - high).max(0.0));
                 let farthest = axes().map(|((low, high), one)| (high - one).max(one - low));
-                if distance(nearest) > *square {
+                if distance(nearest) > *radius {
                     Overlap::Outside
-                } else if distance(farthest) <= *square {
+                } else if distance(farthest) <= *radius {
                     Overlap::Inside
                 } else {
                     Overlap::Crosses
@@ -387,7 +383,6 @@ impl BoundShape {
                 before,
                 center,
                 radius,
-                ..
             } => {
                 for (axis, one) in (*before..).zip(center) {
                     let (low, high) = around(*one, *radius);
@@ -429,7 +424,7 @@ impl BoundShape {
     }
 }
 
-/// The square of a distance.
+/// A distance, rounded as NumPy rounds it: compared with the square of a radius, some points at exactly this distance would be outside.
 fn distance(differences: impl Iterator<Item = f64>) -> f64 {
-    differences.fold(0.0, |sum, one| sum + one * one)
+    differences.fold(0.0, |sum, one| sum + one * one).sqrt()
 }

@@ -159,6 +159,12 @@ proptest! {
 fn boundaries_are_inside_and_outside_of_not() {
     for (text, inside, outside) in [
         ("sphere(0,0,0,5)", [3.0, 4.0, 0.0], [3.0, 4.0, 1e-7]),
+        // The square of this radius is less than the sum of the squares.
+        (
+            "sphere(-8,-14,-16.430353399951443,23.78931619967198)",
+            [-2.0, 7.0, -7.0],
+            [-2.0, 7.0, -6.999_999],
+        ),
         ("near(x=1,2)", [3.0, 9.0, 9.0], [3.000_000_1, 0.0, 0.0]),
         ("box(x=0:1,z=2:)", [1.0, 0.0, 2.0], [1.0, 0.0, 1.9]),
         (

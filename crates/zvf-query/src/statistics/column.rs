@@ -201,6 +201,10 @@ fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..) | DataType::Duration(_))
 }
 
+/// Larger numbers are multiplied by [`SCALE`] before they are squared: the sum of the squares would be infinite.
+const LARGE: f64 = f64::from_bits((1023 + 400) << 52);
+const SCALE: f64 = f64::from_bits((1023 - 600) << 52);
+
 /// The message of a broken invariant about indices.
 const BEYOND: &str = "a place beyond the end of its array";
 
@@ -255,6 +259,8 @@ struct NumberCounter {
     /// The exact sum of integers.
     total: i128,
     sum: CompensatedSum,
+    /// The factor of the numbers below: 1, or [`SCALE`].
+    scale: f64,
     /// The first number, relative to which the mean is computed.
     origin: Option<f64>,
     /// The mean, and the sum of squared differences from it, of the numbers so far.
@@ -274,6 +280,7 @@ impl NumberCounter {
             ends: None,
             total: 0,
             sum: CompensatedSum::default(),
+            scale: 1.0,
             origin: None,
             mean: 0.0,
             squares: 0.0,
@@ -334,6 +341,9 @@ impl NumberCounter {
         }
         self.ends = Some((StatisticValue::Float(least), StatisticValue::Float(most)));
         self.sum.join(sum);
+        if least.abs().max(most.abs()) > LARGE {
+            self.rescale();
+        }
         self.spread(all);
         self.sketch.extend(all.iter().copied().map(key_of_float))?;
         let infinite = all.iter().filter(|number| number.is_infinite()).count();
@@ -355,22 +365,35 @@ impl NumberCounter {
     /// Combines the mean and the squares of a batch, which is not empty, with the previous ones (Chan, Golub and LeVeque, 1979). Numbers are taken
     /// relative to the first one, so that numbers far from zero lose no digits.
     fn spread(&mut self, all: &[f64]) {
+        let scale = self.scale;
         let first = all.first().copied().filter(|first| first.is_finite());
-        let origin = *self.origin.get_or_insert(first.unwrap_or(0.0));
+        let origin = *self.origin.get_or_insert(first.unwrap_or(0.0) * scale);
         let (before, more) = (real(self.count), real(int::wide(all.len())));
         let (mut sum, mut squares) = (CompensatedSum::default(), CompensatedSum::default());
         for number in all {
-            sum.add(number - origin);
+            sum.add(number * scale - origin);
         }
         let mean = sum.value() / more;
         for number in all {
-            let far = number - origin - mean;
+            let far = number * scale - origin - mean;
             squares.add(far * far);
         }
         let (step, both) = (mean - self.mean, before + more);
         self.squares += squares.value() + step * step * before * more / both;
         self.mean += step * more / both;
         self.count += int::wide(all.len());
+    }
+
+    /// Takes numbers times [`SCALE`] from now on.
+    fn rescale(&mut self) {
+        if self.scale > SCALE {
+            self.scale = SCALE;
+            self.origin = self.origin.map(|origin| origin * SCALE);
+            self.mean *= SCALE;
+            // The square of the factor is below the smallest float64.
+            self.squares *= SCALE;
+            self.squares *= SCALE;
+        }
     }
 
     fn finish(self, extent: &Extent) -> Result<Option<NumberStatistics>, QueryError> {
@@ -383,17 +406,27 @@ impl NumberCounter {
         };
         let found = self.sketch.at(&extent.probabilities)?;
         let quantiles = extent.probabilities.iter().zip(found);
-        let sum = match self.whole {
-            true => StatisticValue::Integer(self.total),
-            false => StatisticValue::Float(self.sum.value()),
-        };
         let count = real(self.count);
+        let middle = self.origin.unwrap_or_default() + self.mean;
+        let (sum, mean) = match (self.whole, self.sum.value()) {
+            (true, _) => {
+                let sum = StatisticValue::Integer(self.total);
+                (sum, sum.real() / count)
+            }
+            // Finite numbers whose sum, at least of some of them, is beyond float64.
+            (false, sum) if !sum.is_finite() && self.infinite == 0 => {
+                let sum = middle * count / self.scale;
+                (StatisticValue::Float(sum), middle / self.scale)
+            }
+            (false, sum) => (StatisticValue::Float(sum), sum / count),
+        };
+        let deviation = || (self.squares / (count - 1.0)).sqrt() / self.scale;
         Ok(Some(NumberStatistics {
             min,
             max,
             sum,
-            mean: sum.real() / count,
-            std: (self.count > 1).then(|| (self.squares / (count - 1.0)).sqrt()),
+            mean,
+            std: (self.count > 1).then(deviation),
             quantiles: quantiles
                 .map(|(probability, between)| (*probability, between.value(number)))
                 .collect(),

@@ -14,7 +14,7 @@ use zvf_write::TextSet;
 use zvf_write::decimal::{out_of_range, rounds};
 use zvf_write::narrow;
 
-use super::fields::Fields;
+use super::fields::{Fields, whole_part};
 use crate::error::{InFile, shown};
 use crate::options::Nulls;
 use crate::records::attribute;
@@ -348,8 +348,8 @@ impl TextCensus {
         let whole = kind.is_integer();
         let missing = match kind {
             DataType::Utf8 => self.missing,
-            _ if whole => self.gaps() + self.nans,
-            _ => self.gaps(),
+            DataType::Float32 | DataType::Float64 => self.gaps(),
+            _ => self.gaps() + self.nans,
         };
         let rough = whole && (self.lowest < -EXACT || self.highest > EXACT);
         attribute::ValueCensus::of_fields(missing, self.words == 0, self.taken, rough)
@@ -383,14 +383,6 @@ impl TextCensus {
     /// Whether there are too many different texts for a category.
     pub(super) fn overflows(&self) -> bool {
         self.many
-    }
-}
-
-/// The digits of a whole number that may have decimals of zeros: `3` of `3.0`.
-fn whole_part(digits: &str) -> &str {
-    match digits.split_once('.') {
-        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
-        _ => digits,
     }
 }
 
@@ -455,30 +447,14 @@ impl Filling {
                 list.append_option(flag.flatten());
                 flag != Some(None)
             }
-            Self::I8(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::I16(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::I32(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::I64(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::U8(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::U16(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::U32(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
-            Self::U64(list) => add(list, value, |text| {
-                whole_part(&fields.plain(text)).parse().ok()
-            }),
+            Self::I8(list) => add(list, value, |text| fields.whole(text)),
+            Self::I16(list) => add(list, value, |text| fields.whole(text)),
+            Self::I32(list) => add(list, value, |text| fields.whole(text)),
+            Self::I64(list) => add(list, value, |text| fields.whole(text)),
+            Self::U8(list) => add(list, value, |text| fields.whole(text)),
+            Self::U16(list) => add(list, value, |text| fields.whole(text)),
+            Self::U32(list) => add(list, value, |text| fields.whole(text)),
+            Self::U64(list) => add(list, value, |text| fields.whole(text)),
             Self::F32(list) => add(list, value, |text| {
                 let value = fields.number(text)?;
                 let narrow = narrow(value);
@@ -600,6 +576,7 @@ mod tests {
         assert_eq!(decide(&["NA", "1", "2.5"]), DataType::Float32);
         assert_eq!(decide(&["NA", "a"]), DataType::Utf8);
         assert_eq!(decide(&["NA", "true"]), DataType::Boolean);
+        assert_eq!(decide(&["NaN", "true"]), DataType::Boolean);
         assert_eq!(decide(&["null", "NA"]), DataType::Null);
         assert_eq!(decide(&[" ", "1"]), DataType::Float32);
         assert_eq!(decide(&[" ", ""]), DataType::Utf8);

@@ -1,6 +1,7 @@
 //! Interprets fields of text tables: missing values, and the notation of numbers.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use zvf_write::NumberType;
 use zvf_write::decimal::{float, out_of_range};
@@ -70,6 +71,12 @@ impl Fields {
         (!out_of_range(&text, value)).then_some(value)
     }
 
+    /// A whole number, which may have decimals of zeros, such as `3.0`.
+    #[must_use]
+    pub fn whole<T: FromStr>(&self, text: &str) -> Option<T> {
+        whole_part(&self.plain(text)).parse().ok()
+    }
+
     /// A number in a float type, if the type represents its digits: see [`zvf_write::decimal::float`].
     #[must_use]
     pub fn float(&self, text: &str, number: NumberType) -> Option<f64> {
@@ -98,6 +105,14 @@ impl Fields {
             }
             _ => "numbers without separators of thousands",
         })
+    }
+}
+
+/// The digits of a whole number that may have decimals of zeros: `3` of `3.0`.
+pub(super) fn whole_part(digits: &str) -> &str {
+    match digits.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,
+        _ => digits,
     }
 }
 
@@ -196,5 +211,24 @@ mod tests {
         let fields = Fields::of(&options);
         assert_eq!(fields.plain("1,5"), "1.5");
         assert_eq!(fields.plain("1.5"), "");
+    }
+
+    #[test]
+    fn whole_numbers_may_have_decimals_of_zeros() {
+        let mut options = Options::default();
+        let fields = Fields::of(&options);
+        for (text, number) in [
+            ("3", Some(3)),
+            ("3.0", Some(3)),
+            ("-3.", Some(-3)),
+            ("3.5", None),
+            ("300.0", None),
+            (".0", None),
+            ("", None),
+        ] {
+            assert_eq!(fields.whole::<i8>(text), number, "{text}");
+        }
+        options.decimal_comma = true;
+        assert_eq!(Fields::of(&options).whole::<u64>("3,00"), Some(3));
     }
 }

@@ -278,7 +278,7 @@ impl Survey {
             }
             let object = roles.object.map(|at| {
                 let text = rows.value(at).unwrap_or_default().trim();
-                text.parse().map_err(|_| {
+                fields.whole(text).ok_or_else(|| {
                     let name = shown(name(at));
                     let expected = format!(
                         "the id of an object in column {name}, a whole number{}",

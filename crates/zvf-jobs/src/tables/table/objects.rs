@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_select::take::take_record_batch;
+use zvf_encode::arrow::with_nulls;
 use zvf_encode::error::OrBug;
 use zvf_write::AttributeSpec;
 
@@ -11,6 +12,25 @@ use super::{EditColumn, EditTable};
 use crate::error::Result;
 
 impl EditTable {
+    /// The values of an attribute of objects, as [`given`](Self::given); whole numbers without a value or a fill are null, since objects may lack them.
+    pub(crate) fn given_of_objects(
+        &self,
+        one: &AttributeSpec,
+        fill: Option<&str>,
+    ) -> Result<EditColumn> {
+        if fill.is_some() || !one.is_whole() {
+            return self.given(one, fill);
+        }
+        let (name, column) = self.given(one, Some("0"))?;
+        let mut valid = vec![true; column.len()];
+        for texts in self.own_columns(one).iter().map(|at| self.texts(*at)) {
+            for (valid, text) in valid.iter_mut().zip(texts) {
+                *valid &= self.fields.value(text.as_deref(), false).is_some();
+            }
+        }
+        Ok((name, with_nulls(&column, Some(valid.into()))?))
+    }
+
     /// Tables of objects. Numbers and truth values have no value that means missing, so rows that lack the same ones form a table without these
     /// attributes. A row of floats is missing if all of its channels are.
     pub(crate) fn object_tables(
