@@ -22,7 +22,7 @@ const MOST: usize = 64;
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// After this much work, a thread looks whether it waited.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The end of work: its panic, if it panicked.
 type Ended = thread::Result<()>;
@@ -105,7 +105,10 @@ impl Pool {
 
     /// What a thread does until it has had no work for [`KEEP_ALIVE`], or there are too many.
     fn work(&'static self) {
-        let mut waits = Waits::default();
+        let mut waits = Waits {
+            worked: Duration::ZERO,
+            ready: ready_time(),
+        };
         while let Some(job) = self.next() {
             if job.done.is_canceled() {
                 continue;
@@ -154,7 +157,6 @@ impl Pool {
 }
 
 /// How long the work of a thread took, and how much of it the thread waited.
-#[derive(Default)]
 struct Waits {
     worked: Duration,
     /// The time on a core, or ready for one, at the last look.
