@@ -194,6 +194,54 @@ fn skeletons_with_attributes_and_segment_properties() {
 }
 
 #[test]
+fn skeletons_in_files_that_are_gzip_by_their_name_or_by_their_bytes() {
+    let info = skeleton_info("null");
+    let (neuron, cell, props) = (gzip(&neuron()), gzip(&cell()), gzip(PROPS.as_bytes()));
+    for [a, b, c] in [
+        ["17.gz", "9.gz", "props/info.gz"],
+        ["17", "9.gz", "props/info"],
+    ] {
+        let folder = Folder::new();
+        let files: [(&str, &[u8]); 4] = [
+            ("info", info.as_bytes()),
+            (a, &neuron),
+            (b, &cell),
+            (c, &props),
+        ];
+        check_skeletons(&folder, folder_of(&folder, "skeletons", &files));
+    }
+    let folder = Folder::new();
+    let info: &[u8] = br#"{"@type":"neuroglancer_skeletons"}"#;
+    let twice = folder_of(
+        &folder,
+        "s",
+        &[("info", info), ("9", &cell), ("9.gz", &cell)],
+    );
+    let (error, text) = refused(&[twice], &Options::default());
+    assert_eq!(error.class(), Class::Malformed);
+    assert_eq!(text, "s: found 9 and 9.gz, expected one of the two");
+    let raw = said(
+        r#"{"@type":"neuroglancer_skeletons"}"#,
+        "9.gz",
+        &[1, 0, 0, 0],
+    );
+    assert!(
+        raw.starts_with("s/9.gz, byte 0: found bytes that cannot be decompressed"),
+        "{raw}"
+    );
+    // The first bytes of gzip as a number of vertices.
+    let vertices = said(
+        r#"{"@type":"neuroglancer_skeletons"}"#,
+        "9",
+        &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(
+        vertices,
+        "s/9, byte 8: found the end after 0 bytes, expected positions of vertices: 1679709 of 4 bytes"
+    );
+}
+
+#[test]
 fn skeletons_in_shards_packed_and_raw() {
     for packed in [false, true] {
         let folder = Folder::new();
@@ -397,6 +445,28 @@ fn points_of_a_spatial_index() {
     ];
     assert_eq!(rows(&got.vertices, &columns), sorted(want.to_vec()));
     assert!(got.objects.is_none());
+}
+
+#[test]
+fn labels_of_floats_are_found_although_json_has_more_digits() {
+    let folder = Folder::new();
+    let labels = r#""type":"float32","enum_values":[0.1,0],"enum_labels":["tenth","none"]"#;
+    let info = POINTS
+        .replace("REL", "")
+        .replace(r#""type":"float32""#, labels);
+    let cell = list(
+        &[point(1.0, 0.1, 1), point(2.0, -0.0, 1), point(3.0, 0.5, 1)],
+        &[4, 5, 6],
+    );
+    let files: [(&str, &[u8]); 2] = [("info", info.as_bytes()), ("s0/0_0_0", &cell)];
+    let import = open(&[folder_of(&folder, "points", &files)], &small());
+    let got = folder.store(&import, |_| {});
+    let want = [
+        texts(["4", "tenth"]),
+        texts(["5", "none"]),
+        texts(["6", "0.5"]),
+    ];
+    assert_eq!(rows(&got.vertices, &["annotation_id", "score"]), want);
 }
 
 #[test]
