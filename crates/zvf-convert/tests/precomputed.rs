@@ -386,6 +386,30 @@ fn the_finest_level_of_draco_meshes_in_files_and_shards() {
     check_multi(&folder, folder_of(&folder, "shards", &files));
 }
 
+#[test]
+fn positions_beyond_the_grid_of_a_fragment_are_refused() {
+    // `DracoPy.encode([[0, 0, 0], [2048, 0, 0], [0, 1023, 0]] as uint32, [[0, 1, 2]])`.
+    let fragment = hex(
+        "445241434f020201010000000301000100000107ff011101ff000001000603000001000101000c03551523ad2a030470811180ff010080fe03000000000000080000",
+    );
+    let manifest = manifest([fragment.len() as u32, 0]);
+    let data = [&fragment[..], b"0000"].concat();
+    let folder = Folder::new();
+    let info = format!("{{{MULTI}}}");
+    let files: [(&str, &[u8]); 3] = [
+        ("info", info.as_bytes()),
+        ("12.index", &manifest),
+        ("12", &data),
+    ];
+    let path = folder_of(&folder, "far", &files);
+    let (error, text) = refused(&[path], &small());
+    assert_eq!(error.class(), Class::Malformed);
+    assert_eq!(
+        text,
+        "far/12, byte 0: found the position 2048 in a fragment, expected 0 to 1023, by vertex_quantization_bits"
+    );
+}
+
 const POINTS: &str = r#"{"@type":"neuroglancer_annotations_v1","dimensions":{"x":[4e-9,"m"],"y":[4e-9,"m"],"t":[0.001,"s"]},
     "lower_bound":[0,0,0],"upper_bound":[10,10,10],"annotation_type":"POINT",
     "properties":[{"id":"colour","type":"rgb"},{"id":"kind","type":"uint16","enum_values":[1,2],"enum_labels":["axon","soma"]},
