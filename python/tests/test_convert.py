@@ -91,6 +91,21 @@ def test_graphs_of_networkx_and_scipy(bundled: Bundled) -> None:
         answer.to_trimesh()
 
 
+def test_parallel_links_make_a_multigraph(tmp_path: Path) -> None:
+    places = np.array([[0, 0, 0], [1, 0, 0], [2, 0, 0]], "f4")
+    rest = {"kind": "graph", "chunk_shape": [9.0] * 3, "positions": places, "attributes": {"node_for_adding": [5, 6, 7]}}
+    edges = {0: [[0, 1], [1, 2], [2, 2]], 1: [[0, 1], [1, 0], [2, 2], [0, 1]]}
+    for parallel, links in edges.items():
+        url = str(tmp_path / f"{parallel}.zarrvectors")
+        zvf.write(url, links=links, link_attributes={"key": list(range(len(links)))}, **rest)
+        answer = zvf.open(url).query().read()
+        graph = answer.to_networkx()
+        assert graph.is_multigraph() == bool(parallel) and not graph.is_directed()
+        assert graph.number_of_edges() == len(links) == answer.to_scipy().nnz
+        assert sorted(data["key"] for *_, data in graph.edges(data=True)) == list(range(len(links)))
+        assert sorted(data["node_for_adding"] for _, data in graph.nodes(data=True)) == [5, 6, 7]
+
+
 def test_meshes_of_trimesh(bundled: Bundled) -> None:
     truth = np.load(bundled("mesh").parent / "truth.npz")
     theirs = trimesh.Trimesh(truth["positions"], truth["faces"], process=False)

@@ -64,17 +64,22 @@ def _ends(answer: Answer, width: int) -> Any:
 
 
 def networkx(answer: Answer) -> Any:
-    """An undirected graph of networkx: nodes are row numbers, columns are their attributes; those of links are attributes of edges."""
-    import networkx  # type: ignore[import-untyped]
+    """An undirected graph of networkx: nodes are row numbers, columns are their attributes; those of links are attributes of edges.
 
-    ends = _ends(answer, 2).tolist()
+    A `MultiGraph` if several links have the same two ends, of which a `Graph` would keep one."""
+    import networkx  # type: ignore[import-untyped]
+    import numpy as np
+
+    ends = _ends(answer, 2)
+    parallel = len(np.unique(np.sort(ends, axis=1), axis=0)) < len(ends)
     links = {name: values.tolist() for name, values in answer.links.to_numpy().items() if name != "vertices"}
     vertices = {name: values.tolist() for name, values in answer.vertices.to_numpy().items()}
-    graph = networkx.Graph()
-    for row in range(len(answer.vertices)):
-        graph.add_node(row, **{name: values[row] for name, values in vertices.items()})
-    for at, (start, end) in enumerate(ends):
-        graph.add_edge(start, end, **{name: values[at] for name, values in links.items()})
+    graph = networkx.MultiGraph() if parallel else networkx.Graph()
+    # Not add_node and add_edge, whose keywords are attributes, too, except those that name their parameters, such as key.
+    graph.add_nodes_from((row, {name: values[row] for name, values in vertices.items()}) for row in range(len(answer.vertices)))
+    graph.add_edges_from(
+        (start, end, {name: values[at] for name, values in links.items()}) for at, (start, end) in enumerate(ends.tolist())
+    )
     return graph
 
 

@@ -210,7 +210,7 @@ class Answer:
         return {name: table for name, table in pairs if table is not None}
 
     def to_networkx(self) -> Any:
-        """An undirected `networkx.Graph`: nodes are row numbers with their columns as attributes."""
+        """An undirected `networkx.Graph`: nodes are row numbers with their columns as attributes. A `networkx.MultiGraph` if links are parallel."""
         from ._convert import networkx
 
         return networkx(self)

@@ -1,6 +1,11 @@
 //! Columns of tables that are appended: their names and number types.
 
+use std::fs::File;
+use std::sync::Arc;
+
 use anyhow::Result;
+use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch};
+use arrow_ipc::writer::FileWriter;
 
 use crate::run::Home;
 
@@ -35,6 +40,80 @@ fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
         "--from",
         "new.csv",
     ])?;
+    Ok(())
+}
+
+/// A float32 of a typed table is the same number in a store of float64, not the decimal that it is printed as.
+#[test]
+fn short_floats_of_typed_tables_keep_their_value() -> Result<()> {
+    let rows = "x,y,z,v,n\n5.12345678901,2,3,0.12345678901,7\n6,2,3,0.5,8\n";
+    let home = Home::made(&[("../wide.csv", rows.into())])?;
+    let float = |list: [Option<f32>; 2]| Arc::new(Float32Array::from(list.to_vec())) as ArrayRef;
+    let mut columns = vec![
+        ("x", float([Some(0.1), Some(4.0)])),
+        ("y", float([Some(0.2), Some(5.0)])),
+        ("z", float([Some(0.3), Some(6.0)])),
+        ("n", Arc::new(Int64Array::from(vec![7, 8])) as ArrayRef),
+    ];
+    let write = |file: &str, columns: &[(&str, ArrayRef)]| -> Result<()> {
+        let table = RecordBatch::try_from_iter(columns.iter().cloned())?;
+        let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+        writer.write(&table)?;
+        Ok(writer.finish()?)
+    };
+    write("moved.arrow", &columns)?;
+    columns.push(("v", float([Some(0.7), None])));
+    write("more.arrow", &columns)?;
+    let position = "0.10000000149011612,0.20000000298023224,0.30000001192092896";
+    for (store, args, value) in [
+        (
+            "a.zv",
+            &["append", "a.zv", "more.arrow"][..],
+            "0.699999988079071",
+        ),
+        (
+            "b.zv",
+            &["edit", "b.zv", "append", "more.arrow"],
+            "0.699999988079071",
+        ),
+        (
+            "c.zv",
+            &[
+                "edit",
+                "c.zv",
+                "move",
+                "--from",
+                "moved.arrow",
+                "--key",
+                "n",
+            ],
+            "0.12345678901",
+        ),
+    ] {
+        home.text(&["import", "wide.csv", store, "--kind", "point_cloud"])?;
+        home.text(args)?;
+        let query = ["query", store, "--columns", "x,y,z,v", "--where", "x < 1"];
+        let found = home.text(&[&query[..], &["--format", "csv"]].concat())?;
+        assert_eq!(found, format!("x,y,z,v\n{position},{value}\n"), "{store}");
+    }
+
+    // A float64 beyond 2^24 is rounded to the float32 of the store, with and without gaps in its column.
+    let wide = |list: [Option<f64>; 2]| Arc::new(Float64Array::from(list.to_vec())) as ArrayRef;
+    let columns = [
+        ("x", wide([Some(20_000_001.3), Some(1.0)])),
+        ("y", wide([Some(2.0), Some(2.0)])),
+        ("z", wide([Some(3.0), Some(3.0)])),
+        ("v", wide([Some(20_000_001.3), None])),
+    ];
+    write("large.arrow", &columns)?;
+    std::fs::write(home.file("short.csv"), "x,y,z,v\n0.5,2,3,0.5\n")?;
+    home.text(&["import", "short.csv", "d.zv"])?;
+    home.text(&["append", "d.zv", "large.arrow"])?;
+    let query = ["query", "d.zv", "--where", "x > 9", "--format", "csv"];
+    assert_eq!(
+        home.text(&query)?,
+        "x,y,z,v\n20000002.0,2.0,3.0,20000002.0\n"
+    );
     Ok(())
 }
 

@@ -269,6 +269,10 @@ fn whole_numbers_of_groups_stay_when_a_new_group_has_none() -> Result<()> {
         home.text(&["edit", "c.zv", "group", "delete", group])?;
         home.text(&["validate", "c.zv", "--level", "5"])?;
     }
+    home.text(&["pyramid", "c.zv", "--factors", "2"])?;
+    home.text(&["validate", "c.zv", "--level", "5"])?;
+    home.text(&["pyramid", "c.zv", "--remove"])?;
+    home.text(&["migrate", "c.zv", "strict.zv", "--strict"])?;
     home.text(&["append", "c.zv", "b", "--new-ids"])?;
     home.text(&["validate", "c.zv", "--level", "5"])?;
     home.text(&["query", "c.zv", "-o", "out"])?;

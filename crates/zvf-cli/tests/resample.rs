@@ -204,6 +204,20 @@ fn points_are_at_equal_arc_length() -> Result<()> {
     Ok(())
 }
 
+/// A line in a plane stays in it, to the last bit.
+#[test]
+fn what_is_equal_at_both_ends_is_equal_between_them() -> Result<()> {
+    let end = "0.12345678901,10,0.12345678901,1";
+    let lines = format!("x,y,z,d,object_id\n0,{end}\n9,{end}\n");
+    let home = Home::made(&[("../l.csv", lines.into())])?;
+    home.text(&["import", "l.csv", "l.zv", "--kind", "polyline"])?;
+    home.text(&["resample", "l.zv", "r.zv", "--points", "40"])?;
+    let found = home.text(&["query", "r.zv", "--columns", "y,z,d", "--format", "csv"])?;
+    let row = "0.12345678901,10.0,0.12345678901\n";
+    assert_eq!(found, format!("y,z,d\n{}", row.repeat(40)));
+    Ok(())
+}
+
 #[test]
 fn what_does_not_belong_to_points_is_kept() -> Result<()> {
     let home = made()?;

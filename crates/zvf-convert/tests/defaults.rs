@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{Import, Nulls, Options};
@@ -434,4 +434,32 @@ fn marks_of_the_byte_order_and_continued_lines() {
     );
     let import = open(&[obj], &small());
     assert_eq!((import.vertices(), import.links()), (3, 1));
+}
+
+#[test]
+fn periods_of_pandas_are_refused_since_only_their_type_states_what_they_count() {
+    let folder = Folder::new();
+    let period = [
+        ("ARROW:extension:name", "pandas.period"),
+        ("ARROW:extension:metadata", r#"{"freq": "M"}"#),
+    ];
+    let period = period.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let field = |name| Field::new(name, DataType::Int32, true);
+    let months = field("month").with_metadata(period.into());
+    let schema = Arc::new(Schema::new(vec![field("x"), field("y"), months]));
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![648, 649]));
+    let table = RecordBatch::try_new(Arc::clone(&schema), vec![numbers; 3]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = FileWriter::try_new(&mut bytes, &schema).unwrap();
+    writer.write(&table).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    let file = folder.file("p.arrow", bytes);
+    let (_, told) = refused(std::slice::from_ref(&file), &small());
+    assert!(
+        told.contains("column month: found periods of pandas"),
+        "{told}"
+    );
+    assert!(told.contains("dt.to_timestamp()"), "{told}");
+    assert_eq!(open(&[file], &without(&["month"])).vertices(), 2);
 }

@@ -294,6 +294,31 @@ fn faces_of_three_or_four_make_a_mesh() {
 }
 
 #[test]
+fn a_fourth_column_of_faces_is_an_attribute_if_its_type_or_the_option_says_so() {
+    let folder = Folder::new();
+    let nodes = folder.file("a.csv", NODES);
+    let given = |name: &str, text: &str| linked(folder.file(name, text), true);
+    let options = given("dates.csv", "a,b,c,d\n0,1,2,2024-01-01\n0,2,3,2024-01-02\n");
+    let import = open(std::slice::from_ref(&nodes), &options);
+    let got = folder.store(&import, |spec| spec.chunk_shape = vec![3.0; 2]);
+    let links = got.links.as_ref().unwrap();
+    assert_eq!(links.num_rows(), 2);
+    assert!(links.column_by_name("d").is_some());
+    assert!(ends(&got, "name").iter().all(|face| face.len() == 3));
+    let way_out = "(--link-columns a,b,c names the corners if d is an attribute)";
+    for (name, text) in [
+        ("half.csv", "a,b,c,d\n0,1,2,0.5\n"),
+        ("large.csv", "a,b,c,d\n0,1,2,9\n"),
+    ] {
+        let mut options = given(name, text);
+        let (_, told) = refused(std::slice::from_ref(&nodes), &options);
+        assert!(told.ends_with(way_out), "{told}");
+        options.link_columns = Some(texts(["a", "b", "c"]));
+        assert_eq!(open(std::slice::from_ref(&nodes), &options).links(), 1);
+    }
+}
+
+#[test]
 fn arrays_of_numpy_are_vertices_and_links() {
     let folder = Folder::new();
     let options = linked(folder.file("faces.csv", "a,b,c\n0,1,2\n0,2,3\n"), true);

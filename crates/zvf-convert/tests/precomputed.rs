@@ -194,6 +194,54 @@ fn skeletons_with_attributes_and_segment_properties() {
 }
 
 #[test]
+fn skeletons_in_files_that_are_gzip_by_their_name_or_by_their_bytes() {
+    let info = skeleton_info("null");
+    let (neuron, cell, props) = (gzip(&neuron()), gzip(&cell()), gzip(PROPS.as_bytes()));
+    for [a, b, c] in [
+        ["17.gz", "9.gz", "props/info.gz"],
+        ["17", "9.gz", "props/info"],
+    ] {
+        let folder = Folder::new();
+        let files: [(&str, &[u8]); 4] = [
+            ("info", info.as_bytes()),
+            (a, &neuron),
+            (b, &cell),
+            (c, &props),
+        ];
+        check_skeletons(&folder, folder_of(&folder, "skeletons", &files));
+    }
+    let folder = Folder::new();
+    let info: &[u8] = br#"{"@type":"neuroglancer_skeletons"}"#;
+    let twice = folder_of(
+        &folder,
+        "s",
+        &[("info", info), ("9", &cell), ("9.gz", &cell)],
+    );
+    let (error, text) = refused(&[twice], &Options::default());
+    assert_eq!(error.class(), Class::Malformed);
+    assert_eq!(text, "s: found 9 and 9.gz, expected one of the two");
+    let raw = said(
+        r#"{"@type":"neuroglancer_skeletons"}"#,
+        "9.gz",
+        &[1, 0, 0, 0],
+    );
+    assert!(
+        raw.starts_with("s/9.gz, byte 0: found bytes that cannot be decompressed"),
+        "{raw}"
+    );
+    // The first bytes of gzip as a number of vertices.
+    let vertices = said(
+        r#"{"@type":"neuroglancer_skeletons"}"#,
+        "9",
+        &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(
+        vertices,
+        "s/9, byte 8: found the end after 0 bytes, expected positions of vertices: 1679709 of 4 bytes"
+    );
+}
+
+#[test]
 fn skeletons_in_shards_packed_and_raw() {
     for packed in [false, true] {
         let folder = Folder::new();
@@ -338,6 +386,30 @@ fn the_finest_level_of_draco_meshes_in_files_and_shards() {
     check_multi(&folder, folder_of(&folder, "shards", &files));
 }
 
+#[test]
+fn positions_beyond_the_grid_of_a_fragment_are_refused() {
+    // `DracoPy.encode([[0, 0, 0], [2048, 0, 0], [0, 1023, 0]] as uint32, [[0, 1, 2]])`.
+    let fragment = hex(
+        "445241434f020201010000000301000100000107ff011101ff000001000603000001000101000c03551523ad2a030470811180ff010080fe03000000000000080000",
+    );
+    let manifest = manifest([fragment.len() as u32, 0]);
+    let data = [&fragment[..], b"0000"].concat();
+    let folder = Folder::new();
+    let info = format!("{{{MULTI}}}");
+    let files: [(&str, &[u8]); 3] = [
+        ("info", info.as_bytes()),
+        ("12.index", &manifest),
+        ("12", &data),
+    ];
+    let path = folder_of(&folder, "far", &files);
+    let (error, text) = refused(&[path], &small());
+    assert_eq!(error.class(), Class::Malformed);
+    assert_eq!(
+        text,
+        "far/12, byte 0: found the position 2048 in a fragment, expected 0 to 1023, by vertex_quantization_bits"
+    );
+}
+
 const POINTS: &str = r#"{"@type":"neuroglancer_annotations_v1","dimensions":{"x":[4e-9,"m"],"y":[4e-9,"m"],"t":[0.001,"s"]},
     "lower_bound":[0,0,0],"upper_bound":[10,10,10],"annotation_type":"POINT",
     "properties":[{"id":"colour","type":"rgb"},{"id":"kind","type":"uint16","enum_values":[1,2],"enum_labels":["axon","soma"]},
@@ -397,6 +469,28 @@ fn points_of_a_spatial_index() {
     ];
     assert_eq!(rows(&got.vertices, &columns), sorted(want.to_vec()));
     assert!(got.objects.is_none());
+}
+
+#[test]
+fn labels_of_floats_are_found_although_json_has_more_digits() {
+    let folder = Folder::new();
+    let labels = r#""type":"float32","enum_values":[0.1,0],"enum_labels":["tenth","none"]"#;
+    let info = POINTS
+        .replace("REL", "")
+        .replace(r#""type":"float32""#, labels);
+    let cell = list(
+        &[point(1.0, 0.1, 1), point(2.0, -0.0, 1), point(3.0, 0.5, 1)],
+        &[4, 5, 6],
+    );
+    let files: [(&str, &[u8]); 2] = [("info", info.as_bytes()), ("s0/0_0_0", &cell)];
+    let import = open(&[folder_of(&folder, "points", &files)], &small());
+    let got = folder.store(&import, |_| {});
+    let want = [
+        texts(["4", "tenth"]),
+        texts(["5", "none"]),
+        texts(["6", "0.5"]),
+    ];
+    assert_eq!(rows(&got.vertices, &["annotation_id", "score"]), want);
 }
 
 #[test]

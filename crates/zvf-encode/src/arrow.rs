@@ -307,9 +307,17 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
 /// An existing unit or description of the specification stays.
 ///
 /// # Errors
-/// Misuse: names of channels that are not a JSON list.
+/// Misuse: names of channels that are not a JSON list; periods of pandas, whose numbers count months or other spans that only their type states.
 pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
+    if word("ARROW:extension:name").is_some_and(|name| name == "pandas.period") {
+        let expected = "moments, as column.dt.to_timestamp() in pandas makes them";
+        return Err(WriteError::input(
+            format!("column {}", field.name()),
+            "periods of pandas",
+            expected,
+        ));
+    }
     if let Some(names) = word("zvf.channel_names") {
         let names: Vec<String> = serde_json::from_str(names).map_err(|error| {
             let found = format!("{names:?} ({error})");

@@ -155,10 +155,13 @@ pub(super) fn groups(
     }
     for table in source.level.group_attributes() {
         if count == 0 {
-            out.notes.lost(
-                table.path(),
-                "the level has no groups that the values could belong to",
-            );
+            // After the last group is deleted there is no row, and nothing is lost.
+            if table.shape().first() != Some(&0) {
+                out.notes.lost(
+                    table.path(),
+                    "the level has no groups that the values could belong to",
+                );
+            }
             continue;
         }
         let rows = RowMapping::same(count);

@@ -384,11 +384,18 @@ impl PrecomputedWriter<'_> {
             self.done.notes.extend(more.map(|more| {
                 format!("{name}: {more} groups are not tags: the document has the first 256")
             }));
-            let infinite = document["zvf"]["infinite"].as_array().into_iter().flatten();
-            let infinite = infinite.filter_map(Value::as_str);
-            self.done.notes.extend(infinite.map(|attribute| {
-                format!("{name}: infinite values of attribute {attribute} are 0 in the properties, which are JSON")
+            let attributes = document["zvf"]["group_attributes"].as_array();
+            let attributes = attributes.into_iter().flatten().filter_map(Value::as_str);
+            self.done.notes.extend(attributes.map(|attribute| {
+                format!("{name}: attribute {attribute} of groups is left out: tags have none")
             }));
+            for lost in ["infinite", "missing"] {
+                let names = document["zvf"][lost].as_array().into_iter().flatten();
+                let names = names.filter_map(Value::as_str);
+                self.done.notes.extend(names.map(|attribute| {
+                    format!("{name}: {lost} values of attribute {attribute} are 0 in the properties, which are JSON")
+                }));
+            }
         }
         Ok(())
     }

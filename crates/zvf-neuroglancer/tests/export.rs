@@ -7,7 +7,7 @@ use zvf_neuroglancer::{ExportedFolder, Shards, export_precomputed};
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
-    AttributeSpec, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
+    AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter, Values,
     WriteOptions,
 };
 
@@ -199,9 +199,9 @@ fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
     Ok(())
 }
 
-/// JSON has no infinite numbers; a note names the attributes whose infinite values are lost.
+/// JSON has no infinite numbers, and segments have a number each; a note names the attributes whose infinite or missing values are lost.
 #[test]
-fn infinite_properties_are_noted() -> Result<()> {
+fn infinite_and_missing_properties_are_noted() -> Result<()> {
     let home = tempfile::tempdir()?;
     let address = home.path().join("s.zv").display().to_string();
     let done = Runtime::new()?.wait(async {
@@ -217,20 +217,29 @@ fn infinite_properties_are_noted() -> Result<()> {
             .with_attribute("f", vec![f64::INFINITY, f64::NEG_INFINITY, 1.5])
             .with_attribute("g", vec![f64::NAN, 1.0, 2.0]);
         writer.push_objects(&objects)?;
+        let groups = Groups::new(vec![vec![1, 2]]).with_names(["AF"]);
+        writer.set_groups(&groups.with_attribute("weight", vec![0.5_f64]))?;
         writer.finish().await?;
         let store = Store::open(&address).await?;
         let out = home.path().join("out");
         anyhow::Ok(export_precomputed(store, &out, 16 << 20, Shards::Auto).await?)
     })?;
-    let wanted =
-        "skeletons: infinite values of attribute f are 0 in the properties, which are JSON";
-    assert_eq!(
-        done.notes.iter().filter(|note| *note == wanted).count(),
-        1,
+    let told = "skeletons: attribute weight of groups is left out: tags have none";
+    assert!(
+        done.notes.iter().any(|note| note == told),
         "{:?}",
         done.notes
     );
-    assert!(!done.notes.iter().any(|note| note.contains("attribute g")));
+    for (lost, attribute) in [("infinite", "f"), ("missing", "g")] {
+        let start = format!("skeletons: {lost} values of attribute ");
+        let found: Vec<_> = done
+            .notes
+            .iter()
+            .filter(|note| note.starts_with(&start))
+            .collect();
+        let wanted = format!("{start}{attribute} are 0 in the properties, which are JSON");
+        assert_eq!(found, [&wanted], "{:?}", done.notes);
+    }
     Ok(())
 }
 

@@ -325,12 +325,12 @@ enum TableText {
 
 impl TableText {
     fn new(schema: &SchemaRef, format: AnswerFormat) -> std::io::Result<Self> {
+        let schema = with_times(schema);
         if format == AnswerFormat::Arrow {
             let writer =
-                StreamWriter::try_new(Vec::new(), schema).map_err(std::io::Error::other)?;
+                StreamWriter::try_new(Vec::new(), &schema).map_err(std::io::Error::other)?;
             return Ok(Self::Arrow(Box::new(writer)));
         }
-        let schema = with_times(schema);
         let heads = schema.fields().iter().enumerate().map(|(number, field)| {
             let mut head = String::from(if number == 0 { "{" } else { "," });
             write_json_str(&mut head, field.name());
@@ -347,15 +347,15 @@ impl TableText {
     }
 
     fn batch(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
+        let batch = batch_with_times(batch)?;
         match self {
-            Self::Arrow(writer) => writer.write(batch).map_err(std::io::Error::other),
+            Self::Arrow(writer) => writer.write(&batch).map_err(std::io::Error::other),
             Self::Json {
                 heads,
                 text,
                 array,
                 rows,
             } => {
-                let batch = batch_with_times(batch)?;
                 let mut line = String::new();
                 for row in 0..batch.num_rows() {
                     line.clear();

@@ -283,6 +283,42 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
     Ok(())
 }
 
+/// Dates are dates in each format, and a missing one is null.
+#[test]
+fn dates_have_their_type_in_arrow_and_json() -> Result<()> {
+    use arrow_array::Array;
+    use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
+    let runtime = zvf_store::blocking::Runtime::new()?;
+    let bucket = Bucket::default();
+    let open = zvf_store::OpenOptions::new().with_object_store(bucket.clone());
+    runtime.wait(async {
+        let day = AttributeSpec::number("day", NumberType::I64).with_unit("days since 1970-01-01");
+        let spec = StoreSpec::new(Kind::PointCloud, [10.0, 10.0, 10.0]).with_vertex_attribute(day);
+        let options = WriteOptions::new().with_open(open);
+        let mut writer = StoreWriter::create(ADDRESS, spec, options).await?;
+        let (positions, days) = ([1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [1_i64, i64::MIN]);
+        writer.push(&Batch::new(&positions[..]).with_attribute("day", &days[..]))?;
+        writer.finish().await?;
+        anyhow::Ok(())
+    })?;
+    let mut options = ServeOptions::new();
+    options.open = options.open.with_object_store(bucket);
+    let served = Served::with(&[ADDRESS.to_owned()], options)?;
+    let rows = lines(&served, "&columns=day")?;
+    assert_eq!(rows[0]["day"], "1970-01-02");
+    assert!(rows[1]["day"].is_null());
+    let arrow = served.bytes("/query?columns=day")?;
+    let mut days = Vec::new();
+    for batch in arrow_ipc::reader::StreamReader::try_new(arrow.as_slice(), None)? {
+        let batch = batch?;
+        let column = batch.column(0).as_any();
+        let column = column.downcast_ref::<arrow_array::Date32Array>();
+        days.extend(column.into_iter().flatten());
+    }
+    assert_eq!(days, [Some(1), None]);
+    Ok(())
+}
+
 #[test]
 fn conditions_on_groups_select_their_members() -> Result<()> {
     let (_store, served) = served("points_ids")?;

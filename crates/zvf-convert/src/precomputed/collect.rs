@@ -48,6 +48,10 @@ impl CollectedColumn {
         number: NumberType,
         mut labels: Vec<(f64, String)>,
     ) -> Self {
+        // As the values are: rounded to the type, and without a sign of zero.
+        for (code, _) in &mut labels {
+            *code = comparable(number, *code);
+        }
         labels.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         Self {
             spec,
@@ -66,9 +70,10 @@ impl CollectedColumn {
             return Values::of_bytes(self.number, bytes);
         }
         let text = |code: f64| {
+            let wanted = comparable(self.number, code);
             let found = self
                 .labels
-                .binary_search_by(|(one, _)| one.total_cmp(&code));
+                .binary_search_by(|(one, _)| one.total_cmp(&wanted));
             match found.ok().and_then(|at| self.labels.get(at)) {
                 Some((_, label)) => Some(label.clone()),
                 None if code == f64::from(u32::MAX) => None,
@@ -76,6 +81,18 @@ impl CollectedColumn {
             }
         };
         Values::optional_texts(self.number.to_f64(bytes).into_iter().map(text))
+    }
+}
+
+/// A number as the type stores it, with one zero.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounds to the float32 that is stored"
+)]
+fn comparable(number: NumberType, code: f64) -> f64 {
+    match number {
+        NumberType::F32 => f64::from(code as f32) + 0.0,
+        _ => code + 0.0,
     }
 }
 

@@ -224,6 +224,18 @@ fn multi(
         if *size > 0 {
             let bytes = file.range(at, *size, "a fragment", most(limits.held))?;
             let (mut positions, links) = isolate(&path, || draco(&path, at, &bytes, limits))?;
+            // Positions that Draco itself quantized may be rounded, but other ranges are not those of `info`.
+            let beyond = |value: &&f64| !(-1.0..=greatest + 1.0).contains(*value);
+            if let Some(value) = positions.iter().find(beyond) {
+                let found = format!("the position {value} in a fragment");
+                let expected = format!("0 to {greatest}, by vertex_quantization_bits");
+                return Err(ConvertError::malformed(
+                    &path,
+                    InFile::Byte(at),
+                    found,
+                    expected,
+                ));
+            }
             let (points, _) = positions.as_chunks_mut::<3>();
             for point in points {
                 let axes = point

@@ -1,12 +1,13 @@
 //! One stored object of a precomputed folder, in memory, and a cursor over it.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{ConvertError, InFile};
+use crate::format::unpacked;
 
 /// Most bytes of one object, by the limit on its vertices.
 pub(super) fn most(held: u64) -> u64 {
@@ -27,22 +28,36 @@ pub(super) struct ObjectBytes {
 }
 
 impl ObjectBytes {
-    /// A whole file.
+    /// A whole file, decompressed if it is gzip: `path` itself, as copies of a bucket have it, or `path` with the ending `.gz`, as cloud-volume
+    /// writes it to a disk.
     ///
     /// # Errors
-    /// I/O; a limit: more than `most` bytes.
+    /// I/O; malformed: no gzip in a file `.gz`; a limit: more than `most` bytes.
     pub(super) fn read(path: &Path, key: u64, most: u64) -> Result<Self, ConvertError> {
+        let stored = stored(path);
+        let path = stored.as_path();
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         let bytes = bounded(file, most)
             .map_err(|error| ConvertError::io(path, error))?
             .ok_or_else(|| ConvertError::limit(path, InFile::Whole, "bytes of an object", most))?;
-        Ok(Self {
+        let record = Self {
             path: path.into(),
             key,
             start: 0,
             packed: false,
             bytes,
-        })
+        };
+        if unpacked(path).is_some() {
+            return record.unpacked(most);
+        }
+        // The first bytes of gzip may also be a number of vertices, but then the checksum at the end does not fit.
+        match record.bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
+            true => match record.clone().unpacked(most) {
+                Err(ConvertError::Malformed { .. }) => Ok(record),
+                other => other,
+            },
+            false => Ok(record),
+        }
     }
 
     /// Unpacks gzip.
@@ -93,6 +108,17 @@ impl ObjectBytes {
         }
         let place = InFile::Byte(self.start.saturating_add(at));
         ConvertError::malformed(&self.path, place, found, expected)
+    }
+}
+
+/// The file of `path`: the one with the ending `.gz` if there is no other.
+fn stored(path: &Path) -> PathBuf {
+    let mut packed = path.as_os_str().to_owned();
+    packed.push(".gz");
+    let packed = PathBuf::from(packed);
+    match !path.exists() && packed.exists() {
+        true => packed,
+        false => path.to_owned(),
     }
 }
 

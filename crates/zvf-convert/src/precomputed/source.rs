@@ -49,7 +49,10 @@ pub(super) fn sharding(
     found.map_err(|error| info.bad(error.found, error.expected))
 }
 
-/// The names in a folder for which `key` returns a key, in the order of keys.
+/// The names in a folder for which `key` returns a key, in the order of keys. `key` is called without an ending `.gz`.
+///
+/// # Errors
+/// I/O; malformed: a file with and without `.gz`; more files than limits allow.
 fn names(
     folder: &Path,
     limits: &FileLimits,
@@ -60,7 +63,7 @@ fn names(
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let Some(name) = name.to_str() else { continue };
-        if let Some(key) = key(name) {
+        if let Some(key) = key(name.strip_suffix(".gz").unwrap_or(name)) {
             if found.len() as u64 >= limits.held {
                 let what = "objects in files of their own";
                 return Err(ConvertError::limit(
@@ -74,7 +77,19 @@ fn names(
         }
     }
     found.sort_unstable();
-    Ok(found)
+    let twice = |pair: &&[(u64, String)]| match pair {
+        [(_, raw), (_, packed)] => packed.strip_suffix(".gz") == Some(raw),
+        _ => false,
+    };
+    match found.windows(2).find(twice) {
+        Some([(_, name), ..]) => Err(ConvertError::malformed(
+            folder,
+            InFile::Whole,
+            format!("{name} and {name}.gz"),
+            "one of the two",
+        )),
+        _ => Ok(found),
+    }
 }
 
 /// Parses a number as Neuroglancer writes it: without leading zeros.

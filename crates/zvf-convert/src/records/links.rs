@@ -384,8 +384,11 @@ impl SurveyedLinks {
                     .get(*at)
                     .map_or("", |field| field.name());
                 let found = format!("column {} of {}", shown(name), column.data_type());
-                let expected = "whole numbers, none missing: rows of the vertex table, from 0 (--node-id names the column of the vertex table whose values they are)";
-                return Err(self.bad(first, 0, &found, expected));
+                let expected = format!(
+                    "whole numbers, none missing: rows of the vertex table, from 0 (--node-id names the column of the vertex table whose values they are){}",
+                    self.way_out()
+                );
+                return Err(self.bad(first, 0, &found, &expected));
             };
             columns.push(numbers);
         }
@@ -402,13 +405,27 @@ impl SurveyedLinks {
                     Some(vertex) => ends.push(vertex),
                     None => {
                         let found = number.map_or_else(String::new, ToString::to_string);
-                        let expected = format!("one of the {vertices} vertices, from 0");
+                        let way_out = self.way_out();
+                        let expected = format!("one of the {vertices} vertices, from 0{way_out}");
                         return Err(self.bad(first, row, &format!("vertex {found}"), &expected));
                     }
                 }
             }
         }
         Ok(ends)
+    }
+
+    /// What an error adds if the fourth column of faces, found by its name, may be an attribute.
+    fn way_out(&self) -> String {
+        let fields = self.schema.fields();
+        let names = self.ends.iter().filter_map(|at| fields.get(*at));
+        let names: Vec<&str> = names.map(|field| field.name().as_str()).collect();
+        match (names.as_slice(), &self.options.link_columns) {
+            ([a, b, c, d], None) => {
+                format!(" (--link-columns {a},{b},{c} names the corners if {d} is an attribute)")
+            }
+            _ => String::new(),
+        }
     }
 
     /// The ends of a batch's links, from ids of vertices.
@@ -447,6 +464,18 @@ impl SurveyedLinks {
         let found = format!("in row {row}: {found}");
         ConvertError::malformed(&self.path, InFile::Whole, found, expected)
     }
+}
+
+/// Whether columns have the same type, or are all numbers.
+fn alike(schema: &SchemaRef, columns: &[usize]) -> bool {
+    let mut types = columns
+        .iter()
+        .filter_map(|at| schema.fields().get(*at))
+        .map(|field| field.data_type());
+    let first = types.next();
+    types.all(|one| {
+        first.is_some_and(|first| one == first || one.is_numeric() && first.is_numeric())
+    })
 }
 
 /// The columns with the ends of links: the `named` ones, else the only column, a list `vertices`, or columns with usual names, such as
@@ -489,9 +518,10 @@ pub fn link_ends(
     };
     let found = if faces {
         let sets = FACES.iter();
-        // With a fourth corner if it has a column.
+        // With a fourth corner if a column has its name and numbers or texts as the others: not if dates or truth values have it.
         sets.clone()
             .find_map(|set| all(set))
+            .filter(|ends| alike(schema, ends))
             .or_else(|| FACES.iter().find_map(|set| all(set.split_last()?.1)))
     } else {
         EDGES.iter().find_map(|set| all(set))

@@ -313,7 +313,11 @@ fn between(
     let (a, b) = ends.or_bug("a place beside the rows")?;
     let share = place.share;
     match share > 0.0 {
-        true => to.extend(a.iter().zip(b).map(|(a, b)| a * (1.0 - share) + b * share)),
+        // Rounded, the sum of the shares of one number is not always the number.
+        true => to.extend(a.iter().zip(b).map(|(a, b)| match a == b {
+            true => *a,
+            false => a * (1.0 - share) + b * share,
+        })),
         false => to.extend_from_slice(a),
     }
     Ok(())

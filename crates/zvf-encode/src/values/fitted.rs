@@ -59,8 +59,8 @@ impl Values {
         })
     }
 
-    /// The first whole number that a type of numbers does not represent.
-    fn first_unfit(&self, wanted: AttributeType) -> Option<i128> {
+    /// The first number that a type of numbers does not represent.
+    fn first_unfit(&self, wanted: AttributeType) -> Option<String> {
         let AttributeType::Number(wanted) = wanted else {
             return None;
         };
@@ -77,7 +77,23 @@ impl Values {
             true => float(*number, wanted).is_some(),
             false => range.as_ref().is_some_and(|range| range.contains(number)),
         };
-        self.whole()?.into_iter().find(|number| !fits(number))
+        if let Some(whole) = self.whole() {
+            let found = whole.into_iter().find(|number| !fits(number));
+            return found.map(|number| number.to_string());
+        }
+        let at = match wanted.is_float() {
+            true => self.first_beyond(wanted)?,
+            false => self
+                .floats_as_whole()?
+                .iter()
+                .position(|number| !number.as_ref().is_some_and(fits))?,
+        };
+        let number = self.to_f64().get(at).copied()?;
+        Some(match self {
+            Values::F64(_) => number.to_string(),
+            // With the digits of the shorter type.
+            _ => narrow(number).to_string(),
+        })
     }
 
     /// A column of `rows` missing values of an attribute.
@@ -107,7 +123,7 @@ impl Values {
     }
 
     /// The numbers in another type, if it can represent all of them. Floats are rounded to floats, unless they would become infinite. Floats with
-    /// whole values become whole numbers, as long as no other whole number is rounded to the same float.
+    /// whole values become whole numbers, -0.0 too, as long as no other whole number is rounded to the same float.
     pub fn exactly(&self, wanted: NumberType) -> Option<Self> {
         if self.number_type() == Some(wanted) {
             return Some(self.clone());
@@ -187,8 +203,13 @@ impl Values {
         })
     }
 
-    /// Floats that are all whole numbers, and small enough that no other whole number is rounded to the same float.
+    /// Floats that are all whole numbers, and small enough that no other whole number is rounded to the same float. -0.0 is 0.
     fn whole_floats(&self) -> Option<Vec<i128>> {
+        self.floats_as_whole()?.into_iter().collect()
+    }
+
+    /// Each float as in [`Self::whole_floats`], `None` for one that is none; `None` for values that are no floats.
+    fn floats_as_whole(&self) -> Option<Vec<Option<i128>>> {
         let limit = match self.number_type()? {
             NumberType::F16 => f64::from(1 << 11),
             NumberType::F32 => f64::from(1 << 24),
@@ -199,12 +220,11 @@ impl Values {
         let (floats, _) = bytes.as_chunks::<8>();
         let floats = floats.iter().map(|bytes| f64::from_le_bytes(*bytes));
         let whole = |one: f64| {
-            let sign_counts = one == 0.0 && one.is_sign_negative();
             #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
             let number = i128::from(one as i64);
-            (one.fract() == 0.0 && one.abs() < limit && !sign_counts).then_some(number)
+            (one.fract() == 0.0 && one.abs() < limit).then_some(number)
         };
-        floats.map(whole).collect()
+        Some(floats.map(whole).collect())
     }
 }
 
@@ -283,12 +303,12 @@ mod tests {
             Values::from(vec![0.5_f64]).exactly(NumberType::F32),
             Some(Values::from(vec![0.5_f32]))
         );
-        let whole = Values::from(vec![1.0_f32, -16_777_215.0, 0.0]);
-        let wanted = Some(Values::from(vec![1_i32, -16_777_215, 0]));
+        let whole = Values::from(vec![1.0_f32, -16_777_215.0, 0.0, -0.0]);
+        let wanted = Some(Values::from(vec![1_i32, -16_777_215, 0, 0]));
         assert_eq!(whole.exactly(NumberType::I32), wanted);
         assert_eq!(whole.exactly(NumberType::I16), None);
         // 16777216 may be the rounded 2^24 + 1.
-        for no in [16_777_216.0_f32, 0.5, -0.0, f32::NAN, f32::INFINITY] {
+        for no in [16_777_216.0_f32, 0.5, f32::NAN, f32::INFINITY] {
             assert_eq!(
                 Values::from(vec![no]).exactly(NumberType::I64),
                 None,
@@ -303,5 +323,22 @@ mod tests {
         let large = Values::from(vec![9_007_199_254_740_992.0_f64]);
         assert_eq!(large.exactly(NumberType::I64), None);
         assert_eq!(Values::from(vec![true]).exactly(NumberType::I32), None);
+        for (given, number, want) in [
+            (vec![-0.0_f64, 0.1], NumberType::I8, "found 0.1 of float64"),
+            (vec![3.0, -1.0], NumberType::U8, "found -1 of float64"),
+            (
+                vec![0.5, 1e39],
+                NumberType::F32,
+                "found 1000000000000000000000000000000000000000 of float64",
+            ),
+        ] {
+            let refused = Values::from(given).fitted(&AttributeSpec::number("v", number));
+            let told = refused.unwrap_err().to_string();
+            assert!(told.contains(want), "{told}");
+        }
+        let refused =
+            Values::from(vec![-0.0_f32, 0.1]).fitted(&AttributeSpec::number("v", NumberType::I8));
+        let told = refused.unwrap_err().to_string();
+        assert!(told.contains("found 0.1 of float32"), "{told}");
     }
 }

@@ -412,7 +412,7 @@ impl EditTable {
         let float = |text: &str| number.and_then(|number| decimal::float(text.trim(), number));
         let values = match number {
             None => {
-                let texts = self.cells(columns);
+                let texts = self.cells(columns, false);
                 let text = |text: Option<Cow<'_, str>>| {
                     text.map(Cow::into_owned)
                         .or_else(|| fill.map(str::to_owned))
@@ -455,6 +455,13 @@ impl EditTable {
             Some(NumberType::U16) => parse!(u16, None),
             Some(NumberType::U32) => parse!(u32, None),
             Some(NumberType::U64) => parse!(u64, None),
+            // Rounded like a complete column; texts whose whole part would change are refused.
+            Some(number) if number.is_float() && self.are_floats(columns) => {
+                let missing = fill.map_or(optional.then_some(f64::NAN), float);
+                let value = |text: &str| text.parse().ok();
+                let wide = self.parsed(one, columns, (own, optional), missing, value)?;
+                Values::from(wide).fitted(one)?
+            }
             Some(NumberType::F64) => {
                 let missing = fill.map_or(optional.then_some(f64::NAN), float);
                 self.parsed(one, columns, (own, optional), missing, |text| {
@@ -474,20 +481,6 @@ impl EditTable {
         Ok(array(values, columns.len())?)
     }
 
-    /// The texts of columns, row by row, with the numbers of their rows.
-    fn cells(&self, columns: &[usize]) -> impl Iterator<Item = (usize, Option<Cow<'_, str>>)> {
-        let lists = columns.iter().map(|at| self.texts(*at).into_iter());
-        let mut lists: Vec<_> = lists.collect();
-        let rows = (0..self.batch.num_rows()).flat_map({
-            let width = lists.len();
-            move |row| (0..width).map(move |channel| (row, channel))
-        });
-        rows.map(move |(row, channel)| {
-            let next = lists.get_mut(channel).and_then(Iterator::next);
-            (row, next.flatten())
-        })
-    }
-
     /// The values of the texts of columns; `expected` is the type of the attribute unless it is given. `is_attribute`: whether options can give values to
     /// rows without one.
     fn parsed<T: Copy>(
@@ -498,6 +491,7 @@ impl EditTable {
         missing: Option<T>,
         parse: impl Fn(&str) -> Option<T>,
     ) -> Result<Vec<T>> {
+        let is_float = one.values.number().is_some_and(NumberType::is_float);
         let wrong = |row: usize, text: Option<&str>| {
             let found = text.map_or_else(|| "nothing".to_owned(), |text| format!("{text:?}"));
             let expected = expected.map_or_else(|| one.values.name(), str::to_owned);
@@ -506,7 +500,6 @@ impl EditTable {
                 None => format!("row {row}"),
             };
             let (file, name) = (&self.file, &one.name);
-            let is_float = one.values.number().is_some_and(NumberType::is_float);
             let given = self.fields.value(text, false);
             let rounded = is_float && given.is_some_and(|text| self.fields.number(text).is_some());
             let ways = match (given, is_attribute) {
@@ -528,7 +521,7 @@ impl EditTable {
             let value = given.map_or(missing, &parse);
             value.ok_or_else(|| wrong(row, text.as_deref()))
         };
-        self.cells(columns).map(value).collect()
+        self.cells(columns, is_float).map(value).collect()
     }
 
     /// Numbers of vertices.

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use serde_json::json;
-use zvf_store::Need;
+use zvf_store::{Names, Need};
 
 use super::content::ViewContent;
 use crate::columns::{ShownAttributes, valid_names};
@@ -43,12 +43,12 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         found.ids = vec![WHOLE];
     }
     let mut attributes = ShownAttributes::default();
-    let mut infinite = Vec::new();
+    let mut lost = LostValues::default();
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
         // The new names in the document, in which texts are attributes, too.
         attributes.renamed = texts(&objects.batches, first, &mut found);
-        infinite = numbers(&objects.batches, first, &mut attributes, &mut found)?;
+        lost = numbers(&objects.batches, first, &mut attributes, &mut found)?;
     }
     // Texts are shown as separate properties.
     let is_number = |name: &String| {
@@ -65,11 +65,16 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     if !groups.renamed.is_empty() {
         document["zvf"]["renamed_groups"] = json!(groups.renamed);
     }
+    if !groups.attributes.is_empty() {
+        document["zvf"]["group_attributes"] = json!(groups.attributes);
+    }
     if groups.left_out > 0 {
         document["zvf"]["groups_left_out"] = json!(groups.left_out);
     }
-    if !infinite.is_empty() {
-        document["zvf"]["infinite"] = json!(infinite);
+    for (member, names) in [("infinite", lost.infinite), ("missing", lost.missing)] {
+        if !names.is_empty() {
+            document["zvf"][member] = json!(names);
+        }
     }
     Ok(ViewContent::Document(document))
 }
@@ -138,15 +143,22 @@ fn text(column: &dyn Array, row: usize) -> String {
     text.unwrap_or_default()
 }
 
-/// Adds attributes of numbers, and their new names to `renamed`; returns the names of attributes with infinite values, which the document
-/// has as 0.
+/// Names of attributes with values that the document has as 0.
+#[derive(Debug, Default)]
+struct LostValues {
+    infinite: Vec<String>,
+    /// Missing, or no numbers.
+    missing: Vec<String>,
+}
+
+/// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with values that the document does not hold.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
     attributes: &mut ShownAttributes,
     found: &mut SegmentProperties,
-) -> Result<Vec<String>> {
-    let mut infinite = Vec::new();
+) -> Result<LostValues> {
+    let mut lost = LostValues::default();
     let mut taken: Vec<String> = vec!["label".to_owned(), "tags".to_owned()];
     taken.extend(found.strings.iter().map(|(id, _)| id.clone()));
     for attribute in &attributes.shown {
@@ -165,9 +177,12 @@ fn numbers(
             far.for_each(|value| *value = f64::INFINITY.copysign(*value));
         }
         let width = attribute.width();
-        let written = values.iter().take(MOST.saturating_mul(width));
-        if written.copied().any(f64::is_infinite) {
-            infinite.push(attribute.name().to_owned());
+        let written = values.iter().take(MOST.saturating_mul(width)).copied();
+        if written.clone().any(f64::is_infinite) {
+            lost.infinite.push(attribute.name().to_owned());
+        }
+        if written.clone().any(f64::is_nan) {
+            lost.missing.push(attribute.name().to_owned());
         }
         for part in 0..width {
             let column = values.chunks(width.max(1)).take(MOST);
@@ -191,7 +206,7 @@ fn numbers(
             });
         }
     }
-    Ok(infinite)
+    Ok(lost)
 }
 
 /// Groups whose tag is not their name.
@@ -201,6 +216,8 @@ struct ChangedGroups {
     renamed: Vec<[String; 2]>,
     /// The number of groups without a tag.
     left_out: u64,
+    /// Names of attributes of groups, which tags do not have.
+    attributes: Vec<String>,
 }
 
 /// The tags of groups: their names, unless a name has a space or `#`, is empty, or is the name of an earlier group. Such a group gets a tag
@@ -238,6 +255,7 @@ async fn tags(
 ) -> Result<ChangedGroups> {
     let need = Need {
         groups: true,
+        group_attributes: Names::All,
         ..need()
     };
     let level = opened.store.level(0, &need).await?;
@@ -265,6 +283,11 @@ async fn tags(
     let changed = ChangedGroups {
         renamed: renamed.map(|(name, tag)| [name, tag.clone()]).collect(),
         left_out: groups.len() - many,
+        attributes: level
+            .group_attributes()
+            .iter()
+            .map(|attribute| attribute.name().to_owned())
+            .collect(),
     };
     found.tags = Some((tags, values));
     Ok(changed)

@@ -395,7 +395,8 @@ fn groups(
     handle: &Handle,
 ) -> Result<(Groups, Vec<String>), WriteError> {
     let mut left_out = Vec::new();
-    let Some(found) = level.groups() else {
+    // Attributes of groups stay, without a row, after the last group is deleted.
+    let Some(found) = level.groups().filter(|found| !found.is_empty()) else {
         return Ok((Groups::default(), left_out));
     };
     let known: HashSet<i64> = ids.iter().copied().collect();

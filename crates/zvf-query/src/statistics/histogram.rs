@@ -127,7 +127,8 @@ impl Histogram {
         }
     }
 
-    /// The edges of the bins, one more than there are bins, and their counts. Edges that float64 cannot hold are rounded.
+    /// The edges of the bins, one more than there are bins, and their counts. Edges that float64 cannot hold are rounded, those
+    /// beyond its range to its largest number.
     pub(super) fn bins(&self) -> (Vec<f64>, Vec<u64>) {
         if self.counts.is_empty() {
             return (Vec::new(), Vec::new());
@@ -136,7 +137,8 @@ impl Histogram {
             let edge = real(self.first + bin);
             // Multiplied in two steps, because the width itself may be too small or too large for a float.
             let half = self.exponent / 2;
-            edge * 2_f64.powi(half) * 2_f64.powi(self.exponent - half)
+            let edge = edge * 2_f64.powi(half) * 2_f64.powi(self.exponent - half);
+            edge.clamp(f64::MIN, f64::MAX)
         });
         (edges.collect(), self.counts.clone())
     }
@@ -194,10 +196,12 @@ mod tests {
         let (edges, counts) = histogram.bins();
         assert!(counts.len() <= most.max(4), "{}", counts.len());
         let all: Vec<f64> = batches.concat();
+        assert!(edges.iter().all(|edge| edge.is_finite()), "{edges:?}");
         for (edge, count) in edges.windows(2).zip(&counts) {
+            let largest = |one: f64| one == f64::MAX && edge[1] == f64::MAX;
             let inside = all
                 .iter()
-                .filter(|one| (edge[0]..edge[1]).contains(*one))
+                .filter(|one| (edge[0]..edge[1]).contains(*one) || largest(**one))
                 .count();
             assert_eq!(inside as u64, *count, "{edge:?} of {batches:?}");
         }

@@ -1,9 +1,15 @@
 //! Finds the columns of attributes by their names.
 
+use std::borrow::Cow;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type};
+use arrow_array::{Array, Float64Array};
 use arrow_schema::DataType;
 use zvf_convert::held_names;
+use zvf_convert::output::{Style, write_value};
 use zvf_write::AttributeSpec;
-use zvf_write::arrow::{OF_EDITS, is_place};
+use zvf_write::arrow::{OF_EDITS, elements, is_place};
 
 use super::EditTable;
 
@@ -71,6 +77,60 @@ impl EditTable {
             .collect();
         let held = held_names(&names);
         of(name, &|name| held.iter().position(|one| one == name))
+    }
+
+    /// The texts of columns, row by row, with the numbers of their rows. `is_exact`: floats have all digits of a float64, since the shortest text of
+    /// the float32 nearest to 0.1 is another float64.
+    pub(super) fn cells(
+        &self,
+        columns: &[usize],
+        is_exact: bool,
+    ) -> impl Iterator<Item = (usize, Option<Cow<'_, str>>)> {
+        let list = |at: &usize| {
+            let digits = is_exact.then(|| self.digits(*at)).flatten();
+            digits.unwrap_or_else(|| self.texts(*at)).into_iter()
+        };
+        let mut lists: Vec<_> = columns.iter().map(list).collect();
+        let rows = (0..self.batch.num_rows()).flat_map({
+            let width = lists.len();
+            move |row| (0..width).map(move |channel| (row, channel))
+        });
+        rows.map(move |(row, channel)| {
+            let next = lists.get_mut(channel).and_then(Iterator::next);
+            (row, next.flatten())
+        })
+    }
+
+    /// Whether columns are floats of a typed table.
+    pub(super) fn are_floats(&self, columns: &[usize]) -> bool {
+        let is_float = |at: &usize| {
+            let (_, at, _) = self.columns.get(*at)?;
+            let (items, _) = elements(self.batch.columns().get(*at)?).ok()?;
+            Some(items.data_type().is_floating())
+        };
+        columns.iter().all(|at| is_float(at) == Some(true))
+    }
+
+    /// The texts of a column of short floats as float64; `None` for other columns.
+    fn digits(&self, at: usize) -> Option<Vec<Option<Cow<'_, str>>>> {
+        let (_, at, channel) = self.columns.get(at)?;
+        let column = self.batch.columns().get(*at)?;
+        let (items, width) = elements(column).ok()?;
+        let wide: Float64Array = match items.data_type() {
+            DataType::Float16 => items.as_primitive_opt::<Float16Type>()?.unary(f64::from),
+            DataType::Float32 => items.as_primitive_opt::<Float32Type>()?.unary(f64::from),
+            _ => return None,
+        };
+        let text = |row: usize| {
+            let at = row.saturating_mul(width).saturating_add(*channel);
+            let is_there = column.is_valid(row) && at < wide.len() && wide.is_valid(at);
+            is_there.then(|| {
+                let mut text = String::new();
+                write_value(&mut text, &wide, at, Style::Text);
+                Cow::Owned(text)
+            })
+        };
+        Some((0..column.len()).map(text).collect())
     }
 
     /// Whether the table has an attribute of a store.
