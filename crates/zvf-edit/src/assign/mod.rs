@@ -549,9 +549,8 @@ impl Edit {
             if let Some(new) = &change.new {
                 self.add_object_attribute(new.clone()).await?;
             }
-            let same = |a: usize, b: usize| {
-                given.same(a, b) && gaps.contains(&a) == gaps.contains(&b)
-            };
+            let same =
+                |a: usize, b: usize| given.same(a, b) && gaps.contains(&a) == gaps.contains(&b);
             let (ids, from, matched) = self.match_objects(table, how, same).await?;
             let absent = objects::taken_gaps(&from, gaps);
             let others: Vec<i64> = match (&change.new, fill) {
