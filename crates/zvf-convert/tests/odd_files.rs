@@ -533,10 +533,7 @@ fn ids_with_blanks_are_other_ids() {
 fn nan_among_truth_values_is_missing_as_other_words_are() {
     let folder = Folder::new();
     for word in ["NaN", "nan", "NA", ""] {
-        let file = folder.file(
-            "t.csv",
-            &format!("x,y,v\n1,2,true\n3,4,{word}\n5,6,FALSE\n"),
-        );
+        let file = folder.file("t.csv", format!("x,y,v\n1,2,true\n3,4,{word}\n5,6,FALSE\n"));
         let import = open(&[file], &plain());
         let note = "column \"v\": 1 truth values are missing, so it becomes the texts true and false, some of them missing";
         assert!(
