@@ -1,8 +1,8 @@
 //! A few threads for short work: reads of local files, decoding, and what is made of decoded chunks.
 //!
 //! A query has dozens of groups of chunks in flight. With a thread for each, the allocator of each thread keeps the buffers of its last chunks, and
-//! new ones are new memory: of the CPU time of a scan, more than half were page faults. So there is one thread more than cores, unless the
-//! work waits: then reading is slower than decoding, as on a network file system, and the number of threads doubles while it does.
+//! new ones are new memory: of the CPU time of a scan, more than half were page faults. So there is one thread more than cores, and more where the
+//! work waits for files, as on a network file system: as many as keep the cores busy.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::channel::oneshot;
+
+use zvf_grid::int::wide;
 
 use crate::IoError;
 
@@ -66,6 +68,17 @@ impl Default for State {
     }
 }
 
+impl State {
+    /// Sets the number of threads, halfway to the number that would keep all cores busy if all work waited as much as this.
+    fn pace(&mut self, worked: Duration, ready: Duration) {
+        let cores = self.least.saturating_sub(1).max(1);
+        let busy = u128::from(wide(cores)).saturating_mul(worked.as_micros());
+        let wanted = busy.div_ceil(ready.as_micros().max(1)).saturating_add(1);
+        let wanted = usize::try_from(wanted).unwrap_or(MOST).min(MOST);
+        self.limit = self.limit.midpoint(wanted).clamp(self.least, MOST);
+    }
+}
+
 /// Queues work. Nothing runs if the receiver is dropped before a thread takes the work.
 ///
 /// # Errors
@@ -117,14 +130,11 @@ impl Pool {
             let ended = catch_unwind(AssertUnwindSafe(job.work));
             // The caller may have stopped waiting.
             let _ = job.done.send(ended);
-            let Some(waited) = waits.add(start.elapsed()) else {
+            let Some((worked, ready)) = waits.add(start.elapsed()) else {
                 continue;
             };
             let mut state = self.state();
-            state.limit = match waited {
-                true => state.limit.saturating_mul(2).min(MOST),
-                false => (state.limit / 2).max(state.least),
-            };
+            state.pace(worked, ready);
             // If the system gives no more threads, this one goes on.
             let _ = self.start(&mut state);
         }
@@ -164,8 +174,9 @@ struct Waits {
 }
 
 impl Waits {
-    /// Adds work. From time to time, returns whether the thread waited for more than half of the time: for a disk, not for a core.
-    fn add(&mut self, worked: Duration) -> Option<bool> {
+    /// Adds work. From time to time, returns how long the thread worked since the last time, and how much of this it was on a core or ready for
+    /// one; the rest, it waited for a disk.
+    fn add(&mut self, worked: Duration) -> Option<(Duration, Duration)> {
         self.worked += worked;
         if self.worked < LOOK {
             return None;
@@ -173,7 +184,7 @@ impl Waits {
         let now = ready_time();
         let before = std::mem::replace(&mut self.ready, now);
         let worked = std::mem::take(&mut self.worked);
-        Some(now?.saturating_sub(before?) < worked / 2)
+        Some((worked, now?.saturating_sub(before?)))
     }
 }
 
