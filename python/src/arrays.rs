@@ -109,7 +109,7 @@ fn buffer(py: Python<'_>, buffer: Buffer) -> PyResult<Py<Bytes>> {
     Py::new(py, Bytes(buffer))
 }
 
-/// The elements of lists, of which only floats have a value for a missing one.
+/// The elements of lists. A missing float is NaN; other types have no value for a missing element, so that it is an error.
 fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
     fn filled<T: ArrowPrimitiveType>(values: &ArrayRef, nan: T::Native) -> ArrayRef {
         let all = values.as_primitive::<T>().iter();

@@ -367,19 +367,24 @@ fn check_multi(folder: &Folder, path: PathBuf) {
     assert_eq!(sorted(faces.collect()), sorted(want));
 }
 
+/// A folder `files` with the multi-resolution mesh 12.
+fn multi_in_files(folder: &Folder, manifest: &[u8], data: &[u8]) -> PathBuf {
+    let info = format!("{{{MULTI}}}");
+    let files: [(&str, &[u8]); 3] = [
+        ("info", info.as_bytes()),
+        ("12.index", manifest),
+        ("12", data),
+    ];
+    folder_of(folder, "files", &files)
+}
+
 #[test]
 fn the_finest_level_of_draco_meshes_in_files_and_shards() {
     let fragments = DRACO.map(hex);
     let manifest = manifest([fragments[0].len() as u32, fragments[1].len() as u32]);
     let data = [&fragments[0][..], &fragments[1], b"0000"].concat();
     let folder = Folder::new();
-    let info = format!("{{{MULTI}}}");
-    let files: [(&str, &[u8]); 3] = [
-        ("info", info.as_bytes()),
-        ("12.index", &manifest),
-        ("12", &data),
-    ];
-    check_multi(&folder, folder_of(&folder, "files", &files));
+    check_multi(&folder, multi_in_files(&folder, &manifest, &data));
     let info = format!("{{{MULTI},\"sharding\":{}}}", sharding(false));
     let bytes = shard(&[(12, &data, &manifest)], false);
     let files: [(&str, &[u8]); 2] = [("info", info.as_bytes()), ("0.shard", &bytes)];
@@ -395,18 +400,12 @@ fn positions_beyond_the_grid_of_a_fragment_are_refused() {
     let manifest = manifest([fragment.len() as u32, 0]);
     let data = [&fragment[..], b"0000"].concat();
     let folder = Folder::new();
-    let info = format!("{{{MULTI}}}");
-    let files: [(&str, &[u8]); 3] = [
-        ("info", info.as_bytes()),
-        ("12.index", &manifest),
-        ("12", &data),
-    ];
-    let path = folder_of(&folder, "far", &files);
+    let path = multi_in_files(&folder, &manifest, &data);
     let (error, text) = refused(&[path], &small());
     assert_eq!(error.class(), Class::Malformed);
     assert_eq!(
         text,
-        "far/12, byte 0: found the position 2048 in a fragment, expected 0 to 1023, by vertex_quantization_bits"
+        "files/12, byte 0: found the position 2048 in a fragment, expected 0 to 1023, by vertex_quantization_bits"
     );
 }
 

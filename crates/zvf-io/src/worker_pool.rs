@@ -47,7 +47,7 @@ struct State {
     /// Threads, and how many of them have no work.
     threads: usize,
     idle: usize,
-    /// How many threads there may be, and how many if no work waits.
+    /// How many threads there may be, and how many if no work waits: at least two.
     limit: usize,
     least: usize,
 }
@@ -71,10 +71,9 @@ impl Default for State {
 impl State {
     /// Sets the number of threads, halfway to the number that would keep all cores busy if all work waited as much as this.
     fn pace(&mut self, worked: Duration, ready: Duration) {
-        let cores = self.least.saturating_sub(1).max(1);
-        let busy = u128::from(wide(cores)).saturating_mul(worked.as_micros());
-        let wanted = busy.div_ceil(ready.as_micros().max(1)).saturating_add(1);
-        let wanted = usize::try_from(wanted).unwrap_or(MOST).min(MOST);
+        let cores = u128::from(wide(self.least - 1));
+        let busy = (cores * worked.as_micros()).div_ceil(ready.as_micros().max(1));
+        let wanted = usize::try_from(busy + 1).map_or(MOST, |wanted| wanted.min(MOST));
         self.limit = self.limit.midpoint(wanted).clamp(self.least, MOST);
     }
 }
@@ -87,7 +86,13 @@ pub(crate) fn push(work: Box<dyn FnOnce() + Send>) -> Result<oneshot::Receiver<E
     let (done, ended) = oneshot::channel();
     let mut state = POOL.state();
     state.queue.push_back(Job { work, done });
-    POOL.start(&mut state)?;
+    if let Err(error) = POOL.start(&mut state)
+        && state.threads == 0
+    {
+        state.queue.clear();
+        return Err(IoError::backend("threads", error));
+    }
+    // Threads that are running do the work of those that could not be started.
     drop(state);
     POOL.added.notify_one();
     Ok(ended)
@@ -99,19 +104,15 @@ impl Pool {
     }
 
     /// Starts threads for work that no idle thread takes.
-    fn start(&'static self, state: &mut State) -> Result<(), IoError> {
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    fn start(&'static self, state: &mut State) -> std::io::Result<()> {
         let wanted = state.queue.len().saturating_sub(state.idle);
         for _ in 0..wanted.min(state.limit.saturating_sub(state.threads)) {
             let builder = thread::Builder::new().name("zvf-worker".to_owned());
-            match builder.spawn(move || self.work()) {
-                Ok(_) => state.threads += 1,
-                Err(error) if state.threads == 0 => {
-                    state.queue.clear();
-                    return Err(IoError::backend("threads", error));
-                }
-                // The others do the work.
-                Err(_) => break,
-            }
+            builder.spawn(move || self.work())?;
+            state.threads += 1;
         }
         Ok(())
     }
@@ -135,7 +136,7 @@ impl Pool {
             };
             let mut state = self.state();
             state.pace(worked, ready);
-            // If the system gives no more threads, this one goes on.
+            // This thread does the work of those that cannot be started.
             let _ = self.start(&mut state);
         }
     }
@@ -184,7 +185,7 @@ impl Waits {
         let now = ready_time();
         let before = std::mem::replace(&mut self.ready, now);
         let worked = std::mem::take(&mut self.worked);
-        Some((worked, now?.saturating_sub(before?)))
+        Some((worked, now?.checked_sub(before?)?))
     }
 }
 

@@ -36,8 +36,8 @@ impl Edit {
         let mut objects = ObjectTable::new(ids);
         for (name, given) in &columns {
             let taken = given.take(from.iter().copied().map(Some), None)?;
-            let absent = gaps.get(*name).map(|gaps| taken_gaps(&from, gaps));
-            objects = objects.with_gaps(name.as_str(), taken, absent.unwrap_or_default());
+            let gaps = gaps.get(*name).or_bug("an attribute without its gaps")?;
+            objects = objects.with_gaps(name.as_str(), taken, taken_gaps(&from, gaps));
         }
         self.put_objects(&objects).await?;
         Ok(matched)

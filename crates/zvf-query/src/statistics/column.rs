@@ -407,7 +407,7 @@ impl NumberCounter {
         let found = self.sketch.at(&extent.probabilities)?;
         let quantiles = extent.probabilities.iter().zip(found);
         let count = real(self.count);
-        let middle = self.origin.unwrap_or_default() + self.mean;
+        let middle = self.origin.or_bug("numbers without a first one")? + self.mean;
         let (sum, mean) = match (self.whole, self.sum.value()) {
             (true, _) => {
                 let sum = StatisticValue::Integer(self.total);

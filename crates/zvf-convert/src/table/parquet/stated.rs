@@ -45,7 +45,8 @@ pub(super) fn fields(own: &Schema, metadata: &ParquetMetaData) -> Option<Vec<Fie
     Some(merged)
 }
 
-/// The recorded schema, and whether the types of some columns were replaced by those of the file, because Arrow cannot represent them.
+/// The schema that the writer recorded, and whether it has types that Arrow cannot represent. Columns of such types have the types of the file
+/// instead.
 fn recorded(own: &Schema, pairs: &[KeyValue]) -> Option<(Schema, bool)> {
     let mut values = pairs
         .iter()
