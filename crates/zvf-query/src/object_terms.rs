@@ -276,8 +276,9 @@ async fn choose(
         // These documents are read by the query, too.
         let level = Box::pin(store.level(query.level, &query.need())).await?;
         let ends = ends_of(store, &wanted, filter, level.vertices().dtype().kind)?;
-        // Links other than those between consecutive rows are held in memory, some objects at a time.
-        let by_rows = Rule::of_store(store) == Rule::Sequential;
+        // Links other than those between consecutive rows are held in memory, some objects at a time; so are ends that float64 does not hold exactly.
+        let wide = matches!(ends.positions, DTypeKind::I64 | DTypeKind::U64);
+        let by_rows = Rule::of_store(store) == Rule::Sequential && !(wide && !ends.ends.is_empty());
         let most = if by_rows { usize::MAX } else { BATCH };
         for some in rows.chunks(most) {
             let some_ids: Vec<i64> = some
@@ -491,15 +492,21 @@ async fn linked(
         check_links_read(store, query.level).await?;
     }
     let found = WholeObjects::read(store, query, ids, wanted.lengths, Names::None).await?;
+    // In the number type of positions.
+    let positions = found.vertices.column_by_name("position");
+    let positions = positions.and_then(|positions| values_of(positions.as_ref(), None));
+    let positions = positions.or_bug("vertices without positions")?;
     for (name, end, axis) in &wanted.ends {
         let value = |(start, count): &(usize, usize)| {
             let row = match end {
                 true => count.checked_sub(1).map(|last| start.saturating_add(last)),
                 false => (*count > 0).then_some(*start),
             };
-            let position = row.and_then(|row| found.position(row));
-            let value = position.and_then(|position| position.get(*axis));
-            value.map_or(Val::Null, |value| wanted.coordinate(*value))
+            let value = row.and_then(|row| {
+                let start = row.checked_mul(found.dims())?;
+                positions.values.get(start.checked_add(*axis)?)
+            });
+            value.cloned().unwrap_or(Val::Null)
         };
         let values = found.rows.iter().map(value).collect();
         into.insert((*name).clone(), Values::new(values, DTypeKind::F64));

@@ -132,3 +132,33 @@ async fn conditions_on_objects_note_that_nan_is_not_null() {
             .any(|one| one.contains("null"))
     );
 }
+
+#[tokio::test]
+async fn ends_of_whole_numbers_are_compared_exactly() {
+    const FAR: i64 = 1 << 53;
+    let open = OpenOptions::new().with_object_store(Arc::new(InMemory::new()));
+    let options = WriteOptions::new().with_open(open.clone());
+    let spec = StoreSpec::new(Kind::Streamline, [10.0; 2])
+        .with_positions(NumberType::I64)
+        .with_vertex_attribute(AttributeSpec::number("object.v", NumberType::F64));
+    let batch = Batch::new(&[FAR + 1, 0, FAR + 3, 0, FAR, 1, FAR + 2, 1][..])
+        .with_object_ids(&[1, 1, 2, 2][..])
+        .with_attribute("object.v", &[1.0, 2.0, 3.0, 4.0][..]);
+    let writer = StoreWriter::create("memory:///", spec, options).await;
+    let mut writer = writer.unwrap();
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    let store = Store::open_with("memory:///", open).await.unwrap();
+    for (condition, wanted) in [
+        ("start.x == 9007199254740993", &["1.0", "2.0"][..]),
+        ("start.x == 9007199254740992", &["3.0", "4.0"]),
+        ("start.x > 9007199254740992 and length() > 1", &["1.0", "2.0"]),
+        ("end.x in (9007199254740994, 9007199254740996)", &["3.0", "4.0"]),
+        ("x == start.x", &["1.0", "3.0"]),
+        ("x > start.x", &["2.0", "4.0"]),
+        ("x == end.x and end.x == 9007199254740995", &["2.0"]),
+    ] {
+        let got = ask(&store, asked(condition)).await.unwrap();
+        assert_eq!(found(&got), wanted, "{condition}");
+    }
+}
