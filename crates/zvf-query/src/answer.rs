@@ -23,7 +23,8 @@ pub enum Table {
     /// One row for each link: `vertices`, rows of the vertex table of the same answer, and link attributes.
     Links,
     /// One row for each object: `object_id`; `start` and `length` in rows of the vertex table if the answer is grouped by object, else the
-    /// number of its `vertices` in the answer; object attributes.
+    /// number of its `vertices` in the answer; object attributes. Objects without rows in the answer have one only if the query names them by
+    /// id or group, or chose them by conditions on objects alone.
     Objects,
 }
 

@@ -195,8 +195,10 @@ pub fn query<'a>(
 ) -> futures::future::BoxFuture<'a, Result<Answer, QueryError>> {
     Box::pin(async move {
         let mut remarks = Vec::new();
+        let named = query.objects.is_some() || query.groups.is_some();
         let query = object_relation::resolve(store, query, &mut remarks).await?;
         let by_object = query.is_by_object();
+        let empty_objects = query.select != Select::Objects && (named || !query.has_conditions());
         let alone = !query.outputs.links && !query.outputs.objects;
         let some = query.chunks.is_some() || query.within.is_some();
         if some && (by_object || !alone) {
@@ -207,6 +209,9 @@ pub fn query<'a>(
         let prepared = Box::pin(prepare::prepare(store, query)).await;
         // The documents of a level are the second round of requests.
         let mut levels = answer::or_changed(prepared, store, 2).await?;
+        for level in &mut levels {
+            level.empty_objects = empty_objects;
+        }
         let only = if levels.len() == 1 {
             levels.pop()
         } else {

@@ -44,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) warnings: Vec<String>,
     /// Round of the first requests for data.
     pub(crate) round: u32,
+    /// Whether the object table lists chosen objects without rows in the answer: objects that the caller named, or that conditions on objects alone chose.
+    pub(crate) empty_objects: bool,
     /// Set if the level is part of a chain.
     pub(crate) part: Option<Part>,
 }
@@ -464,6 +466,7 @@ fn tie(
         family,
         warnings,
         round,
+        empty_objects: false,
         part: None,
     })
 }

@@ -393,6 +393,37 @@ async fn a_shared_vertex_is_tested_with_each_of_its_objects() {
 }
 
 #[tokio::test]
+async fn objects_without_rows_are_listed_only_where_they_are_named() {
+    let store = stored(&lines()).await;
+    let listed = |got: &Got| {
+        let table = got.objects.as_ref().unwrap();
+        (column(table, "object_id"), column(table, "length"))
+    };
+    let condition = "x > start.x and object_id != 7";
+    let got = ask(&store, asked(condition)).await.unwrap();
+    let (ids, lengths) = listed(&got);
+    assert!(!ids.is_empty() && !lengths.contains(&"0".to_owned()));
+    // Rows of the same objects, and no object that has none.
+    let mut owners: Vec<String> = got.column("object_id");
+    owners.dedup();
+    assert_eq!(ids, owners);
+    let bbox = BBox::new(vec![-1.0; 3], vec![-0.5; 3]).unwrap();
+    let nowhere = |condition| Query {
+        bbox: Some(bbox.clone()),
+        ..asked(condition)
+    };
+    let got = ask(&store, nowhere("object_id >= 0")).await.unwrap();
+    assert_eq!(got.all.summary.objects, 0);
+    // Ids that the query names are listed.
+    let named = Query {
+        objects: Some(vec![lines()[2].id, lines()[1].id]),
+        ..nowhere("object_id >= 0")
+    };
+    let got = ask(&store, named).await.unwrap();
+    assert_eq!(listed(&got).1, ["0", "0"]);
+}
+
+#[tokio::test]
 async fn what_cannot_be_tested_is_refused() {
     let store = stored(&lines()).await;
     for (query, parts) in [

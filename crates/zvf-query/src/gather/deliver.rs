@@ -9,6 +9,7 @@ use super::outlet::{INLINE, Sent};
 use super::plan::Run;
 use super::row_index::RowIndex;
 use super::select::Pick;
+use crate::QueryError;
 use crate::answer::{Emit, Table};
 use crate::link_batches::{ranges, send_ranges, send_stored};
 use crate::links::Rule;
@@ -19,7 +20,6 @@ use crate::links::table::LinkTable;
 use crate::objects::{ObjectRow, ObjectTable, ObjectValues};
 use crate::plan::chunks::Slot;
 use crate::prepare::Prepared;
-use crate::{QueryError, Select};
 use zvf_store::format::int;
 
 impl Run {
@@ -126,7 +126,7 @@ impl Run {
         values: ObjectValues,
         answer: &Sent,
     ) -> Result<u64, QueryError> {
-        let keep_empty = p.query.select != Select::Objects;
+        let keep_empty = p.empty_objects;
         let mut start = 0;
         let picks = self.picks.iter().take(answer.picks);
         let rows = picks.zip(&answer.lengths);

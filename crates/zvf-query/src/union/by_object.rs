@@ -33,7 +33,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     let Some(first) = levels.first() else {
         return Ok(Summary::default());
     };
-    let asked = first.query.clone();
+    let (asked, empty_objects) = (first.query.clone(), first.empty_objects);
     // Object attributes come last.
     let round = first.round.saturating_add(2);
     let mut summary = Summary {
@@ -97,7 +97,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
         let mut first = 0_u64;
         let known = order.iter().zip(merge.lengths.iter().zip(&merge.live));
         for (id, (length, live)) in known.take(merge.included) {
-            if *length > 0 || asked.select != Select::Objects {
+            if *length > 0 || empty_objects {
                 rows.push(UnionRow {
                     id: *id,
                     numbers: [first, *length, 0],
