@@ -389,11 +389,15 @@ impl PrecomputedWriter<'_> {
             self.done.notes.extend(attributes.map(|attribute| {
                 format!("{name}: attribute {attribute} of groups is left out: tags have none")
             }));
-            for lost in ["infinite", "missing"] {
-                let names = document["zvf"][lost].as_array().into_iter().flatten();
+            for (member, what, shown) in [
+                ("infinite", "infinite values", "0 in the properties, which are JSON"),
+                ("missing", "missing values", "0 in the properties, which are JSON"),
+                ("missing_texts", "missing texts", "empty texts in the properties"),
+            ] {
+                let names = document["zvf"][member].as_array().into_iter().flatten();
                 let names = names.filter_map(Value::as_str);
                 self.done.notes.extend(names.map(|attribute| {
-                    format!("{name}: {lost} values of attribute {attribute} are 0 in the properties, which are JSON")
+                    format!("{name}: {what} of attribute {attribute} are {shown}")
                 }));
             }
         }

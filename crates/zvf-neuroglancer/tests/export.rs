@@ -199,7 +199,7 @@ fn levels_of_detail_are_one_for_a_mesh_without_levels() -> Result<()> {
     Ok(())
 }
 
-/// JSON has no infinite numbers, and segments have a number each; a note names the attributes whose infinite or missing values are lost.
+/// JSON has no infinite numbers, and segments have a number and a text each; a note names the attributes whose infinite or missing values are lost.
 #[test]
 fn infinite_and_missing_properties_are_noted() -> Result<()> {
     let home = tempfile::tempdir()?;
@@ -208,14 +208,18 @@ fn infinite_and_missing_properties_are_noted() -> Result<()> {
         let spec = StoreSpec::new(Kind::Polyline, [10.0; 3])
             .with_objects()
             .with_object_attribute(AttributeSpec::number("f", NumberType::F64))
-            .with_object_attribute(AttributeSpec::number("g", NumberType::F64));
+            .with_object_attribute(AttributeSpec::number("g", NumberType::F64))
+            .with_object_attribute(AttributeSpec::text("t"))
+            .with_object_attribute(AttributeSpec::text("u"));
         let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
         let places = (0..9_u8).map(f64::from).collect::<Vec<_>>();
         let batch = Batch::new(places).with_object_ids(&[1, 2, 3][..]);
         writer.push(&batch)?;
         let objects = ObjectTable::new(&[1, 2, 3][..])
             .with_attribute("f", vec![f64::INFINITY, f64::NEG_INFINITY, 1.5])
-            .with_attribute("g", vec![f64::NAN, 1.0, 2.0]);
+            .with_attribute("g", vec![f64::NAN, 1.0, 2.0])
+            .with_attribute("t", Values::optional_texts([Some("a"), None, Some("")]))
+            .with_attribute("u", Values::texts(["a", "", "c"]));
         writer.push_objects(&objects)?;
         let groups = Groups::new(vec![vec![1, 2]]).with_names(["AF"]);
         writer.set_groups(&groups.with_attribute("weight", vec![0.5_f64]))?;
@@ -230,14 +234,22 @@ fn infinite_and_missing_properties_are_noted() -> Result<()> {
         "{:?}",
         done.notes
     );
-    for (lost, attribute) in [("infinite", "f"), ("missing", "g")] {
-        let start = format!("skeletons: {lost} values of attribute ");
+    for (lost, attribute, becomes) in [
+        (
+            "infinite values",
+            "f",
+            "0 in the properties, which are JSON",
+        ),
+        ("missing values", "g", "0 in the properties, which are JSON"),
+        ("missing texts", "t", "empty texts in the properties"),
+    ] {
+        let start = format!("skeletons: {lost} of attribute ");
         let found: Vec<_> = done
             .notes
             .iter()
             .filter(|note| note.starts_with(&start))
             .collect();
-        let wanted = format!("{start}{attribute} are 0 in the properties, which are JSON");
+        let wanted = format!("{start}{attribute} are {becomes}");
         assert_eq!(found, [&wanted], "{:?}", done.notes);
     }
     Ok(())

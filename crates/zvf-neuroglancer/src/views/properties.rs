@@ -47,8 +47,10 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
         // The new names in the document, in which texts are attributes, too.
-        attributes.renamed = texts(&objects.batches, first, &mut found);
+        let texts = texts(&objects.batches, first, &mut found);
+        attributes.renamed = texts.renamed;
         lost = numbers(&objects.batches, first, &mut attributes, &mut found)?;
+        lost.missing_texts = texts.missing;
     }
     // Texts are shown as separate properties.
     let is_number = |name: &String| {
@@ -71,7 +73,11 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     if groups.left_out > 0 {
         document["zvf"]["groups_left_out"] = json!(groups.left_out);
     }
-    for (member, names) in [("infinite", lost.infinite), ("missing", lost.missing)] {
+    for (member, names) in [
+        ("infinite", lost.infinite),
+        ("missing", lost.missing),
+        ("missing_texts", lost.missing_texts),
+    ] {
         if !names.is_empty() {
             document["zvf"][member] = json!(names);
         }
@@ -79,14 +85,22 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     Ok(ViewContent::Document(document))
 }
 
-/// Columns of texts: the first one called `name` or `label` has the names of segments. Returns the other names that are not
-/// identifiers, each with its identifier in the document.
+/// Names of columns of texts that the document changes.
+#[derive(Debug, Default)]
+struct ChangedTexts {
+    /// Names that are not identifiers, each with its identifier in the document.
+    renamed: Vec<[String; 2]>,
+    /// Names of columns with missing texts.
+    missing: Vec<String>,
+}
+
+/// Columns of texts: the first one called `name` or `label` has the names of segments.
 fn texts(
     batches: &[RecordBatch],
     first: &RecordBatch,
     found: &mut SegmentProperties,
-) -> Vec<[String; 2]> {
-    let mut renamed = Vec::new();
+) -> ChangedTexts {
+    let mut changed = ChangedTexts::default();
     let schema = first.schema();
     let valid = valid_names(&schema);
     let mut taken = vec!["label".to_owned(), "tags".to_owned()];
@@ -102,7 +116,7 @@ fn texts(
         let columns = batches
             .iter()
             .map(|batch| batch.column_by_name(field.name()));
-        let mut values: Vec<String> = Vec::new();
+        let mut values: Vec<Option<String>> = Vec::new();
         for column in columns.flatten() {
             values.extend((0..column.len()).map(|row| text(column.as_ref(), row)));
         }
@@ -110,6 +124,10 @@ fn texts(
         if values.len() != found.ids.len() {
             continue;
         }
+        if values.contains(&None) {
+            changed.missing.push(field.name().clone());
+        }
+        let values: Vec<String> = values.into_iter().map(Option::unwrap_or_default).collect();
         let is_label = ["name", "label"].contains(&field.name().as_str());
         if is_label && found.labels.is_none() {
             found.labels = Some(values);
@@ -118,37 +136,37 @@ fn texts(
             names.extend(valid.iter().filter(|name| *name != field.name()).copied());
             let id = identifier(field.name(), &names);
             if id != *field.name() {
-                renamed.push([field.name(), &id].map(String::clone));
+                changed.renamed.push([field.name(), &id].map(String::clone));
             }
             taken.push(id.clone());
             found.strings.push((id, values));
         }
     }
-    renamed
+    changed
 }
 
-/// The text of one row; empty if it is missing.
-fn text(column: &dyn Array, row: usize) -> String {
+/// The text of one row; `None` if it is missing.
+fn text(column: &dyn Array, row: usize) -> Option<String> {
     if column.is_null(row) {
-        return String::new();
+        return None;
     }
     if let Some(texts) = column.as_string_opt::<i32>() {
-        return texts.value(row).to_owned();
+        return Some(texts.value(row).to_owned());
     }
-    let text = column.as_any_dictionary_opt().and_then(|dictionary| {
-        let key = *dictionary.normalized_keys().get(row)?;
-        let names = dictionary.values().as_string_opt::<i32>()?;
-        (key < names.len()).then(|| names.value(key).to_owned())
-    });
-    text.unwrap_or_default()
+    let dictionary = column.as_any_dictionary_opt()?;
+    let key = *dictionary.normalized_keys().get(row)?;
+    let names = dictionary.values().as_string_opt::<i32>()?;
+    (key < names.len()).then(|| names.value(key).to_owned())
 }
 
-/// Names of attributes with values that the document has as 0.
+/// Names of attributes with values that the document has as 0, or as empty texts.
 #[derive(Debug, Default)]
 struct LostValues {
     infinite: Vec<String>,
     /// Missing, or no numbers.
     missing: Vec<String>,
+    /// Missing texts, which are empty.
+    missing_texts: Vec<String>,
 }
 
 /// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with values that the document does not hold.
