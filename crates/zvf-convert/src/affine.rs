@@ -1,12 +1,12 @@
 //! Affines that users give: a table of numbers, or the header of an image.
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use zvf_meta::{Affine, ImageHeader, StatedAffine};
 
 use crate::error::{ConvertError, InFile, shown};
+use crate::gzip::GzipMembers;
 
 /// Largest text file with an affine, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -32,7 +32,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         .map_err(io)?;
     let file = zvf_store::open_file(path).map_err(io)?;
     let mut reader: Box<dyn Read> = match (start, head) {
-        (2, [0x1f, 0x8b]) => Box::new(MultiGzDecoder::new(file)),
+        (2, [0x1f, 0x8b]) => Box::new(GzipMembers::new(BufReader::new(file))),
         _ => Box::new(file),
     };
     let mut bytes = Vec::new();

@@ -81,6 +81,7 @@ pub mod export;
 mod format;
 mod found;
 mod frame;
+mod gzip;
 mod ids;
 mod import;
 mod imported;

@@ -4,10 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
-
 use crate::error::{ConvertError, InFile};
 use crate::format::unpacked;
+use crate::gzip::GzipMembers;
 
 /// Most bytes of one object, by the limit on its vertices.
 pub(super) fn most(held: u64) -> u64 {
@@ -66,7 +65,7 @@ impl ObjectBytes {
     /// Malformed: no gzip; a limit: more than `most` bytes.
     pub(super) fn unpacked(self, most: u64) -> Result<Self, ConvertError> {
         let place = InFile::Byte(self.start);
-        let bytes = bounded(MultiGzDecoder::new(self.bytes.as_slice()), most)
+        let bytes = bounded(GzipMembers::new(self.bytes.as_slice()), most)
             .map_err(|error| {
                 let found = format!("bytes that cannot be decompressed ({error})");
                 ConvertError::malformed(&self.path, place, found, "gzip")

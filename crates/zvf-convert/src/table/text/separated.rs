@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
-use flate2::read::MultiGzDecoder;
 
 use super::rows::TextRows;
 use crate::Format;
 use crate::error::{ConvertError, InFile, shown};
 use crate::format::unpacked;
+use crate::gzip::GzipMembers;
 use crate::options::Options;
 use crate::records::rename::renamed;
 
@@ -70,7 +70,7 @@ impl Read for Fed {
 #[derive(Debug)]
 enum Unpacked {
     Plain(File),
-    Packed(Box<MultiGzDecoder<BufReader<File>>>),
+    Packed(Box<GzipMembers<BufReader<File>>>),
 }
 
 impl Unpacked {
@@ -78,7 +78,7 @@ impl Unpacked {
     fn open(path: &Path) -> Result<Self, ConvertError> {
         let file = zvf_store::open_file(path).map_err(|error| ConvertError::io(path, error))?;
         Ok(match unpacked(path) {
-            Some(_) => Self::Packed(Box::new(MultiGzDecoder::new(BufReader::new(file)))),
+            Some(_) => Self::Packed(Box::new(GzipMembers::new(BufReader::new(file)))),
             None => Self::Plain(file),
         })
     }
