@@ -317,3 +317,23 @@ def test_an_index_with_a_name_is_an_attribute(client: Client, tmp_path: Path) ->
     frame = pd.DataFrame({"x": [1.5, 2], "y": [1.0, 2], "z": [1.0, 2]}, index=pd.Index([10, 20], name="pid"))
     zvf.dask.write(dd.from_pandas(frame, npartitions=2), tmp_path / "a.zv", chunk_shape=[9] * 3, bounds=((0, 0, 0), (9, 9, 9)))
     assert sorted(zvf.open(tmp_path / "a.zv").query().to_numpy()["pid"].tolist()) == [10, 20]
+
+
+def test_units_of_columns_are_stated(client: Client, tmp_path: Path) -> None:
+    moments = np.array([0, 1_700_000_000_000, 5], dtype="M8[ms]")
+    place = np.array([[1.0, 1, 1], [4, 4, 4], [8, 8, 8]])
+    zvf.write(tmp_path / "t.zv", kind="point_cloud", positions=place, attributes={"t": moments, "w": np.arange(3.0)}, chunk_shape=[9] * 3)
+    frame = zvf.dask.read(tmp_path / "t.zv", count=1)
+    bounds = ((0, 0, 0), (9, 9, 9))
+    units = {"t": "milliseconds since 1970-01-01T00:00:00", "w": "nanometer"}
+    zvf.dask.write(frame, tmp_path / "u.zv", chunk_shape=[3] * 3, bounds=bounds, units=units)
+    found = zvf.open(tmp_path / "u.zv").query(where="t > '2023-01-01'")
+    assert found.to_numpy()["w"].tolist() == [1.0]
+    schema = zvf.open(tmp_path / "u.zv").dataset().schema
+    assert {name: schema.field(name).metadata[b"zvf.unit"].decode() for name in units} == units
+    for wrong in ({"q": "nanometer"}, {"position": "nanometer"}):
+        with pytest.raises(zvf.MisuseError, match="units: found"):
+            zvf.dask.write(frame, tmp_path / "v.zv", chunk_shape=[3] * 3, bounds=bounds, units=wrong)
+    with pytest.raises(zvf.MisuseError, match="Arrow tables"):
+        zvf.dask.write([{"position": place}], tmp_path / "v.zv", chunk_shape=[3] * 3, bounds=bounds, units=units)
+    assert not (tmp_path / "v.zv").exists()

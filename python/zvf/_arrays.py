@@ -47,7 +47,7 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
         values = values.view(parts["times"])
     if "unit" in parts and times:
         # The number for a missing one is among the values.
-        values, missing = _with_unit(values, parts["unit"]), None
+        values, missing = with_unit(values, parts["unit"]), None
     if "offsets" in parts:
         offsets = np.frombuffer(parts["offsets"], dtype=np.int64)
         lists = np.empty(len(offsets) - 1, dtype=object)
@@ -149,7 +149,7 @@ EXACT = 1 << 53
 """Whole numbers up to this one are floats."""
 
 
-def _with_unit(numbers: Array, unit: str) -> Array:
+def with_unit(numbers: Array, unit: str) -> Array:
     """Whole numbers whose type states what they are. The lowest number is a missing one."""
     import numpy as np
 
@@ -183,7 +183,7 @@ def _of_pandas(name: str, values: Any) -> Array:
         word = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[dtype.unit]
         zone = str(dtype.tz).removeprefix("UTC")
         moments = np.asarray(getattr(values, "dt", values).tz_convert(None).to_numpy())
-        return _with_unit(moments.view(np.int64), f"{word} since 1970-01-01T00:00:00Z{f' in {zone}' if zone else ''}")
+        return with_unit(moments.view(np.int64), f"{word} since 1970-01-01T00:00:00Z{f' in {zone}' if zone else ''}")
     if hasattr(dtype, "pyarrow_dtype"):
         import pyarrow as pa  # type: ignore[import-untyped]
 

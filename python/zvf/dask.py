@@ -12,7 +12,7 @@ from dask.base import compute
 from dask.delayed import delayed
 
 from . import _zvf
-from ._arrays import EXACT
+from ._arrays import EXACT, array_of, with_unit
 from ._parts import Columns, Parts
 from ._split import Split, cut
 from ._store import Store, opened
@@ -100,13 +100,15 @@ def write(
     bounds: tuple[Sequence[float], Sequence[float]],
     position: Sequence[str] = ("x", "y", "z"),
     columns: Sequence[str] | None = None,
+    units: Mapping[str, str] | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Writes one store by the workers of Dask, and returns counts of what it holds. It is there as a whole or not at all.
 
     From a dataframe of points: `position` names its columns of coordinates, `columns` those that become attributes (all others; `object_id` says
-    which object a point belongs to; those that `read` names `chunk_` and an axis are left out). Rows are moved first, so that all of a chunk are in one part. Or from a list of
+    which object a point belongs to; those that `read` names `chunk_` and an axis are left out), `units` the units of columns of numbers, which a dataframe does not
+    have (`{"t": "milliseconds since 1970-01-01T00:00:00"}`). Rows are moved first, so that all of a chunk are in one part. Or from a list of
     parts, delayed or not, each a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links: no two of them may have
     vertices in the same chunk, nor share an object whose vertices have an order.
 
@@ -115,8 +117,10 @@ def write(
     if isinstance(parts, dd.DataFrame):
         if kind != "point_cloud":
             raise _zvf.MisuseError(f"kind: found {kind!r}, expected \"point_cloud\", or a list of parts in the place of a dataframe")
-        like: Any = _vertices(parts._meta, position, columns)
+        like: Any = _stated(_vertices(parts._meta, position, columns), units)
         given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
+    elif units is not None:
+        raise _zvf.MisuseError("units: found units beside a list of parts, expected Arrow tables as parts, whose fields have their units (zvf.unit)")
     else:
         given = [delayed(part) for part in parts]
         if not given:
@@ -124,7 +128,7 @@ def write(
         like = delayed(_like)(given[0]).compute()
     store = Parts(url, like=like, kind=kind, chunk_shape=chunk_shape, bounds=bounds, **options)
     store.begin()
-    done = [delayed(_written)(store, f"{number:06}", part) for number, part in enumerate(given)]
+    done = [delayed(_written)(store, f"{number:06}", part, units) for number, part in enumerate(given)]
     compute(*done)  # type: ignore[no-untyped-call]
     return store.commit(groups)
 
@@ -135,9 +139,9 @@ def _like(part: Any) -> Any:
     return (Columns.of(vertices), None if links is None else Columns.of_links(links))
 
 
-def _written(store: Parts, name: str, part: Any) -> int:
+def _written(store: Parts, name: str, part: Any, units: Mapping[str, str] | None) -> int:
     vertices, links = part if isinstance(part, tuple) else (part, None)
-    return store.write(name, vertices, links)
+    return store.write(name, _stated(vertices, units), links)
 
 
 def _moved(
@@ -193,3 +197,18 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
                 raise _zvf.MisuseError(f"{name}: found two columns of this name, expected a name of its own for each")
             made[str(name)] = values
     return made
+
+
+def _stated(part: Any, units: Mapping[str, str] | None) -> Any:
+    """A part of a dataframe, with the units of its columns: between workers, arrays would lose them."""
+    if not units:
+        return part
+    unknown = [name for name in units if name == "position" or name not in part]
+    if unknown:
+        names = ", ".join(name for name in part if name != "position")
+        raise _zvf.MisuseError(f"units: found {', '.join(unknown)}, expected some of {names}")
+    stated = {name: array_of(name, part[name]) for name in units}
+    for name, values in stated.items():
+        if values.dtype.kind not in "iuf":
+            raise _zvf.MisuseError(f"units: found {name}, a column of {values.dtype}, expected columns of numbers")
+    return {**part, **{name: with_unit(values, units[name]) for name, values in stated.items()}}
