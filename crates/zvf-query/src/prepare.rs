@@ -472,7 +472,7 @@ fn tie(
 }
 
 /// Whether vertices of this kind need not belong to an object.
-fn may_be_unowned(kind: Kind) -> bool {
+pub(crate) fn may_be_unowned(kind: Kind) -> bool {
     matches!(kind, Kind::PointCloud | Kind::Graph | Kind::Mesh)
 }
 

@@ -3,6 +3,7 @@
 mod between;
 mod documents;
 mod hashes;
+mod unowned;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -137,7 +138,8 @@ impl Comparison {
 ///
 /// # Cost
 ///
-/// One query of each level of both stores, and a second one if they differ. Memory: 8 bytes for each vertex of a level for the ends of its links,
+/// One query of each level of both stores, another one of all rows if vertices may belong to no object (points, graphs and meshes with objects), and
+/// each a second time if they differ. Memory: 8 bytes for each vertex of a level for the ends of its links,
 /// about 40 bytes for each vertex of two levels of both stores while links between them are compared, and at most 262,144 rows that differ.
 ///
 /// # Errors
@@ -205,6 +207,7 @@ pub fn compare<'a>(
             }
             pair.objects(&mut found).await?;
             pair.vertices(&mut found).await?;
+            pair.unowned(&mut found).await?;
             pair.groups(&mut found).await?;
             pair.between(&mut found).await?;
             documents::of_level(&mut found, [old, new], *number).await?;
