@@ -284,6 +284,25 @@ impl Moment {
         })
     }
 
+    /// As [`of`](Self::of), also in years before 0 and after 9999: `-0044-03-15`, `12024-03-01`.
+    fn of_any_year(text: &str) -> Option<Self> {
+        let (before, date) = match text.strip_prefix('-') {
+            Some(date) => (true, date),
+            None => (false, text),
+        };
+        let (year, rest) = date.split_once('-')?;
+        let digits = year.len() >= 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+        let year = year.parse::<i64>().ok().filter(|_| digits)?;
+        let year = if before { -year } else { year };
+        // The calendar repeats every 400 years, which have 146,097 days.
+        let near = Self::of(&format!("{}-{rest}", 2000 + year.rem_euclid(400)))?;
+        let days = (year.div_euclid(400) - 5).checked_mul(146_097)?;
+        Some(Self {
+            days: near.days.checked_add(days)?,
+            ..near
+        })
+    }
+
     pub(crate) fn is_date(self) -> bool {
         self.time.is_none()
     }
@@ -394,7 +413,7 @@ pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
             let moment = Moment::of(&format!("1970-01-01T{text}"));
             moment.and_then(|one| one.number(&DataType::Timestamp(*own, None)))
         }
-        to => Moment::of(text).and_then(|one| one.number(to)),
+        to => Moment::of_any_year(text).and_then(|one| one.number(to)),
     })
 }
 
@@ -465,5 +484,38 @@ mod tests {
         ] {
             assert_eq!(Moment::of(no), None, "{no}");
         }
+    }
+
+    #[test]
+    fn texts_of_moments_in_any_year() {
+        let seconds = "seconds since 1970-01-01T00:00:00";
+        let number = |text| number_of_text(text, seconds).unwrap();
+        for (text, expected) in [
+            ("2024-02-29 12:34:56", 1_709_210_096),
+            ("1969-12-31T23:59:59", -1),
+            ("52671-12-25T12:26:40", 1_600_000_000_000),
+            ("-0001-11-28T00:00:00", -62_170_156_800),
+            ("292278994-08-17T07:12:55", 9_223_372_036_854_775),
+        ] {
+            assert_eq!(number(text), Some(expected), "{text}");
+        }
+        let far = "292278994-08-17T07:12:55";
+        let in_unit =
+            |unit: &str| number_of_text(far, &format!("{unit} since 1970-01-01T00:00:00"));
+        assert_eq!(
+            in_unit("milliseconds"),
+            Some(Some(9_223_372_036_854_775_000))
+        );
+        assert_eq!(in_unit("microseconds"), Some(None));
+        for no in [
+            "12-01-01",
+            "+12024-01-01",
+            "12023-02-29",
+            "99999999999999999999-01-01",
+        ] {
+            assert_eq!(number(no), None, "{no}");
+        }
+        // Texts of columns whose type is derived from them are dates in years of four digits alone.
+        assert_eq!(Moment::of("12345-01-02"), None);
     }
 }
