@@ -243,6 +243,8 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
         return Err(WriteError::held(source, MARKER, found.as_deref()));
     }
     check_listing(from, &root, &listed).await?;
+    // An edit may have ended since the root was read: the listing has none of its objects, or only the new ones.
+    check_root(from, &root).await?;
     listed.retain(|(key, _)| {
         let record = key.strip_prefix(COPIED);
         !is_temporary(key) && !record.is_some_and(|rest| rest.starts_with('/'))
@@ -275,12 +277,7 @@ async fn check_listing(
         if level > 0 && from.read(&document).await?.is_none() {
             continue;
         }
-        let now = from.read(ROOT).await?;
-        if now.as_deref() != Some(root) {
-            let size = |bytes: &[u8]| format!("{} bytes", bytes.len());
-            let now = now.as_deref().map_or_else(|| "none".to_owned(), size);
-            return Err(changed(ROOT, size(root), now));
-        }
+        check_root(from, root).await?;
         let expected = "the vertices of every level of zarr.json; `zvf validate` checks the store";
         return Err(WriteError::data(
             vertices,
@@ -289,6 +286,17 @@ async fn check_listing(
         ));
     }
     Ok(())
+}
+
+/// Fails if the root of the source is no longer the one that was read.
+async fn check_root(from: &RawStore, root: &[u8]) -> Result<(), WriteError> {
+    let now = from.read(ROOT).await?;
+    if now.as_deref() == Some(root) {
+        return Ok(());
+    }
+    let size = |bytes: &[u8]| format!("{} bytes", bytes.len());
+    let now = now.as_deref().map_or_else(|| "none".to_owned(), size);
+    Err(changed(ROOT, size(root), now))
 }
 
 /// Continues an interrupted copy of the same root, or marks an empty place; returns the marker, and whether the root exists.

@@ -276,6 +276,24 @@ fn a_source_that_changes_is_not_copied() {
     });
 }
 
+/// An edit that ends after the root was read and before the objects are listed leaves objects that do not belong to that root.
+#[test]
+fn a_root_that_is_older_than_the_listing_is_not_copied() {
+    Runtime::new().unwrap().wait(async {
+        let old = zvf_testkit::files("points_bins").unwrap();
+        let mut new = old.clone();
+        new.get_mut("zarr.json").unwrap().push(b' ');
+        let swap = Swap::new(1, Arc::new(Bucket::new(new)));
+        let faulty = Arc::new(Faulty::new(Arc::new(Bucket::new(old)), 1).swap(swap));
+        let bucket = Arc::new(InMemory::new());
+        let error = from_bucket(at(faulty), bucket.clone()).await.unwrap_err();
+        let changed = matches!(&error, WriteError::Store(e) if e.is_changed());
+        assert!(changed, "{error}");
+        let left = objects(&bucket, "some/copy.zarrvectors/").await;
+        assert!(left.is_empty(), "{left:?}");
+    });
+}
+
 /// Reading the copy back detects bytes that the backend changed.
 #[test]
 fn a_copy_that_holds_other_bytes_is_found() {
