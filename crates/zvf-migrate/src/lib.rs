@@ -189,15 +189,17 @@ struct LevelCopy {
 }
 
 impl MigrationRun {
-    /// Replaces an error about damage or a difference by the error about the source, if the source changed in the meantime.
+    /// Replaces an error about damage, a difference or a broken invariant by the error about the source, if the source changed in the meantime.
     fn or_changed<T>(&self, outcome: Result<T, WriteError>) -> Result<T, WriteError> {
         match outcome {
-            Err(error) if error.class() == Class::Malformed => match self.unchanged() {
-                Err(WriteError::Store(changed)) if changed.is_changed() => {
-                    Err(WriteError::Store(changed))
+            Err(error) if matches!(error.class(), Class::Malformed | Class::Bug) => {
+                match self.unchanged() {
+                    Err(WriteError::Store(changed)) if changed.is_changed() => {
+                        Err(WriteError::Store(changed))
+                    }
+                    _ => Err(error),
                 }
-                _ => Err(error),
-            },
+            }
             outcome => outcome,
         }
     }

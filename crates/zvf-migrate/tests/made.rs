@@ -26,14 +26,26 @@ impl Made {
         Store::open(&self.address()).await.unwrap()
     }
 
+    /// The bytes of every file, by its path inside the store.
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let read = |(name, path)| (name, fs::read(path).unwrap());
+        self.paths().into_iter().map(read).collect()
+    }
+
     /// Every file except documents, by its path inside the store.
     pub(crate) fn cells(&self) -> BTreeMap<String, PathBuf> {
+        let mut found = self.paths();
+        found.retain(|_, path| path.file_name().unwrap() != "zarr.json");
+        found
+    }
+
+    fn paths(&self) -> BTreeMap<String, PathBuf> {
         fn walk(folder: &Path, root: &Path, found: &mut BTreeMap<String, PathBuf>) {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     walk(&path, root, found);
-                } else if path.file_name().unwrap() != "zarr.json" {
+                } else {
                     let name = path.strip_prefix(root).unwrap().to_str().unwrap();
                     found.insert(name.to_owned(), path.clone());
                 }

@@ -1,11 +1,14 @@
 //! Sources that change while they are copied.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 
 use zvf_encode::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, WriteOptions};
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_store::blocking::Runtime;
-use zvf_store::{Class, Need, Store};
+use zvf_store::{Class, Need, OpenOptions, Store};
+use zvf_testkit::faults::{Bucket, Faulty, Swap};
 use zvf_write::StoreWriter;
 
 use crate::made::Made;
@@ -52,5 +55,60 @@ fn a_source_that_changes_is_no_source() {
             assert!(error.to_string().contains("changed"), "{error}");
             Store::open(&copy.address()).await.unwrap_err();
         }
+    });
+}
+
+/// Polylines of two vertices each, all in one chunk.
+async fn lines(made: &Made, count: u8) -> BTreeMap<String, Vec<u8>> {
+    let spec = StoreSpec::new(Kind::Polyline, [10.0; 2]);
+    let mut writer = StoreWriter::create(&made.address(), spec, WriteOptions::new())
+        .await
+        .unwrap();
+    let places = (0..count * 2).flat_map(|n| [f32::from(n), 5.0]);
+    let ids: Vec<i64> = (0..count).flat_map(|id| [i64::from(id); 2]).collect();
+    let batch = Batch::new(places.collect::<Vec<f32>>()).with_object_ids(ids);
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    made.files()
+}
+
+fn faulty(files: &BTreeMap<String, Vec<u8>>) -> Faulty {
+    Faulty::new(Arc::new(Bucket::new(files.clone())), 1)
+}
+
+/// The store in a bucket, with all its documents.
+async fn open(bucket: Arc<Faulty>) -> Store {
+    let options = OpenOptions::new().with_object_store(bucket);
+    let store = Store::open_with("memory:///", options).await.unwrap();
+    store.level(0, &Need::all()).await.unwrap();
+    store
+}
+
+/// A change between any two requests of a copy that moves rows is reported as a change, and neither as damage nor as a bug.
+#[test]
+fn a_change_at_any_request_is_reported_as_one() {
+    Runtime::new().unwrap().wait(async {
+        let (old, new) = (Made::new(), Made::new());
+        let (old, new) = (lines(&old, 2).await, lines(&new, 3).await);
+        let mut changed = 0;
+        for after in 0.. {
+            let counted = Arc::new(faulty(&old));
+            open(counted.clone()).await;
+            let counts = counted.counts();
+            let opened = counts.gets + counts.heads + counts.lists;
+            let swap = Swap::new(opened + after, Arc::new(Bucket::new(new.clone())));
+            let store = open(Arc::new(faulty(&old).swap(swap))).await;
+            let copy = Made::new();
+            let options = MigrateOptions::new()
+                .with_chunk_shape([25.0; 2])
+                .with_unverified(true);
+            let Err(error) = migrate(&store, &copy.address(), options).await else {
+                break;
+            };
+            assert_eq!(error.class(), Class::Io, "{after}: {error}");
+            assert!(error.to_string().contains("changed"), "{after}: {error}");
+            changed += 1;
+        }
+        assert!(changed > 3, "{changed}");
     });
 }
