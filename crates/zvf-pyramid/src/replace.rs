@@ -67,9 +67,9 @@ impl PyramidRun<'_> {
         id: &str,
     ) -> Result<(Levels, StagedObjects), WriteError> {
         let stage = Stage::new(Redo::folder_of(id), known);
-        let docs = self.documents(store)?;
-        let finest = docs.first().cloned();
-        let finest = finest.ok_or_else(|| WriteError::input("store", "no level", "level 0"))?;
+        // Coarse levels that cannot be read are replaced and removed, too.
+        let finest = self.handle.block_on(store.level(0, &Need::nothing()))?;
+        let finest = finest.doc().clone();
         if matches!(wanted, Some(WantedLevels::Planned(_))) {
             // If levels are rebuilt in the same way, the root's members about them are kept.
             root::drop_capabilities(&mut root, &finest);

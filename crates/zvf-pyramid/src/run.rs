@@ -349,9 +349,19 @@ impl PyramidRun<'_> {
             return refuse(format!("{} axes", root.dims()), "4 at most");
         }
         for number in store.levels() {
-            let level = self
-                .handle
-                .block_on(store.level(*number, &Need::nothing()))?;
+            let level = self.handle.block_on(store.level(*number, &Need::nothing()));
+            let level = match level {
+                // What a writer left of a coarse level: without the array it has no vertices, and may be removed.
+                Err(_)
+                    if *number > 0
+                        && !self
+                            .target
+                            .exists(&format!("{number}/vertices/zarr.json"))? =>
+                {
+                    continue;
+                }
+                level => level?,
+            };
             if level.doc().refinement == Refinement::Add {
                 return refuse(
                     format!(
@@ -496,6 +506,8 @@ impl PyramidRun<'_> {
         let take = (Take::Expired, self.options.lease);
         let target = Arc::clone(self.target);
         let mut change = Change::begin(target, self.address, what, &details, take)?;
+        // Levels are written where readers find them: if another program has taken this change over, they may be those of its own.
+        self.target.fence(self.address, change.watch());
         let done = RootDoc::parse(change.root())
             .map_err(WriteError::from)
             .and_then(|root| {
@@ -504,6 +516,7 @@ impl PyramidRun<'_> {
             })
             .and_then(|levels| {
                 self.target.barrier()?;
+                change.confirm()?;
                 self.target.put(level_documents(&levels.made))?;
                 change.replace_root(self.recorded(&levels.root).to_json().into_bytes())?;
                 Ok(levels)

@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, UpdateVersion};
-use zvf_pyramid::{CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid};
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{LEASE, Settled, settle};
+use zvf_pyramid::{
+    CrossLevel, LevelReport, LevelStep, Method, PyramidSpec, build_pyramid, remove_pyramid,
+};
 use zvf_query::Query;
-use zvf_store::{Need, OpenOptions, Retry};
+use zvf_store::{Class, Need, OpenOptions, Retry};
 use zvf_write::{Kind, StaleFiles, StoreSpec, WriteError, WriteOptions};
 
 use crate::model::Model;
@@ -227,4 +233,69 @@ async fn levels_of_two_writers_at_once_are_those_of_one() {
         .collect();
     assert_eq!(found, counts);
     assert!(!memory.files().await.contains_key("zvf-unfinished.json"));
+}
+
+async fn points(memory: &Memory) {
+    let positions = (0..30).map(|n| vec![f64::from(n % 7) * 6.0, f64::from(n)]);
+    let store = StoreSpec::new(Kind::PointCloud, [20.0; 2]);
+    Model::new(store, positions.collect())
+        .write(memory.options())
+        .await;
+}
+
+/// Another program takes the change over while levels are made: at once, or so long before the next write that the marker was to be renewed.
+#[tokio::test(flavor = "multi_thread")]
+async fn levels_whose_change_was_taken_over_do_not_become_visible() {
+    for late in [false, true] {
+        let memory = Memory::default();
+        points(&memory).await;
+        let before = level_0(&memory).await;
+        let open = memory.open_options();
+        let target = tokio::task::spawn_blocking(move || Target::new(ADDRESS, &open, false));
+        let target = Arc::new(target.await.unwrap().unwrap());
+        let taken = AtomicBool::new(false);
+        let take_over = move |_: u64| {
+            if taken.swap(true, Ordering::Relaxed) {
+                return;
+            }
+            let target = Arc::clone(&target);
+            let other = std::thread::spawn(move || settle(&target, ADDRESS, LEASE).unwrap());
+            assert_eq!(other.join().unwrap(), Settled::TakenBack);
+            if late {
+                std::thread::sleep(Duration::from_millis(400));
+            }
+        };
+        let mut options = memory.options().with_threads(1);
+        if late {
+            options = options.with_lease(Duration::from_millis(400));
+        }
+        let spec = spec(Method::Density);
+        let done = build_pyramid(ADDRESS, &spec, &options, Arc::new(take_over)).await;
+        let refused = done.unwrap_err();
+        assert_eq!(refused.class(), Class::Busy, "{refused}");
+        let files = memory.files().await;
+        assert!(!files.contains_key("1/zarr.json"), "late: {late}");
+        if late {
+            let coarse = files.keys().find(|key| key.starts_with("1/"));
+            assert_eq!(coarse, None);
+        }
+        assert_eq!(level_0(&memory).await, before);
+    }
+}
+
+/// What a program without a marker has left of a level can be removed.
+#[tokio::test]
+async fn levels_that_cannot_be_read_can_be_removed() {
+    let memory = Memory::default();
+    points(&memory).await;
+    let files = memory.files().await;
+    let linked = spec(Method::Reference).with_cross_level(CrossLevel::Explicit, 2);
+    add(memory.0.clone(), &linked, StaleFiles::Refuse)
+        .await
+        .unwrap();
+    memory.remove("1/vertices/zarr.json").await;
+    remove_pyramid(ADDRESS, &memory.options()).await.unwrap();
+    let left = memory.files().await;
+    assert!(left.keys().eq(files.keys()), "{left:?}");
+    memory.check_sound().await;
 }

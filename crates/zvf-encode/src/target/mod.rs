@@ -267,32 +267,39 @@ impl Target {
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].
     pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
-        self.may_write()?;
-        self.put_decided(objects)
+        self.put_while(objects, || self.may_write())
     }
 
-    /// Like [`put`](Self::put), for a change that is already committed and must not be stopped.
-    pub(crate) fn put_decided(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
+    /// Like [`put`](Self::put), as long as `may_write` allows it. Files are written one after the other, and the program may be paused between any two
+    /// of them; the requests of an object store are sent together.
+    pub(crate) fn put_while(
+        &self,
+        objects: Vec<ObjectPut>,
+        may_write: impl Fn() -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
         match &self.place {
-            Where::Local(local) => objects
-                .into_iter()
-                .try_for_each(|(key, bytes)| local.put(&key, &bytes)),
-            Where::Remote(remote) => remote.put(objects),
+            Where::Local(local) => objects.into_iter().try_for_each(|(key, bytes)| {
+                may_write()?;
+                local.put(&key, &bytes)
+            }),
+            Where::Remote(remote) => {
+                may_write()?;
+                remote.put(objects)
+            }
         }
     }
 
     /// Puts objects of arrays that have no document yet. Documents among them are visible as soon as they exist.
     pub fn put_unseen(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
-        self.may_write()?;
         match &self.place {
-            Where::Local(local) => {
-                let put = |(key, bytes): (String, Vec<u8>)| match key.ends_with("zarr.json") {
+            Where::Local(local) => objects.into_iter().try_for_each(|(key, bytes)| {
+                self.may_write()?;
+                match key.ends_with("zarr.json") {
                     true => local.put(&key, &bytes),
                     false => local.put_unseen(&key, &bytes),
-                };
-                objects.into_iter().try_for_each(put)
-            }
-            Where::Remote(remote) => remote.put(objects),
+                }
+            }),
+            Where::Remote(_) => self.put(objects),
         }
     }
 
@@ -328,12 +335,15 @@ impl Target {
     /// Moves objects that no document refers to yet, each to another key. On an object store they are copied, and
     /// the originals remain. An object that was moved before is skipped.
     pub fn move_unseen(&self, moves: Vec<(String, String)>) -> Result<(), WriteError> {
-        self.may_write()?;
         match &self.place {
-            Where::Local(local) => moves
-                .into_iter()
-                .try_for_each(|(from, to)| local.rename(&from, &to)),
-            Where::Remote(remote) => remote.copy(moves),
+            Where::Local(local) => moves.into_iter().try_for_each(|(from, to)| {
+                self.may_write()?;
+                local.rename(&from, &to)
+            }),
+            Where::Remote(remote) => {
+                self.may_write()?;
+                remote.copy(moves)
+            }
         }
     }
 

@@ -152,9 +152,29 @@ impl Change {
     pub(crate) fn check(&self) -> Result<(), WriteError> {
         match self.lease.holds() {
             true => Ok(()),
-            false => Err(WriteError::Lost {
-                store: self.address.clone(),
-            }),
+            false => Err(self.lost()),
+        }
+    }
+
+    /// Returns a function that reports whether this change certainly still holds the marker.
+    pub fn watch(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        self.lease.watch()
+    }
+
+    /// Reads the marker, and fails if it is not of this change: a program that takes it over by hand does not wait until the lease ends.
+    ///
+    /// # Errors
+    /// [`WriteError::Lost`].
+    pub fn confirm(&self) -> Result<(), WriteError> {
+        match self.lease.is_taken_over() {
+            false => self.check(),
+            true => Err(self.lost()),
+        }
+    }
+
+    fn lost(&self) -> WriteError {
+        WriteError::Lost {
+            store: self.address.clone(),
         }
     }
 

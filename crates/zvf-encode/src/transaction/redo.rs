@@ -315,8 +315,7 @@ fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<
             };
             objects.push(((*key).to_owned(), bytes));
         }
-        change.check()?;
-        target.put_decided(objects)?;
+        target.put_while(objects, || change.check())?;
     }
     Ok(())
 }
