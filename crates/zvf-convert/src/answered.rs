@@ -9,7 +9,7 @@ use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
-use zvf_store::{Level, Names, Need, Store};
+use zvf_store::{Class, Level, Names, Need, Store};
 use zvf_write::{Groups, Kind, StoreSpec};
 
 use crate::error::{ConvertError, InFile, shown};
@@ -164,11 +164,40 @@ pub type GroupsFound = (Groups, Vec<String>);
 /// The notes name attributes that are left out.
 ///
 /// # Cost
-/// Reads all groups and their attributes.
+/// Reads all groups and their attributes, and checks that the store did not change.
 ///
 /// # Errors
 /// The errors of the store.
 pub fn groups_of<'a>(
+    store: &'a Store,
+    level: u32,
+    members: Option<&'a BTreeSet<i64>>,
+) -> BoxFuture<'a, Result<Option<GroupsFound>, ConvertError>> {
+    Box::pin(async move {
+        let found = found_groups(store, level, members).await;
+        of_one_state(store, found).await
+    })
+}
+
+/// Checks that a store did not change until something was read of it, which may be after the answer of a query, at whose end the store was checked, too.
+/// A change can also look like damage.
+///
+/// # Errors
+/// [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged); else the errors of `read`; I/O.
+pub(crate) async fn of_one_state<T>(
+    store: &Store,
+    read: Result<T, ConvertError>,
+) -> Result<T, ConvertError> {
+    if matches!(&read, Err(error) if error.class() != Class::Malformed) {
+        return read;
+    }
+    match store.verify(0).await {
+        Err(error) if read.is_ok() || error.is_changed() => Err(error.into()),
+        _ => read,
+    }
+}
+
+fn found_groups<'a>(
     store: &'a Store,
     level: u32,
     members: Option<&'a BTreeSet<i64>>,

@@ -28,7 +28,7 @@ impl Folder {
     }
 
     /// Where the store is made.
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let place = self.0.path().join("made.zarrvectors");
         place.to_string_lossy().into_owned()
     }

@@ -1,8 +1,13 @@
 //! TRX, imported and exported.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
-use zvf_convert::Options;
 use zvf_convert::export::ExportOptions;
+use zvf_convert::{Options, groups_of};
+use zvf_query::{Query, query};
+use zvf_store::blocking::Runtime;
+use zvf_store::{Class, Store};
 use zvf_write::NumberType;
 
 use crate::parse;
@@ -292,4 +297,30 @@ fn a_wrong_number_of_vertices_is_said() {
             Some(said) => assert!(notes.len() == 1 && notes[0].contains(said), "{notes:?}"),
         }
     }
+}
+
+/// Groups are read after the rows. A change in between is reported as one, also if it looks like damage.
+#[test]
+fn groups_are_of_the_same_state_as_rows() {
+    let folder = Folder::new();
+    let file = folder.file("a.trx", zip(&arrays(true), false));
+    folder.store(&open(&[file], &small()), |_| {});
+    let place = PathBuf::from(folder.address());
+    Runtime::new().unwrap().wait(async {
+        for damaged in [false, true] {
+            let store = Store::open(&folder.address()).await.unwrap();
+            let rows = query(&store, Query::default()).await.unwrap();
+            rows.collect().await.unwrap();
+            let root = place.join("zarr.json");
+            let mut bytes = std::fs::read(&root).unwrap();
+            bytes.push(b' ');
+            std::fs::write(&root, bytes).unwrap();
+            if damaged {
+                std::fs::remove_dir_all(place.join("0/groups/c")).unwrap();
+            }
+            let error = groups_of(&store, 0, None).await.unwrap_err();
+            assert_eq!(error.class(), Class::Io, "{error}");
+            assert!(error.to_string().contains("changed"), "{error}");
+        }
+    });
 }

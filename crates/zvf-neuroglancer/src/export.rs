@@ -138,6 +138,9 @@ pub fn export_precomputed<'a>(
         }
         writer.lines_lack();
         writer.done.notes.extend(writer.lost().await?);
+        // What is no answer of a query, such as properties and groups, is of the same state.
+        let unchanged = writer.opened.store.verify(0).await;
+        unchanged.map_err(|error| failed("info", &error.into()))?;
         for names in [&mut writer.done.left_out, &mut writer.done.rounded] {
             names.sort();
             names.dedup();

@@ -8,6 +8,7 @@ use zvf_store::{Need, Store};
 
 use super::job::ExportState;
 use super::options::{ExportOptions, Exported};
+use crate::answered::of_one_state;
 use crate::frame::SourceHeader;
 use crate::stores::complete_level;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
@@ -22,6 +23,18 @@ use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk,
 /// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
 /// limit. After an error the file at `path` is incomplete.
 pub fn export<'a>(
+    store: &'a Store,
+    format: Format,
+    path: &'a Path,
+    options: &'a ExportOptions,
+) -> BoxFuture<'a, Result<Exported, ConvertError>> {
+    Box::pin(async move {
+        let exported = write(store, format, path, options).await;
+        of_one_state(store, exported).await
+    })
+}
+
+fn write<'a>(
     store: &'a Store,
     format: Format,
     path: &'a Path,

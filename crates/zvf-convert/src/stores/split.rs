@@ -18,6 +18,7 @@ use zvf_write::Values;
 use super::names::{file_name, folded, unique};
 use super::{attribute_column, counts_of, ids_of, quoted};
 use crate::ConvertError;
+use crate::answered::of_one_state;
 use crate::error::shown;
 use crate::output::{Style, batch_with_times, write_value};
 
@@ -81,7 +82,10 @@ pub fn split_parts<'a>(
         }
         notes.extend(owned_by_none(store, selection).await?);
         let found = match by {
-            SplitBy::Group => by_group(store, selection, &mut notes).await?,
+            SplitBy::Group => {
+                let found = by_group(store, selection, &mut notes).await;
+                of_one_state(store, found).await?
+            }
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
             SplitBy::Count(count) => by_count(store, selection, *count).await?,
         };
