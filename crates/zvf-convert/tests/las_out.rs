@@ -599,10 +599,19 @@ fn objects_of_several_files_and_a_crs_of_codes_are_kept() {
     for (crs, keys) in [
         ("EPSG:25832", Some([1024, 1, 3072, 25832])),
         ("EPSG:4326", Some([1024, 2, 2048, 4326])),
-        ("EPSG:3857", None),
+        ("EPSG:3857", Some([1024, 1, 3072, 3857])),
+        // A geocentric system and a vertical one.
+        ("EPSG:4978", None),
+        ("EPSG:5773", None),
         ("a grid of ours", None),
     ] {
-        again.store(&import, |spec| spec.crs = Some(json!(crs)));
+        again.store(&import, |spec| {
+            spec.crs = Some(json!(crs));
+            if crs == "EPSG:4978" {
+                let axes = spec.axes.iter_mut();
+                axes.for_each(|axis| axis.unit = Some("meter".to_owned()));
+            }
+        });
         let (out, done) = again.export("out.las", &ExportOptions::default());
         let records = Head::of(&out).records();
         let noted = done

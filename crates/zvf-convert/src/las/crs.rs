@@ -6,6 +6,7 @@ use zvf_format::layout::Wire;
 use zvf_meta::Axis;
 
 use super::layout::GeoKey;
+use super::projected::is_projected;
 
 /// Records of the CRS: WKT, and the directory of GeoTIFF keys.
 pub(super) const WKT: u16 = 2112;
@@ -91,8 +92,9 @@ pub(super) fn record(
     Ok((GEOTIFF, all.as_bytes().to_vec()))
 }
 
-/// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys. Codes do not state the sort; it
-/// follows from the unit of the first axis and the ranges that GeoTIFF 1.0 reserves.
+/// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys; others, such as geocentric ones, are not
+/// written as keys. The sort follows from the list of projected codes, and for geographic ones from the unit of the first axis, or the range that
+/// GeoTIFF 1.0 reserves.
 fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
     let (horizontal, vertical) = match codes.split_once('+') {
         Some((horizontal, vertical)) => (horizontal, Some(vertical)),
@@ -106,11 +108,12 @@ fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
     let horizontal = code(horizontal)?;
     let unit = axes.first().and_then(|axis| axis.unit.as_deref());
     let (kind, key) = match (unit, horizontal) {
-        (Some("degree" | "radian"), _) | (None, 4201..=4326) => (2, GEOGRAPHIC),
-        (Some(_), _) | (None, 20000..=32766) => (1, PROJECTED),
-        (None, _) => {
+        (Some("degree" | "radian"), _) => (2, GEOGRAPHIC),
+        _ if is_projected(horizontal) => (1, PROJECTED),
+        (None, 4201..=4326) => (2, GEOGRAPHIC),
+        _ => {
             return Err(
-                "GeoTIFF keys differ for projected and geographic systems, and the axes have no unit: an import with --crs as WKT, or with --unit, states which",
+                "GeoTIFF keys are written for projected and geographic systems, and its code is not known as one of these: an import with --crs as WKT keeps it",
             );
         }
     };

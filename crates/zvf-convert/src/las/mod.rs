@@ -15,6 +15,7 @@ mod origin;
 mod pack;
 mod part;
 mod plan;
+mod projected;
 mod ranges;
 pub(crate) mod read;
 mod steps;
