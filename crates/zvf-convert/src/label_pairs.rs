@@ -186,7 +186,7 @@ fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, Con
     match values.exactly(NumberType::I64) {
         Some(Values::I64(labels)) => Ok(labels.to_vec()),
         _ => Err(wrong(format!(
-            "elements of {dtype} at ends of lines that are not whole numbers of 64 bits"
+            "elements of {dtype} at ends of lines that are not whole numbers below 2^63"
         ))),
     }
 }

@@ -259,7 +259,8 @@ fn texts(dtype: DType, bytes: &[u8], valid: Option<&NullBuffer>) -> Result<Array
     Ok(Arc::new(array.finish()))
 }
 
-/// Categories as an array: texts, integers, booleans or numbers if all are of one kind, else their JSON text.
+/// Categories as an array: texts, integers, booleans or numbers if all are of one kind, else their JSON text, which is exact for integers that no
+/// common type holds.
 pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     let all = |test: fn(&Value) -> bool| values.iter().all(|value| value.is_null() || test(value));
     if all(Value::is_string) {
@@ -274,7 +275,12 @@ pub(crate) fn categories(values: &[Value]) -> ArrayRef {
     if all(Value::is_u64) {
         return Arc::new(values.iter().map(Value::as_u64).collect::<UInt64Array>());
     }
-    if all(Value::is_number) {
+    // Integers up to 2^53 are floats, too.
+    let is_float = |value: &Value| {
+        let small = |number: i64| number.unsigned_abs() <= 1 << 53;
+        value.is_f64() || value.as_i64().is_some_and(small)
+    };
+    if all(is_float) {
         return Arc::new(values.iter().map(Value::as_f64).collect::<Float64Array>());
     }
     Arc::new(
@@ -508,6 +514,32 @@ mod tests {
                 .value(0),
             2
         );
+    }
+
+    #[test]
+    fn categories_of_integers_are_exact() {
+        let text = |values: &[Value]| {
+            let array = categories(values);
+            let texts = array.as_string_opt::<i32>();
+            texts.map(|texts| {
+                texts
+                    .iter()
+                    .flatten()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+        };
+        let far = 9_223_372_036_854_775_809_u64;
+        assert_eq!(
+            text(&[(-5).into(), far.into()]).unwrap(),
+            ["-5", "9223372036854775809"]
+        );
+        assert_eq!(
+            text(&[1.5.into(), far.into()]).unwrap(),
+            ["1.5", "9223372036854775809"]
+        );
+        assert!(text(&[1.5.into(), (1_i64 << 53).into()]).is_none());
+        assert!(text(&[5.into(), far.into()]).is_none());
     }
 
     #[test]
