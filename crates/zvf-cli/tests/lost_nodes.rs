@@ -1,7 +1,7 @@
 //! Changes and copies of stores that lost a level, or all links.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lost::{CHANGES, folders, lines, refused, set};
 use crate::run::{Home, STORE, files};
@@ -171,5 +171,38 @@ fn lose(home: &Home, left: &[&str]) -> Result<()> {
         let path = home.file(&format!("s.zv/0/{array}/zarr.json"));
         set(&path, "/attributes/nonempty_chunks", json!(left))?;
     }
+    Ok(())
+}
+
+/// Readers of servers without listings take the declared attributes for all that there are.
+#[test]
+fn a_fill_declares_all_attributes_where_none_are_declared() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../a.csv",
+            "x,y,a,b,object_id\n0,0,1,2.5,1\n1,1,3,4.5,2\n".into(),
+        ),
+        ("../o.csv", "object_id,o\n1,5\n2,6\n".into()),
+    ])?;
+    home.text(&["import", "a.csv", "s.zv", "--kind", "point_cloud"])?;
+    let object = ["set-attribute", "o", "--object", "--type", "int32"];
+    home.text(&[&["edit", "s.zv"][..], &object, &["--from", "o.csv"]].concat())?;
+    let path = home.file("s.zv/zarr.json");
+    let mut root: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let specs = "/attributes/zarr_vectors/attribute_specs";
+    let before = root.pointer(specs).context("no declarations")?.clone();
+    let block = root.pointer_mut("/attributes/zarr_vectors");
+    let block = block.and_then(Value::as_object_mut).context("no block")?;
+    block.remove("attribute_specs");
+    std::fs::write(&path, root.to_string())?;
+    home.text(&["edit", "s.zv", "set-attribute", "a", "--fill", "7"])?;
+    let root: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let mut after = root.pointer(specs).context("no declarations")?.clone();
+    let fill = after
+        .pointer_mut("/vertex/a")
+        .and_then(Value::as_object_mut);
+    let fill = fill.context("no attribute")?.remove("zvf_fill");
+    ensure!(fill == Some(json!(7)), "{fill:?}");
+    ensure!(after == before, "{after} {before}");
     Ok(())
 }

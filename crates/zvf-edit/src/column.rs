@@ -266,7 +266,7 @@ impl ColumnEdit {
             spec: self.spec.clone(),
         });
         let mut root = self.edit.root.clone();
-        declare(&self.edit, &mut root);
+        declare(&self.edit, &mut root)?;
         let store = self.edit.state.level.store().clone();
         if store.levels().len() > 1 {
             mark_stale(

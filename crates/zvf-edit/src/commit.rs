@@ -209,7 +209,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     objects.extend(group_docs(edit, &arrays).await?);
     finish_tables(edit, &template, &mut objects, &mut old, &mut families)?;
     finish_groups(edit, &template, &mut objects, &mut old, &mut families)?;
-    declare(edit, &mut root);
+    declare(edit, &mut root)?;
     if edit.state.level.store().levels().len() > 1 {
         let slots = touched.iter().chain(&changed);
         let chunks = slots.map(|&slot| edit.state.coord(slot));
@@ -475,7 +475,10 @@ fn finish_groups(
 }
 
 /// Adds new attributes to the declared ones, which readers that cannot list need, unless the store has attributes and declares none.
-pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
+///
+/// # Errors
+/// As [`declare_fills`](Edit::declare_fills).
+pub(super) fn declare(edit: &Edit, root: &mut RootDoc) -> Result<(), WriteError> {
     use serde_json::{Value, json};
     let level = &edit.state.level;
     let mut families = level.link_families().iter();
@@ -492,7 +495,7 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) {
             names.insert(one.name.clone(), documents::declared(one));
         }
     }
-    edit.declare_fills(root);
+    edit.declare_fills(root)
 }
 
 /// Whether a coarse level claims that groups of links follow fragments.

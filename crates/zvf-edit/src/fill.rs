@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use zvf_meta::{FILL, RootDoc};
+use zvf_meta::{FILL, JsonObject, RootDoc};
 
 use super::Edit;
 use super::matching::{Scope, TableValues};
+use super::tables::described_by;
+use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal, documents};
 
 /// Fills as texts, by the name of the attribute.
@@ -204,8 +206,36 @@ impl Edit {
         Ok(())
     }
 
-    /// Adds the fills of this edit to the declared attributes.
-    pub(super) fn declare_fills(&self, root: &mut RootDoc) {
+    /// Adds the fills of this edit to the declared attributes. If none are declared, all attributes are: readers that cannot list would take those
+    /// with a fill for all of them.
+    ///
+    /// # Errors
+    /// Unsupported: attributes of objects that are neither numbers nor texts.
+    pub(super) fn declare_fills(&self, root: &mut RootDoc) -> Result<(), WriteError> {
+        if !self.recorded.is_empty() && root.zarr_vectors.attribute_specs.is_none() {
+            let objects = self.state.level.object_attributes().iter();
+            let mut all = vec![
+                (Scope::Vertex, self.vertex_attributes()),
+                (Scope::Link, self.spec().links.attributes.clone()),
+                (
+                    Scope::Object,
+                    objects.map(described_by).collect::<Result<_, _>>()?,
+                ),
+            ];
+            for added in &self.added {
+                let same = all.iter_mut().find(|(scope, _)| *scope == added.scope);
+                same.or_bug("a scope without attributes")?
+                    .1
+                    .push(added.spec.clone());
+            }
+            let mut scopes = JsonObject::new();
+            for (scope, list) in all.into_iter().filter(|(_, list)| !list.is_empty()) {
+                let one = |one: &AttributeSpec| (one.name.clone(), documents::declared(one));
+                let names: JsonObject = list.iter().map(one).collect();
+                scopes.insert(scope.name().to_owned(), Value::Object(names));
+            }
+            root.zarr_vectors.attribute_specs = Some(scopes);
+        }
         for one in &self.recorded {
             let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
             let scope = specs.entry(one.scope.name()).or_insert_with(|| json!({}));
@@ -222,5 +252,6 @@ impl Edit {
                 member.insert(FILL.to_owned(), fill);
             }
         }
+        Ok(())
     }
 }

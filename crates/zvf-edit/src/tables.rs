@@ -31,6 +31,29 @@ pub(crate) struct AttributeTable {
     changed: BTreeSet<usize>,
 }
 
+/// The specification of a stored attribute of objects or groups.
+///
+/// # Errors
+/// Unsupported: values that are neither numbers nor texts.
+pub(crate) fn described_by(array: &TypedArray) -> Result<AttributeSpec, WriteError> {
+    let dtype = array.dtype();
+    let text = matches!(dtype.kind, DTypeKind::Utf32 { .. });
+    let mut spec = match NumberType::from_name(&dtype.to_string()) {
+        Some(number) => AttributeSpec::number(array.name(), number),
+        None if text && array.width() == 1 => AttributeSpec::text(array.name()),
+        None => {
+            return Err(WriteError::unsupported(
+                array.path(),
+                dtype.to_string(),
+                "numbers or texts",
+            ));
+        }
+    };
+    spec.channels = to_index("channels", array.width())?;
+    spec.unit.clone_from(&array.attributes().unit);
+    Ok(spec)
+}
+
 impl AttributeTable {
     /// Reads a table.
     pub(crate) async fn read(
@@ -47,22 +70,7 @@ impl AttributeTable {
             ));
         };
         table_codecs(&path, doc)?;
-        let dtype = array.dtype();
-        let text = matches!(dtype.kind, DTypeKind::Utf32 { .. });
-        let number = NumberType::from_name(&dtype.to_string());
-        let mut spec = match number {
-            Some(number) => AttributeSpec::number(array.name(), number),
-            None if text && array.width() == 1 => AttributeSpec::text(array.name()),
-            None => {
-                return Err(WriteError::unsupported(
-                    path,
-                    dtype.to_string(),
-                    "numbers or texts",
-                ));
-            }
-        };
-        spec.channels = to_index("channels", array.width())?;
-        spec.unit.clone_from(&doc.attributes.unit);
+        let spec = described_by(array)?;
         let found = array.read().await?;
         if found.rows != rows {
             let found = format!("{} rows", found.rows);
