@@ -50,7 +50,8 @@ impl Gaps {
     pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
         let level = reader.number;
         let mut warnings = Vec::new();
-        if self.absent > 0 {
+        // Without a list, a server that cannot list is asked for every chunk inside the bounds.
+        if self.absent > 0 && !reader.level.vertices().presence().is_listed() {
             let absent = self.absent;
             warnings.push(format!(
                 "level {level}, vertices: {absent} listed chunks have no object"

@@ -232,3 +232,16 @@ fn a_store_that_changes_is_an_error_at_the_end() {
         assert!(error.is_some_and(|error| error.starts_with(key) && error.contains("changed")));
     }
 }
+
+/// A store of 0.8 has no list of its chunks.
+#[tokio::test(start_paused = true)]
+async fn chunks_that_nothing_lists_are_not_called_listed() {
+    let files = zvf_testkit::files("0.8/real_synapses").unwrap();
+    let backend = Arc::new(Slow::of(files, false).await);
+    let options = OpenOptions::new().with_object_store(backend);
+    let store = Store::open_with("memory:///", options).await.unwrap();
+    let got = ask(&store, Query::default()).await.unwrap();
+    let warnings = got.all.summary.warnings.join("\n");
+    assert!(got.all.summary.vertices > 0);
+    assert!(!warnings.contains("have no object"), "{warnings}");
+}
