@@ -112,6 +112,7 @@ pub mod documents;
 pub mod error;
 pub mod level;
 pub mod links;
+mod lock;
 mod options;
 pub mod parallel;
 pub mod records;

@@ -5,6 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::WriteError;
+use crate::lock::lock;
 
 /// The turns of jobs, in the order in which they were started.
 #[derive(Debug, Default)]
@@ -37,8 +38,7 @@ impl Turn<'_> {
     }
 
     fn wait(&self) {
-        let next = self.turns.next.lock();
-        let next = next.unwrap_or_else(PoisonError::into_inner);
+        let next = lock(&self.turns.next);
         let waits = |next: &mut usize| *next < self.number;
         drop(self.turns.passed.wait_while(next, waits));
     }
@@ -47,8 +47,7 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.wait();
-        let next = self.turns.next.lock();
-        *next.unwrap_or_else(PoisonError::into_inner) += 1;
+        *lock(&self.turns.next) += 1;
         self.turns.passed.notify_all();
     }
 }
@@ -68,7 +67,7 @@ struct Share<'r>(&'r Room, u64);
 impl Room {
     /// Waits until there is room; a job that weighs more than the total runs alone.
     fn share(&self, weight: u64) -> Share<'_> {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = lock(&self.used);
         let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
         let used = self.freed.wait_while(used, full);
         let mut used = used.unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +79,7 @@ impl Room {
 impl Drop for Share<'_> {
     fn drop(&mut self) {
         let Self(room, weight) = self;
-        let mut used = room.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = lock(&room.used);
         *used -= *weight;
         room.freed.notify_all();
     }
@@ -136,7 +135,7 @@ pub fn each<J: Send, R: Send>(
             let (send, queue, work) = (send.clone(), &queue, &work);
             scope.spawn(move || {
                 loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let job = lock(queue).next();
                     let Some(job) = job else { break };
                     // After an error, the receiver no longer exists.
                     if send.send(work(job)).is_err() {

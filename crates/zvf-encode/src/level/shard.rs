@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use zerocopy::IntoBytes;
@@ -17,6 +17,7 @@ use crate::WriteError;
 use crate::documents::array::{INDEX, vlen_codecs};
 use crate::error::{OrBug, internal, to_index};
 use crate::level::blobs;
+use crate::lock::lock;
 use crate::target::{ObjectPut, Payloads};
 use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::wide;
@@ -72,14 +73,14 @@ struct ShardLengthLists(Arc<Mutex<ShardTexts>>);
 
 impl ShardLengthLists {
     fn add(&self, path: &str, index: &[u64], lengths: String) {
-        let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = lock(&self.0);
         let shards = listed.entry(path.to_owned()).or_default();
         shards.insert(index.to_vec(), lengths);
     }
 
     /// The lengths of the shards of an array, by their keys inside it.
     fn of(&self, path: &str) -> JsonObject {
-        let listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = lock(&self.0);
         let shards = listed.get(path).into_iter().flatten();
         let key = |index: &Vec<u64>| KeyEncoding::default().object_key(index);
         let shards = shards.map(|(index, text)| (key(index), text.as_str().into()));
@@ -96,12 +97,12 @@ struct ChosenCompressions(Arc<Mutex<BTreeMap<String, Compression>>>);
 
 impl ChosenCompressions {
     fn get(&self, path: &str) -> Option<Compression> {
-        let chosen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = lock(&self.0);
         chosen.get(path).cloned()
     }
 
     fn set(&self, path: &str, compression: &Compression) {
-        let mut chosen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chosen = lock(&self.0);
         chosen.insert(path.to_owned(), compression.clone());
     }
 }
@@ -145,7 +146,7 @@ impl LevelCells {
     /// Chooses the shard shape of the array of links at `path`, if links have shards of their own. `choose` receives the shape of the level.
     pub(crate) fn choose_link_shards(&self, path: String, choose: impl FnOnce(&[u64]) -> Vec<u64>) {
         if let (Some(chosen), Some(level)) = (&self.link_shards, &self.shards) {
-            let mut chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut chosen = lock(chosen);
             chosen.insert(path, choose(level));
         }
     }
@@ -153,7 +154,7 @@ impl LevelCells {
     /// Where the cells of the array of links at `path` are stored.
     pub(crate) fn of_links(&self, path: &str) -> Self {
         let own = self.link_shards.as_ref().and_then(|chosen| {
-            let chosen = chosen.lock().unwrap_or_else(PoisonError::into_inner);
+            let chosen = lock(chosen);
             chosen.get(path).cloned()
         });
         Self {
@@ -440,8 +441,7 @@ impl LevelCells {
 
     /// The lengths of all large shards that were encoded, for [`list`](Self::list) in another program.
     pub fn listed(&self) -> ShardTexts {
-        let listed = self.listed.0.lock();
-        listed.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.listed.0).clone()
     }
 
     /// Lists the lengths of shards that other programs encoded.

@@ -9,6 +9,7 @@ use zerocopy::{Immutable, IntoBytes};
 
 use crate::WriteError;
 use crate::error::{OrBug, to_index};
+use crate::lock::lock;
 use zvf_format::int::wide;
 
 /// Bytes of one write, in which small pieces are combined.
@@ -139,13 +140,6 @@ impl SpillFile {
             len: len.min(part.len - from),
         }
     }
-}
-
-/// Ignores poisoning: positions are set before every access, so a panic leaves no invalid state.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Records in the order in which they were pushed: in memory up to a budget, in a temporary file beyond.

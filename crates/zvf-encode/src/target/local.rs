@@ -11,13 +11,14 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempPath;
 
 use crate::WriteError;
+use crate::lock::lock;
 
 /// The beginning of temporary names. Readers never request such names.
 pub(crate) const TEMPORARY: &str = ".zvf-";
@@ -606,9 +607,4 @@ impl Local {
 fn linked(path: PathBuf) -> WriteError {
     let to = fs::read_link(&path).unwrap_or_default();
     WriteError::Linked { path, to }
-}
-
-/// The data behind these locks is consistent after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -93,22 +93,33 @@ impl RemoteTarget {
         Ok(found.into_iter().map(|meta| meta.location).collect())
     }
 
-    /// Puts objects. After a failure no further put is started, and running ones are awaited: nothing is written after the error is returned.
-    pub(crate) fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
+    /// Runs some jobs at a time. After a failure no further one is started, and running ones are awaited: nothing changes after the error is
+    /// returned.
+    async fn all<J>(&self, jobs: impl Iterator<Item = J>) -> Result<(), WriteError>
+    where
+        J: Future<Output = Result<(), WriteError>>,
+    {
         let failed = AtomicBool::new(false);
         let failed = &failed;
-        let puts = objects.into_iter().map(|(key, bytes)| async move {
+        let jobs = jobs.map(|job| async move {
             if failed.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let done = self.put_one(&key, bytes).await;
+            let done = job.await;
             failed.fetch_or(done.is_err(), Ordering::Relaxed);
             done
         });
-        let all = futures::stream::iter(puts)
+        futures::stream::iter(jobs)
             .buffer_unordered(self.concurrency)
-            .fold(Ok(()), |all, one| async { all.and(one) });
-        self.handle.block_on(all)
+            .fold(Ok(()), |all, one| async { all.and(one) })
+            .await
+    }
+
+    /// Puts objects.
+    pub(crate) fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
+        let puts = objects.into_iter();
+        let puts = puts.map(|(key, bytes)| async move { self.put_one(&key, bytes).await });
+        self.handle.block_on(self.all(puts))
     }
 
     async fn put_one(&self, key: &str, bytes: Vec<u8>) -> Result<(), WriteError> {
@@ -132,22 +143,11 @@ impl RemoteTarget {
         answer.map_err(|source| refused(key, source))
     }
 
-    /// Copies objects, on the server if it supports that. After a failure no other copy is started, as with puts.
+    /// Copies objects, on the server if it supports that.
     pub(crate) fn copy(&self, copies: Vec<(String, String)>) -> Result<(), WriteError> {
-        let failed = AtomicBool::new(false);
-        let failed = &failed;
-        let copies = copies.into_iter().map(|(from, to)| async move {
-            if failed.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let done = self.copy_one(&from, &to).await;
-            failed.fetch_or(done.is_err(), Ordering::Relaxed);
-            done
-        });
-        let all = futures::stream::iter(copies)
-            .buffer_unordered(self.concurrency)
-            .fold(Ok(()), |all, one| async { all.and(one) });
-        self.handle.block_on(all)
+        let copies = copies.into_iter();
+        let copies = copies.map(|(from, to)| async move { self.copy_one(&from, &to).await });
+        self.handle.block_on(self.all(copies))
     }
 
     async fn copy_one(&self, from: &str, to: &str) -> Result<(), WriteError> {
@@ -342,21 +342,9 @@ impl RemoteTarget {
         gone(key, self.send(key, 0, |_| self.store.delete(path)).await?)
     }
 
-    /// Removes objects. After a failure running requests are awaited.
+    /// Removes objects.
     async fn remove_all(&self, paths: Vec<Path>) -> Result<(), WriteError> {
-        let failed = AtomicBool::new(false);
-        let failed = &failed;
-        let all = paths.into_iter().map(|path| async move {
-            if failed.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let done = self.remove_one(&path).await;
-            failed.fetch_or(done.is_err(), Ordering::Relaxed);
-            done
-        });
-        futures::stream::iter(all)
-            .buffer_unordered(self.concurrency)
-            .fold(Ok(()), |all, one| async { all.and(one) })
+        self.all(paths.iter().map(|path| self.remove_one(path)))
             .await
     }
 

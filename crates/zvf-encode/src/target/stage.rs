@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::WriteError;
+use crate::lock::lock;
 use crate::target::{ObjectPut, Target};
 
 /// The folder of a change. Objects that the store already has, with the same bytes, are not put.
@@ -44,8 +45,7 @@ impl Stage {
     }
 
     fn done(&self) -> MutexGuard<'_, StagedKeys> {
-        // The guarded data is consistent after every statement.
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.done)
     }
 
     /// Puts objects into the folder, except for those that the store has.

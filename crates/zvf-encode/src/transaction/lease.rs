@@ -11,13 +11,14 @@
 //! A marker is replaced only in the state in which it was read, so that one of several takeovers succeeds, and a late renewal fails.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
 
 use crate::WriteError;
+use crate::lock::lock;
 use crate::target::{SeenObject, Target, unique};
 
 /// The length of a lease, unless [`WriteOptions`](crate::WriteOptions) state another one.
@@ -242,9 +243,4 @@ pub fn is_free(
         passed.is_some_and(|passed| passed > than)
     };
     Ok(longer(lease, seen) || (done && longer(GRACE, root)))
-}
-
-/// The data behind these locks is consistent after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
