@@ -5,6 +5,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use serde_json::{Value, json};
 use zvf_meta::moments::Moments;
+use zvf_query::is_placed;
 use zvf_query::numbers::{floats, measured, shape};
 
 use crate::error::{Result, ViewError};
@@ -66,8 +67,7 @@ impl ShownAttributes {
         let mut found = Self::default();
         let valid = valid_names(schema);
         for field in schema.fields() {
-            let place = field.metadata().get("zvf.column");
-            if place.is_some_and(|kind| kind == "place") || skip.contains(&field.name().as_str()) {
+            if is_placed(field) || skip.contains(&field.name().as_str()) {
                 continue;
             }
             let column = batch.and_then(|batch| batch.column_by_name(field.name()));
@@ -210,11 +210,10 @@ impl ShownAttribute {
     pub(crate) fn column<'b>(&self, batch: &'b RecordBatch) -> Option<(&'b Field, &'b ArrayRef)> {
         let schema = batch.schema_ref();
         let is_own = |at: &usize| {
-            let place = schema
+            schema
                 .fields()
                 .get(*at)
-                .and_then(|field| field.metadata().get("zvf.column"));
-            place.is_none_or(|kind| kind != "place")
+                .is_some_and(|field| !is_placed(field))
         };
         let beside = schema.index_of(&format!("{ATTRIBUTE}{}", self.name)).ok();
         let at = beside.or_else(|| schema.index_of(&self.name).ok().filter(is_own))?;

@@ -145,6 +145,7 @@ mod workers;
 
 pub use answer::{Answer, Collected, Summary, Table};
 pub use boxes::{ChunkBoxes, chunk_boxes};
+pub use columns::arrow::is_placed;
 pub use comparison::{Comparison, Difference, compare};
 pub use error::{Place, QueryError};
 pub use explain::LevelPlan;

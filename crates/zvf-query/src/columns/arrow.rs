@@ -58,8 +58,9 @@ pub(crate) fn placed(field: Field) -> Field {
     field.with_metadata([mark].into())
 }
 
-/// Whether a column is marked as [`placed`].
-pub(crate) fn is_placed(field: &Field) -> bool {
+/// Whether a column of an answer states the place of a row in the store or the answer, and is not an attribute.
+#[must_use]
+pub fn is_placed(field: &Field) -> bool {
     let mark = field.metadata().get("zvf.column");
     mark.is_some_and(|word| word == "place")
 }
