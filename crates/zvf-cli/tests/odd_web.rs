@@ -423,6 +423,14 @@ fn links_between_distant_chunks_of_a_server_that_cannot_list_are_not_left_out() 
     let url = serve(home.path().to_owned(), Way::Plain, &Answers::default())?;
     let of = |store: &str| format!("{url}/{store}");
     let (far, close) = (of("g.zv"), of("near.zv"));
+    // A table of vertices has no links.
+    let table = home.zvf(&["export", &far, "g.csv"])?;
+    ensure!(
+        table.code == 0 && table.stderr.contains("links are not kept"),
+        "{} {}",
+        table.code,
+        table.stderr
+    );
     for words in [
         &["measure", &far][..],
         &["links", &far],

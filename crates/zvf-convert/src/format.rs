@@ -205,7 +205,8 @@ impl Format {
     }
 
     /// Whether a file of this format is one table with a row for each vertex.
-    pub(crate) const fn is_table(self) -> bool {
+    #[must_use]
+    pub const fn is_table(self) -> bool {
         matches!(
             self,
             Self::Csv | Self::Ndjson | Self::Xyz | Self::Npy | Self::Arrow | Self::Parquet
