@@ -329,6 +329,65 @@ fn tiles_that_are_longer_than_the_volume_do_not_grow_what_is_written() {
     }
 }
 
+/// An array of three float64 in version 2, stored as numbers of another type. Returns the values, or the error.
+fn scaled(scale: f64, astype: &str, stored: &[u8]) -> Result<Vec<f64>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let filter = serde_json::json!({"id": "fixedscaleoffset", "scale": scale, "offset": 250, "dtype": "<f8", "astype": astype});
+    let document = serde_json::json!({"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<f8", "order": "C", "fill_value": 0,
+        "compressor": null, "filters": [filter]});
+    std::fs::write(folder.path().join(".zarray"), document.to_string()).unwrap();
+    std::fs::write(folder.path().join("0"), stored).unwrap();
+    let runtime = Runtime::new().unwrap();
+    let address = folder.path().to_string_lossy().into_owned();
+    let volume = runtime
+        .wait(Volume::open(&address, &IoOptions::new()))
+        .unwrap();
+    let all = Selection::all(&volume.info().shape).unwrap();
+    let (bytes, _) = runtime
+        .wait(volume.read(&all))
+        .map_err(|error| error.to_string())?;
+    let bytes = bytes.as_chunks::<8>().0.iter();
+    Ok(bytes.map(|one| f64::from_ne_bytes(*one)).collect())
+}
+
+/// `zarrs` computes with float32, which holds neither 0.1 nor 205,318,367.
+#[test]
+fn scaled_numbers_are_exact_or_refused() {
+    let short: Vec<u8> = [-3_i16, 0, 301]
+        .iter()
+        .flat_map(|one| one.to_le_bytes())
+        .collect();
+    assert_eq!(scaled(4.0, "<i2", &short), Ok(vec![249.25, 250.0, 325.25]));
+    let error = scaled(0.1, "<i2", &short).unwrap_err();
+    assert!(
+        error.contains("the filter fixedscaleoffset with other numbers than float32 holds"),
+        "{error}"
+    );
+    let long: Vec<u8> = [205_318_367_i32, 1, 2]
+        .iter()
+        .flat_map(|one| one.to_le_bytes())
+        .collect();
+    let error = scaled(4.0, "<i4", &long).unwrap_err();
+    assert!(
+        error.ends_with("(zarr-python copies the array to one without filters) is not supported"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_array_without_axes_is_read_in_either_order() {
+    for order in ["C", "F"] {
+        let folder = tempfile::tempdir().unwrap();
+        let document = format!(
+            r#"{{"zarr_format":2,"shape":[],"chunks":[],"dtype":"<f4","order":"{order}","fill_value":0,"compressor":null,"filters":null}}"#
+        );
+        std::fs::write(folder.path().join(".zarray"), document).unwrap();
+        std::fs::write(folder.path().join("0"), 1.5_f32.to_le_bytes()).unwrap();
+        let volume = open(&folder.path().to_string_lossy()).unwrap();
+        assert_eq!(whole(&volume), 1.5_f32.to_ne_bytes(), "{order}");
+    }
+}
+
 #[test]
 fn several_datasets_ask_for_a_pick() {
     let address = testdata("tet/rank3_rank4_edges.tet");
