@@ -169,7 +169,7 @@ impl Import {
         }
         if let Some(transform) = &transform {
             found.extent = transform.survey(|sink| reader.read(sink))?;
-            found.spec.positions = transform.positions;
+            transform.set_types(&mut found.spec);
             if options.into.is_none() && found.frame.is_none() {
                 found
                     .notes

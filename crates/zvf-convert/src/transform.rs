@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::shape::VertexExtent;
 use crate::sink::Sink;
 use crate::store_frame::{APPLIED, GIVEN, PositionConversion};
+use crate::stores::types::convert_radius;
 use crate::{ConvertError, Format};
 
 /// The unit of all tractograms.
@@ -26,7 +27,7 @@ pub(crate) struct ImportTransform {
     /// The map that the user gave; the format applies its own map before it.
     given: Option<Option<Affine>>,
     /// How mapped positions are stored.
-    pub(crate) positions: NumberType,
+    positions: NumberType,
     /// The factor of radii, which are lengths.
     radius: Option<f64>,
 }
@@ -81,6 +82,14 @@ impl ImportTransform {
             positions: NumberType::F64,
             radius,
         })
+    }
+
+    /// Gives positions and radii the types of the mapped numbers.
+    pub(crate) fn set_types(&self, spec: &mut StoreSpec) {
+        spec.positions = self.positions;
+        if self.radius.is_some() {
+            convert_radius(spec);
+        }
     }
 
     /// The record of the map that is stored as the header of the format.

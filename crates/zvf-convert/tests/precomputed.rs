@@ -194,6 +194,23 @@ fn skeletons_with_attributes_and_segment_properties() {
 }
 
 #[test]
+fn whole_radii_become_floats_when_they_are_converted() {
+    let cell = Bytes::default().u32s(&[1, 0]).f32s(&[1.0, 2.0, 3.0]);
+    let cell = cell.raw(&7_u16.to_le_bytes()).0;
+    for (scale, radius) in [("0.5", "3.5"), ("8", "56.0")] {
+        let info = format!(
+            r#"{{"@type":"neuroglancer_skeletons","transform":[{scale},0,0,0,0,{scale},0,0,0,0,{scale},0],
+                "vertex_attributes":[{{"id":"radius","data_type":"uint16","num_components":1}}]}}"#
+        );
+        let folder = Folder::new();
+        let files: [(&str, &[u8]); 2] = [("info", info.as_bytes()), ("9", &cell)];
+        let import = open(&[folder_of(&folder, "skeletons", &files)], &small());
+        let got = folder.store(&import, |_| {});
+        assert_eq!(column(&got.vertices, "radius"), [radius]);
+    }
+}
+
+#[test]
 fn skeletons_in_files_that_are_gzip_by_their_name_or_by_their_bytes() {
     let info = skeleton_info("null");
     let (neuron, cell, props) = (gzip(&neuron()), gzip(&cell()), gzip(PROPS.as_bytes()));

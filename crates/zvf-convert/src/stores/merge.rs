@@ -17,7 +17,7 @@ use zvf_write::{
 };
 
 use super::meanings::{OTHER_WAYS, check_meanings};
-use super::types::{after_conversion, in_common_unit, wider};
+use super::types::{after_conversion, convert_radius, in_common_unit, wider};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
@@ -325,12 +325,8 @@ fn unite(
         false,
         notes,
     )?;
-    let mut radii = spec.vertex_attributes.iter_mut();
-    if maps.iter().any(|(_, lengths)| lengths.is_some())
-        && let Some(radius) = radii.find(|one| one.name == "radius")
-        && let AttributeType::Number(number) = radius.values
-    {
-        radius.values = AttributeType::Number(after_conversion(number));
+    if maps.iter().any(|(_, lengths)| lengths.is_some()) {
+        convert_radius(&mut spec);
     }
     spec.links.attributes = attributes("links", &lists(|one| &one.links.attributes), false, notes)?;
     let of_objects = described

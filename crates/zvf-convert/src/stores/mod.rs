@@ -9,7 +9,7 @@ pub(crate) mod merge;
 mod names;
 pub(crate) mod resample;
 pub(crate) mod split;
-mod types;
+pub(crate) mod types;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -2,7 +2,7 @@
 
 use zvf_encode::error::OrBug;
 use zvf_meta::moments::MomentScale;
-use zvf_write::{AttributeSpec, NumberType, Values, WriteError};
+use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values, WriteError};
 
 /// The values of an attribute of the store at `url` in the unit of moments of the merged attribute; `None` if they need no conversion. `own` is the
 /// attribute in that store.
@@ -44,6 +44,16 @@ pub(super) fn after_conversion(number: NumberType) -> NumberType {
         // A larger number of a smaller unit may be beyond float16.
         NumberType::F16 | NumberType::F32 => NumberType::F32,
         _ => NumberType::F64,
+    }
+}
+
+/// Gives the attribute `radius`, which is converted with the positions, a type for the converted numbers.
+pub(crate) fn convert_radius(spec: &mut StoreSpec) {
+    let mut attributes = spec.vertex_attributes.iter_mut();
+    if let Some(radius) = attributes.find(|one| one.name == "radius")
+        && let AttributeType::Number(number) = radius.values
+    {
+        radius.values = AttributeType::Number(after_conversion(number));
     }
 }
 
