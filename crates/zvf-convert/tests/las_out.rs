@@ -318,6 +318,36 @@ fn headers_and_descriptions_of_extra_bytes_come_back() {
     }
 }
 
+/// Renamed because a store cannot hold the name, or on request.
+#[test]
+fn renamed_extra_bytes_keep_their_descriptions() {
+    let folder = Folder::new();
+    let path = described(&folder);
+    let plain = folder.store(&open(std::slice::from_ref(&path), &small()), |_| {});
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = bytes.windows(5).position(|name| name == b"pair\0").unwrap();
+    bytes[at..at + 4].copy_from_slice(b"pa/r");
+    let path = folder.file("renamed.las", bytes);
+    for (rename, name) in [(None, "pa_r"), (Some("far"), "far")] {
+        let mut options = small();
+        let rename = rename.map(|new: &str| ("pa/r".to_owned(), new.to_owned()));
+        options.rename.extend(rename);
+        let import = open(std::slice::from_ref(&path), &options);
+        let got = folder.store(&import, |_| {});
+        assert_eq!(column(&got.vertices, name), column(&plain.vertices, "pair"));
+        folder.export("out.las", &ExportOptions::default());
+        let out = std::fs::read(folder.place("out.las")).unwrap();
+        let name = [name.as_bytes(), b"\0"].concat();
+        let entry = out.windows(name.len()).position(|one| one == name).unwrap() - 4;
+        assert_eq!(
+            out[entry + 2..entry + 4],
+            [13, 1 | 2 | 4 | 8 | 16],
+            "{name:?}"
+        );
+        assert!(out[entry + 160..].starts_with(b"two heights\0"), "{name:?}");
+    }
+}
+
 /// Values that are not multiples of the scale are written unchanged.
 #[test]
 fn other_values_of_scaled_extra_bytes_are_floats() {

@@ -13,6 +13,7 @@ use super::origin::{EXTRA_BYTES, ExtraDoc};
 use super::part::FilePart;
 use crate::error::{ConvertError, InFile};
 use crate::options::Options;
+use crate::records::rename;
 use crate::records::source::{TableSource, TakeBatch};
 
 /// An open file.
@@ -21,6 +22,23 @@ pub(crate) struct Las {
     header: LasHeader,
     columns: PointColumns,
     part: FilePart,
+    /// What the extra bytes state, by the names of their attributes in the store.
+    described: Vec<ExtraDoc>,
+}
+
+/// What the extra bytes state, by the names that their columns get.
+fn described(header: &LasHeader, columns: &PointColumns, options: &Options) -> Vec<ExtraDoc> {
+    let fields = columns.schema.fields().iter();
+    let own: Vec<String> = fields.map(|field| field.name().clone()).collect();
+    let renamed = rename::renamed(&own, options);
+    let names = rename::held_names(&renamed.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut described: Vec<ExtraDoc> = header.extra.iter().filter_map(ExtraDoc::of).collect();
+    for one in &mut described {
+        if let Some((_, name)) = own.iter().zip(&names).find(|(own, _)| **own == one.name) {
+            one.name.clone_from(name);
+        }
+    }
+    described
 }
 
 impl Las {
@@ -32,10 +50,12 @@ impl Las {
             header.notes.push(note);
         }
         let columns = PointColumns::of(&header);
+        let described = described(&header, &columns, options);
         Ok(Self {
             header,
             columns,
             part,
+            described,
         })
     }
 
@@ -155,9 +175,8 @@ impl TableSource for Las {
         }
         if let Some(members) = members.as_object_mut() {
             header.origin.add_to(members);
-            let described: Vec<ExtraDoc> = header.extra.iter().filter_map(ExtraDoc::of).collect();
-            if !described.is_empty() {
-                members.insert(EXTRA_BYTES.to_owned(), json!(described));
+            if !self.described.is_empty() {
+                members.insert(EXTRA_BYTES.to_owned(), json!(self.described));
             }
         }
         Some(members)

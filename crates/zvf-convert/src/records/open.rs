@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::concat::concat_batches;
 use serde_json::Value;
+use zvf_encode::error::OrBug;
 use zvf_write::Kind;
 
 use super::source::{TableSource, TakeBatch, TakeLink};
@@ -43,11 +44,11 @@ impl<S: TableSource> TableSource for Renamed<S> {
 
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
         self.source.vertices(rows, &mut |batch| {
-            let batch = batch.clone().with_schema(Arc::clone(&self.schema));
-            take(&batch.map_err(|error| {
-                let expected = "columns with other names";
-                ConvertError::usage("rename", error.to_string(), expected)
-            })?)
+            let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let columns = batch.columns().to_vec();
+            let renamed =
+                RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows);
+            take(&renamed.or_bug("columns with other names")?)
         })
     }
 
