@@ -392,17 +392,18 @@ impl PrecomputedWriter<'_> {
             self.done.notes.extend(attributes.map(|attribute| {
                 format!("{name}: attribute {attribute} of groups is left out: tags have none")
             }));
-            for (member, what, shown) in [
-                ("infinite", "infinite values", "0 in the properties, which are JSON"),
-                ("missing", "missing values", "0 in the properties, which are JSON"),
-                ("missing_texts", "missing texts", "empty texts in the properties"),
-            ] {
-                let names = document["zvf"][member].as_array().into_iter().flatten();
+            for lost in ["infinite", "missing"] {
+                let names = document["zvf"][lost].as_array().into_iter().flatten();
                 let names = names.filter_map(Value::as_str);
                 self.done.notes.extend(names.map(|attribute| {
-                    format!("{name}: {what} of attribute {attribute} are {shown}")
+                    format!("{name}: {lost} values of attribute {attribute} are 0 in the properties, which are JSON")
                 }));
             }
+            let lists = document["zvf"]["missing_texts"].as_array().into_iter().flatten();
+            let names = lists.filter_map(|list| list["attribute"].as_str());
+            self.done.notes.extend(names.map(|attribute| {
+                format!("{name}: missing texts of attribute {attribute} are empty in the properties, which `zvf import` alone reads as missing")
+            }));
         }
         Ok(())
     }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use arrow_array::cast::AsArray;
 use zvf_neuroglancer::{ExportedFolder, Shards, export_precomputed};
+use zvf_query::Table;
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;
 use zvf_write::{
@@ -241,7 +243,11 @@ fn infinite_and_missing_properties_are_noted() -> Result<()> {
             "0 in the properties, which are JSON",
         ),
         ("missing values", "g", "0 in the properties, which are JSON"),
-        ("missing texts", "t", "empty texts in the properties"),
+        (
+            "missing texts",
+            "t",
+            "empty in the properties, which `zvf import` alone reads as missing",
+        ),
     ] {
         let start = format!("skeletons: {lost} of attribute ");
         let found: Vec<_> = done
@@ -251,6 +257,28 @@ fn infinite_and_missing_properties_are_noted() -> Result<()> {
             .collect();
         let wanted = format!("{start}{attribute} are {becomes}");
         assert_eq!(found, [&wanted], "{:?}", done.notes);
+    }
+    // An import has the texts as they were.
+    let skeletons = home.path().join("out/skeletons");
+    let import = zvf_convert::Import::open(&[skeletons], &zvf_convert::Options::default())?;
+    let address = home.path().join("back.zv").display().to_string();
+    let listed = Runtime::new()?.wait(async {
+        let spec = import.spec().clone();
+        let mut writer = StoreWriter::create(&address, spec, WriteOptions::new()).await?;
+        import.read(&mut writer)?;
+        writer.finish().await?;
+        let store = Store::open(&address).await?;
+        let objects = zvf_query::list_objects(&store, 0, true).await?;
+        anyhow::Ok(objects.collect().await?.table(Table::Objects)?)
+    })?;
+    let listed = listed.context("no objects")?;
+    for (name, wanted) in [
+        ("t", [Some("a"), None, Some("")]),
+        ("u", [Some("a"), Some(""), Some("c")]),
+    ] {
+        let texts = listed.column_by_name(name).context(name)?;
+        let texts = texts.as_string_opt::<i32>().context("no texts")?;
+        assert_eq!(texts.iter().collect::<Vec<_>>(), wanted, "{name}");
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::error::{ConvertError, shown};
 /// The values of one property, one row for each segment.
 #[derive(Debug)]
 enum SegmentColumn {
-    Text(Vec<String>),
+    Text(Vec<Option<String>>),
     Number(NumberType, Vec<f64>),
 }
 
@@ -63,7 +63,31 @@ impl SegmentTable {
         for property in document.list(inline, "properties")? {
             found.property(document, property)?;
         }
+        // The format has no missing texts: an export of zvf writes them as empty ones, and lists them here.
+        let lists = document.value.pointer("/zvf/missing_texts");
+        let lists = lists.and_then(Value::as_array).into_iter().flatten();
+        lists.for_each(|list| found.remove_texts(list));
         Ok(found)
+    }
+
+    /// Removes the empty texts of a property that are listed as missing.
+    fn remove_texts(&mut self, list: &Value) {
+        let name = match list.get("id").and_then(Value::as_str) {
+            Some("label") => Some("name"),
+            other => other,
+        };
+        let mut columns = self.columns.iter_mut();
+        let column = columns.find(|(spec, _)| Some(spec.name.as_str()) == name);
+        let Some((_, SegmentColumn::Text(texts))) = column else {
+            return;
+        };
+        let rows = list.get("segments").and_then(Value::as_array);
+        for row in rows.into_iter().flatten().filter_map(Value::as_u64) {
+            let text = usize::try_from(row).ok().and_then(|row| texts.get_mut(row));
+            if let Some(text) = text.filter(|text| text.as_deref() == Some("")) {
+                *text = None;
+            }
+        }
     }
 
     fn property(&mut self, document: &JsonFile, property: &Value) -> Result<(), ConvertError> {
@@ -78,7 +102,9 @@ impl SegmentTable {
         let wrong = |expected: &str| document.bad(format!("a value of {}", shown(name)), expected);
         let column = match kind {
             "label" | "description" | "string" => {
-                let texts = values.iter().map(|value| value.as_str().map(str::to_owned));
+                let texts = values
+                    .iter()
+                    .map(|value| Some(Some(value.as_str()?.to_owned())));
                 let texts = texts.collect::<Option<Vec<_>>>();
                 SegmentColumn::Text(texts.ok_or_else(|| wrong("a text"))?)
             }
@@ -166,7 +192,7 @@ impl SegmentTable {
             let rows = found.iter().map(|(_, row)| *row);
             let values = match column {
                 SegmentColumn::Text(list) => {
-                    Values::texts(rows.filter_map(|row| list.get(row).cloned()))
+                    Values::optional_texts(rows.filter_map(|row| list.get(row).cloned()))
                 }
                 SegmentColumn::Number(kind, list) => {
                     let numbers = rows.filter_map(|row| list.get(row).copied());

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use serde_json::json;
+use serde_json::{Value, json};
 use zvf_store::{Names, Need};
 
 use super::content::ViewContent;
@@ -43,14 +43,14 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
         found.ids = vec![WHOLE];
     }
     let mut attributes = ShownAttributes::default();
-    let mut lost = LostValues::default();
+    let (mut lost, mut missing_texts) = (LostValues::default(), Vec::new());
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
         // The new names in the document, in which texts are attributes, too.
         let texts = texts(&objects.batches, first, &mut found);
         attributes.renamed = texts.renamed;
         lost = numbers(&objects.batches, first, &mut attributes, &mut found)?;
-        lost.missing_texts = texts.missing;
+        missing_texts = texts.missing;
     }
     // Texts are shown as separate properties.
     let is_number = |name: &String| {
@@ -73,14 +73,13 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     if groups.left_out > 0 {
         document["zvf"]["groups_left_out"] = json!(groups.left_out);
     }
-    for (member, names) in [
-        ("infinite", lost.infinite),
-        ("missing", lost.missing),
-        ("missing_texts", lost.missing_texts),
-    ] {
+    for (member, names) in [("infinite", lost.infinite), ("missing", lost.missing)] {
         if !names.is_empty() {
             document["zvf"][member] = json!(names);
         }
+    }
+    if !missing_texts.is_empty() {
+        document["zvf"]["missing_texts"] = json!(missing_texts);
     }
     Ok(ViewContent::Document(document))
 }
@@ -90,8 +89,8 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
 struct ChangedTexts {
     /// Names that are not identifiers, each with its identifier in the document.
     renamed: Vec<[String; 2]>,
-    /// Names of columns with missing texts.
-    missing: Vec<String>,
+    /// Columns with missing texts, which are empty in the document: identifier, name, and the segments by their place in `ids`. `zvf import` reads them.
+    missing: Vec<Value>,
 }
 
 /// Columns of texts: the first one called `name` or `label` has the names of segments.
@@ -124,13 +123,13 @@ fn texts(
         if values.len() != found.ids.len() {
             continue;
         }
-        if values.contains(&None) {
-            changed.missing.push(field.name().clone());
-        }
+        let missing = values.iter().enumerate().filter(|(_, text)| text.is_none());
+        let missing: Vec<usize> = missing.map(|(row, _)| row).collect();
         let values: Vec<String> = values.into_iter().map(Option::unwrap_or_default).collect();
         let is_label = ["name", "label"].contains(&field.name().as_str());
-        if is_label && found.labels.is_none() {
+        let id = if is_label && found.labels.is_none() {
             found.labels = Some(values);
+            "label".to_owned()
         } else {
             let mut names: Vec<&str> = taken.iter().map(String::as_str).collect();
             names.extend(valid.iter().filter(|name| *name != field.name()).copied());
@@ -139,7 +138,12 @@ fn texts(
                 changed.renamed.push([field.name(), &id].map(String::clone));
             }
             taken.push(id.clone());
-            found.strings.push((id, values));
+            found.strings.push((id.clone(), values));
+            id
+        };
+        if !missing.is_empty() {
+            let one = json!({"id": id, "attribute": field.name(), "segments": missing});
+            changed.missing.push(one);
         }
     }
     changed
@@ -159,14 +163,12 @@ fn text(column: &dyn Array, row: usize) -> Option<String> {
     (key < names.len()).then(|| names.value(key).to_owned())
 }
 
-/// Names of attributes with values that the document has as 0, or as empty texts.
+/// Names of attributes with values that the document has as 0.
 #[derive(Debug, Default)]
 struct LostValues {
     infinite: Vec<String>,
     /// Missing, or no numbers.
     missing: Vec<String>,
-    /// Missing texts, which are empty.
-    missing_texts: Vec<String>,
 }
 
 /// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with values that the document does not hold.
