@@ -67,10 +67,11 @@ pub fn vacuum<'a>(
             leftovers: wide(leftovers.len()),
             ..VacuumSummary::default()
         };
-        // The marker is held, so no other edit begins in the meantime.
+        // No other edit begins while the marker is held. After a pause of this program it may not be, and the keys may be those of a later edit.
+        edit.journal.fence();
         let target = Arc::clone(&edit.target);
-        let removed =
-            blocking(move || leftovers.iter().try_for_each(|key| target.remove(key))).await;
+        let remove = move |key: &String| target.may_write().and_then(|()| target.remove(key));
+        let removed = blocking(move || leftovers.iter().try_for_each(remove)).await;
         if let Err(error) = removed {
             edit.abandon().await?;
             return Err(error);

@@ -1,12 +1,19 @@
 //! Deleted objects: what is left of them, which ids may be used again, and what a vacuum removes.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use serde_json::{Value, json};
 use zvf_edit::Edit;
+use zvf_encode::target::Target;
+use zvf_encode::transaction::{LEASE, Settled, settle};
 use zvf_pyramid::{LevelStep, Method, PyramidSpec};
 use zvf_query::{Query, Table, list_objects};
-use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter};
+use zvf_store::OpenOptions;
+use zvf_testkit::faults::{Fault, Sort, Trouble, Unsteady};
+use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, WriteOptions};
 
 use crate::edits_broken::store;
 use crate::support::{ADDRESS, Memory, ask, column};
@@ -40,6 +47,39 @@ async fn a_vacuum_removes_what_nobody_asks_for_and_nothing_else() {
     }
     assert_eq!(after, before);
     model.check_answers(&memory).await;
+}
+
+/// A vacuum that is taken over while it waits removes nothing more: the keys may be those of a later edit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vacuum_that_was_taken_over_removes_nothing_more() {
+    let (memory, model, _) = store(3).await;
+    let dims = "/9".repeat(model.spec.dims());
+    let left = [
+        format!("0/vertices/c{dims}"),
+        "zvf-edit-01d/0/zarr.json".to_owned(),
+    ];
+    for key in &left {
+        memory.put(key, vec![1]).await;
+    }
+    let late = Trouble::Before(Fault::Delay(Duration::from_millis(1500)));
+    let slow = Unsteady::new(memory.0.clone(), Sort::Delete, late, 0..1);
+    let options = WriteOptions::new()
+        .with_open(OpenOptions::new().with_object_store(Arc::new(slow)))
+        .with_lease(Duration::from_millis(400));
+    let vacuum = tokio::spawn(zvf_edit::vacuum(ADDRESS, options));
+    while !memory.files().await.contains_key("zvf-unfinished.json") {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let open = memory.open_options();
+    let take_over = move || {
+        let target = Arc::new(Target::new(ADDRESS, &open, false).unwrap());
+        settle(&target, ADDRESS, LEASE).unwrap()
+    };
+    let settled = tokio::task::spawn_blocking(take_over).await.unwrap();
+    assert_eq!(settled, Settled::TakenBack);
+    vacuum.await.unwrap().unwrap_err();
+    assert!(memory.files().await.contains_key(&left[1]));
 }
 
 #[tokio::test]

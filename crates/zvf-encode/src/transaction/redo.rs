@@ -122,6 +122,11 @@ impl Transaction {
         &self.id
     }
 
+    /// Makes all later writes to the target fail once the marker may have been taken over, also those outside of the folder of the edit.
+    pub fn fence(&self) {
+        self.target.fence(&self.address, self.change.watch());
+    }
+
     /// Rolls back: the store is unchanged.
     pub fn abandon(self) {
         let folder = Redo::folder_of(&self.id);
