@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use zvf_encode::target::Target;
@@ -48,6 +49,37 @@ async fn a_writer_whose_place_was_cleared_cannot_commit() {
         commit(target, &fast).unwrap();
     });
     assert_eq!(left.await, ["1/zarr.json", "zarr.json"]);
+}
+
+/// A writer that was paused looks at its marker before it writes more: another program may have written a store there.
+#[tokio::test]
+async fn a_writer_whose_place_was_taken_meanwhile_writes_nothing_more() {
+    let memory = Memory::default();
+    let open = memory.open_options();
+    let work = move || {
+        let [slow, fast] = [(); 2].map(|()| Target::new(ADDRESS, &open, false).unwrap());
+        let object = |key: &str| vec![(key.to_owned(), b"old".to_vec())];
+        begin(&slow, StaleFiles::Refuse);
+        slow.put(object("0/first")).unwrap();
+        let mark = begin(&fast, StaleFiles::Remove);
+        put(&fast, "0/second");
+        commit(&fast, &mark).unwrap();
+        std::thread::sleep(Duration::from_millis(2500));
+        for refused in [
+            slow.put(object("0/second")),
+            slow.put_unseen(object("0/third")),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, WriteError::Busy { .. }), "{refused}");
+        }
+        // The store is complete, and others may be written there.
+        fast.put(object("0/fourth")).unwrap();
+    };
+    tokio::task::spawn_blocking(work).await.unwrap();
+    let files = memory.files().await;
+    let keys: Vec<&str> = files.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["0/fourth", "0/second", "zarr.json"]);
+    assert_eq!(files["0/second"], b"{}");
 }
 
 /// The slow writer has looked at its marker before the place was taken over, and puts its root afterwards.

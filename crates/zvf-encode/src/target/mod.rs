@@ -13,8 +13,8 @@ pub use stage::{Stage, StagedObjects};
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs};
 
 use object_store::ObjectStore;
@@ -24,6 +24,7 @@ use zvf_store::writing::WriteLocation;
 use zvf_store::{OpenOptions, Stop};
 
 use crate::WriteError;
+use crate::lock::lock;
 
 /// The part of a store below one group: keys are relative to it.
 #[derive(Debug)]
@@ -133,6 +134,19 @@ impl fmt::Debug for Fence {
     }
 }
 
+/// The marker of a new store: another program may replace it and write there, while this one is paused.
+#[derive(Debug, Clone)]
+struct Guard {
+    address: String,
+    key: String,
+    bytes: Vec<u8>,
+    /// When it was there, by two clocks: one may stop while the machine sleeps, the other may be set.
+    seen: (Instant, SystemTime),
+}
+
+/// How long a marker is trusted that was read.
+pub(crate) const TRUST: Duration = Duration::from_secs(2);
+
 /// An object in the state in which it was read, to be replaced only in this state.
 #[derive(Debug, Clone)]
 pub struct SeenObject {
@@ -171,6 +185,7 @@ pub struct Target {
     place: Where,
     stop: Stop,
     fence: OnceLock<Fence>,
+    guard: Mutex<Option<Guard>>,
 }
 
 #[derive(Debug)]
@@ -206,6 +221,7 @@ impl Target {
             place,
             stop,
             fence: OnceLock::new(),
+            guard: Mutex::default(),
         })
     }
 
@@ -225,6 +241,7 @@ impl Target {
             )),
             stop: options.io.stop.clone(),
             fence: OnceLock::new(),
+            guard: Mutex::default(),
         })
     }
 
@@ -247,8 +264,46 @@ impl Target {
             Some(fence) if !(fence.holds)() => Err(WriteError::Lost {
                 store: fence.address.clone(),
             }),
-            _ => Ok(()),
+            _ => self.is_guarded(),
         }
+    }
+
+    /// Makes later puts and moves look every few seconds, and after a pause of this program, whether the object at `key` still has these bytes.
+    pub(crate) fn guard(&self, address: &str, key: &str, bytes: &[u8]) {
+        *lock(&self.guard) = Some(Guard {
+            address: address.to_owned(),
+            key: key.to_owned(),
+            bytes: bytes.to_vec(),
+            seen: (Instant::now(), SystemTime::now()),
+        });
+    }
+
+    /// Ends what [`guard`](Self::guard) began.
+    pub fn unguard(&self) {
+        *lock(&self.guard) = None;
+    }
+
+    fn is_guarded(&self) -> Result<(), WriteError> {
+        let now = (Instant::now(), SystemTime::now());
+        let passed = |(instant, time): (Instant, SystemTime)| {
+            let by_wall = now.1.duration_since(time).unwrap_or_default();
+            now.0.duration_since(instant).max(by_wall)
+        };
+        let guard = lock(&self.guard).clone();
+        let Some(guard) = guard.filter(|guard| passed(guard.seen) >= TRUST) else {
+            return Ok(());
+        };
+        if self.read(&guard.key)?.as_ref() != Some(&guard.bytes) {
+            let what = format!(
+                "another writer has taken over this address ({}), and nothing more was written",
+                guard.key
+            );
+            return Err(WriteError::busy(&guard.address, what));
+        }
+        if let Some(guard) = lock(&self.guard).as_mut() {
+            guard.seen = now;
+        }
+        Ok(())
     }
 
     /// Returns the part below a group.

@@ -68,6 +68,11 @@ impl Holder {
         self.runs() == Some(false)
     }
 
+    /// Whether nothing is known of the process: it ran on another machine, or the system does not provide it.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.runs().is_none()
+    }
+
     /// Whether this is another process that is certainly running.
     pub(crate) fn is_another_that_runs(&self) -> bool {
         self.pid != std::process::id() && self.runs() == Some(true)
@@ -181,10 +186,11 @@ mod tests {
         if let Some(process) = &mut holder.process {
             process.start += 1;
         }
-        assert!(holder.has_ended());
+        assert!(holder.has_ended() && !holder.is_elsewhere());
         if let Some(process) = &mut holder.process {
             process.boot.push('x');
         }
         assert!(!holder.has_ended(), "of another machine nothing is known");
+        assert!(holder.is_elsewhere());
     }
 }

@@ -18,7 +18,7 @@ use zvf_meta::is_known_family;
 use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::target::{SeenObject, TEMPORARY, Target};
+use crate::target::{SeenObject, TEMPORARY, TRUST, Target};
 use crate::transaction::holder::Holder;
 pub use crate::transaction::inside::check as check_address;
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
@@ -141,6 +141,11 @@ pub fn begin_as(
                 target.remove_own(MARKER, mark)?;
                 return exists("another program created a store there");
             }
+            target.guard(address, MARKER, mark);
+            if Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
+                // Until then that writer has looked at the marker.
+                std::thread::sleep(TRUST * 2);
+            }
             return target.clear_others(MARKER);
         }
         // `check` has accepted content without a marker.
@@ -157,6 +162,7 @@ pub fn begin_as(
         target.remove_own(MARKER, mark)?;
         return exists("another program created a store there");
     }
+    target.guard(address, MARKER, mark);
     Ok(())
 }
 
@@ -198,7 +204,10 @@ fn replace_mark(
         return Err(WriteError::busy(address, what));
     }
     match target.replace(MARKER, seen, mark.to_vec())? {
-        Some(_) => Ok(()),
+        Some(_) => {
+            target.guard(address, MARKER, mark);
+            Ok(())
+        }
         None => Err(WriteError::busy(
             address,
             "another writer is taking over the unfinished store",
@@ -315,6 +324,7 @@ pub fn tidy(
     mark: &[u8],
     notes: Option<&str>,
 ) -> Result<(), WriteError> {
+    target.unguard();
     let tidied = notes.map_or(Ok(()), |notes| target.remove_below(notes));
     let tidied = tidied.and_then(|()| target.remove_own(MARKER, mark));
     match tidied {
