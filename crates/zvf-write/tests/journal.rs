@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use zvf_store::Retry;
+use zvf_store::{Class, Retry};
 use zvf_testkit::faults::Dying;
 use zvf_write::{
     AttributeSpec, Batch, Groups, Kind, NumberType, ObjectTable, Progress, Step, StoreSpec,
@@ -224,7 +224,9 @@ async fn a_journal_that_is_not_the_writers_own_is_refused() {
     let memory = Memory::default();
     let mut writer = create(&memory, &journal).await.unwrap();
     go_on(&mut writer, BATCHES);
-    let told = create(&memory, &journal).await.unwrap_err().to_string();
+    let refused = create(&memory, &journal).await.unwrap_err();
+    assert_eq!(refused.class(), Class::Busy);
+    let told = refused.to_string();
     assert!(told.contains("in use by another writer"), "{told}");
     drop(writer);
 

@@ -68,6 +68,10 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     }
     // There is neither a root nor a marker: only files that must come from a writer of these stores may be removed.
     match target.keys()?.iter().find(|key| !is_piece(key)) {
+        Some(key) if key == MARKER => {
+            let what = "another writer began at the same time";
+            Err(WriteError::busy(address, what))
+        }
         Some(foreign) => exists(format!(
             "found {foreign}, which is not of an unfinished store: nothing was removed"
         )),

@@ -42,7 +42,7 @@ impl RecordLog {
     /// Opens or creates a file, and passes each complete record to `take`, in order: its position, its kind and its payload.
     ///
     /// # Errors
-    /// Misuse: a file that another writer has open, or that does not begin like a record log. I/O, damage.
+    /// Busy: another writer has the file open. Misuse: a file that does not begin like a record log. I/O, damage.
     pub fn open(
         path: &Path,
         sync: bool,
@@ -63,8 +63,9 @@ impl RecordLog {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let found = "in use by another writer";
-                return Err(misused(path, found, "a journal that no other writer uses"));
+                let journal = path.display().to_string();
+                let what = "the journal is in use by another writer";
+                return Err(WriteError::busy(&journal, what));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
