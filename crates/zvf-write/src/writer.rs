@@ -274,7 +274,7 @@ impl StoreWriter {
     pub fn set_groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.usable()?;
         if self.part.is_some() {
-            let expected = "none: PartedStore::commit takes them";
+            let expected = "none: in Rust PartedStore::commit takes them, else files with groups are imported at once, without parts";
             return Err(WriteError::input("groups of a part", "some", expected));
         }
         self.groups = checked_groups(&self.spec, groups)?;
