@@ -116,8 +116,11 @@ async fn copied(
     let store = context.open(source, 0, Need::all()).await?;
     let mut total = Some(0_u64);
     for number in store.levels() {
-        let level = store.level(*number, &Need::nothing()).await;
-        let level = level.map_err(JobError::store(source))?;
+        // The copy reads it again, and reports the failure.
+        let Ok(level) = store.level(*number, &Need::nothing()).await else {
+            total = None;
+            break;
+        };
         // Some writers never set the number.
         let count = Some(level.doc().vertex_count).filter(|count| *count > 0);
         total = total.zip(count).and_then(|(all, one)| all.checked_add(one));

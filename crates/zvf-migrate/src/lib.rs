@@ -66,7 +66,7 @@ use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 use zvf_meta::version::Version;
 use zvf_meta::{Kind, LevelDoc, RootDoc};
-use zvf_store::{Class, Level, Need, Store, Warning};
+use zvf_store::{Class, Level, Need, Store, StoreError, Warning};
 
 pub use options::{MigrateOptions, MigrateProgress};
 pub use report::{LevelCounts, Loss, MigrationReport, Repair, Verified};
@@ -121,13 +121,16 @@ pub fn migrate<'a>(
     options: MigrateOptions,
 ) -> BoxFuture<'a, Result<MigrationReport, WriteError>> {
     Box::pin(async move {
-        store.check_levels()?;
-        let mut levels = Vec::new();
-        for &number in store.levels() {
-            let level = store.level(number, &Need::all()).await?;
-            level.check_undamaged()?;
-            levels.push(level);
-        }
+        let levels = match undamaged(store).await {
+            Err(error) if error.class() == Class::Malformed => {
+                return Err(match store.verify(0).await {
+                    Err(changed) if changed.is_changed() => changed,
+                    _ => error,
+                }
+                .into());
+            }
+            levels => levels?,
+        };
         let (store, address, handle) = (store.clone(), address.to_owned(), Handle::current());
         blocking(move || {
             let job = MigrationRun {
@@ -160,6 +163,18 @@ pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verif
         let (old, new, handle) = (old.clone(), new.clone(), Handle::current());
         blocking(move || verify::verify(&old, &new, &handle)).await
     })
+}
+
+/// The levels of a store, with all their documents.
+async fn undamaged(store: &Store) -> Result<Vec<Level>, StoreError> {
+    store.check_levels()?;
+    let mut levels = Vec::new();
+    for &number in store.levels() {
+        let level = store.level(number, &Need::all()).await?;
+        level.check_undamaged()?;
+        levels.push(level);
+    }
+    Ok(levels)
 }
 
 /// Removes a journal after a failure that makes it useless. Its own errors are ignored in favour of that failure.

@@ -76,12 +76,9 @@ fn faulty(files: &BTreeMap<String, Vec<u8>>) -> Faulty {
     Faulty::new(Arc::new(Bucket::new(files.clone())), 1)
 }
 
-/// The store in a bucket, with all its documents.
 async fn open(bucket: Arc<Faulty>) -> Store {
     let options = OpenOptions::new().with_object_store(bucket);
-    let store = Store::open_with("memory:///", options).await.unwrap();
-    store.level(0, &Need::all()).await.unwrap();
-    store
+    Store::open_with("memory:///", options).await.unwrap()
 }
 
 /// A change between any two requests of a copy that moves rows is reported as a change, and neither as damage nor as a bug.
