@@ -275,7 +275,21 @@ fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
     ])?;
     let shape = ["--kind", "point_cloud", "--chunk-shape", "10,10,10"];
     home.text(&[&["import", "p.csv", "p.zv"][..], &shape].concat())?;
-    home.text(&["export", "p.zv", "p", "--format", "precomputed"])?;
+    let export = ["export", "p.zv", "p", "--format", "precomputed"];
+    for option in [
+        &["--attributes", "row"][..],
+        &["--attributes", "none"],
+        &["--ignore-missing"],
+    ] {
+        let ran = home.zvf(&[&export, option].concat())?;
+        assert_eq!(ran.code, 2, "{option:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("cannot be used with"),
+            "{option:?}: {}",
+            ran.stderr
+        );
+    }
+    home.text(&export)?;
     home.text(&["import", "p/points", "back.zv"])?;
     let numbers = |text: String| -> Vec<String> {
         let mut rows: Vec<String> = text

@@ -26,7 +26,8 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, conflicts_with_all = [
         "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending", "objects",
         "groups", "where",
-        "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split", "print_job"
+        "select", "limit", "keep_frame", "edges", "faces", "own_level_only", "split", "print_job", "attributes", "ignore_missing",
+        "plane", "hull", "labels", "mask_affine"
     ])]
     pub(crate) format: Option<FolderFormat>,
     /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than
