@@ -527,18 +527,18 @@ pub fn object_key(path: &str, index: &[u64]) -> String {
 /// # Errors
 /// Malformed: an invalid configuration of shards.
 pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
-    let (found, shards) = array_stored_as(level.vertices())?;
-    let compression = match (found, level.vertex_fragments()) {
+    let positions = level.vertices();
+    let compression = match (cell_compression(positions)?, level.vertex_fragments()) {
         (Some(Compression::Frames(_)), _) => Some(Compression::Auto),
         // Incompressible positions together with other cells that are compressed.
         (Some(Compression::None), Some(fragments))
-            if array_stored_as(fragments)?.0 != Some(Compression::None) =>
+            if cell_compression(fragments)? != Some(Compression::None) =>
         {
             Some(Compression::Auto)
         }
         (found, _) => found,
     };
-    Ok((compression, shards))
+    Ok((compression, shard_shape(positions)?.map(<[u64]>::to_vec)))
 }
 
 /// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
@@ -547,26 +547,33 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
 /// # Errors
 /// Malformed: an invalid configuration of shards.
 pub fn stored_link_shards(level: &Level) -> Result<bool, WriteError> {
-    let (_, shards) = array_stored_as(level.vertices())?;
+    let Some(shards) = shard_shape(level.vertices())? else {
+        return Ok(false);
+    };
     for one in level.links(0).into_iter().flat_map(|one| one.arrays()) {
-        let (_, own) = array_stored_as(&one.array)?;
-        if shards.is_some() && own.is_some() && own != shards {
+        if shard_shape(&one.array)?.is_some_and(|own| own != shards) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-fn array_stored_as(
-    array: &GridArray,
-) -> Result<(Option<Compression>, Option<Vec<u64>>), WriteError> {
+/// The shape of the shards of an array, if its cells are in shards.
+fn shard_shape(array: &GridArray) -> Result<Option<&[u64]>, WriteError> {
     let Some(doc) = array.grid_doc() else {
-        return Ok((None, None));
+        return Ok(None);
+    };
+    Ok(doc.sharding()?.map(|_| doc.chunk_shape.as_slice()))
+}
+
+/// The compression of the cells of an array, if it is one that is written.
+fn cell_compression(array: &GridArray) -> Result<Option<Compression>, WriteError> {
+    let Some(doc) = array.grid_doc() else {
+        return Ok(None);
     };
     let sharding = doc.sharding()?;
     let codecs = sharding.as_ref().map_or(&doc.codecs, |inner| &inner.codecs);
-    let compression = Compression::of(codecs.get(1..).unwrap_or_default());
-    Ok((compression, sharding.map(|_| doc.chunk_shape.clone())))
+    Ok(Compression::of(codecs.get(1..).unwrap_or_default()))
 }
 
 /// A shard of a table: its inner chunks in the order of rows, each with its bytes.
