@@ -22,6 +22,7 @@ mod documented;
 mod edit;
 mod errors;
 mod export;
+mod expressions;
 #[cfg(feature = "laz")]
 mod fetched;
 mod formats;

@@ -15,6 +15,7 @@ macro_rules! edit_options {
     };
 }
 
+mod computed;
 mod delete;
 mod groups;
 mod tables;

@@ -399,7 +399,10 @@ impl PrecomputedWriter<'_> {
                     format!("{name}: {lost} values of attribute {attribute} are 0 in the properties, which are JSON")
                 }));
             }
-            let lists = document["zvf"]["missing_texts"].as_array().into_iter().flatten();
+            let lists = document["zvf"]["missing_texts"]
+                .as_array()
+                .into_iter()
+                .flatten();
             let names = lists.filter_map(|list| list["attribute"].as_str());
             self.done.notes.extend(names.map(|attribute| {
                 format!("{name}: missing texts of attribute {attribute} are empty in the properties, which `zvf import` alone reads as missing")

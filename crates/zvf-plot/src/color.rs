@@ -109,7 +109,7 @@ pub enum ColorBy {
     /// One colour.
     Solid(Rgb),
     /// Values of a vertex attribute, or of an object attribute if vertices have none of that name; with the number of a channel. `None`: the
-    /// first, with a warning if there are several.
+    /// first, with a warning if there are several. Else the values of an [`Expression`](zvf_query::Expression).
     Attribute(String, Option<usize>),
     /// A colour for each object.
     Object,
@@ -125,7 +125,7 @@ impl FromStr for ColorBy {
     type Err = PlotError;
 
     /// `auto`, `object`, `group`, `direction`, `density`, a colour (`#rrggbb` or a name), or the name of an attribute, with a channel
-    /// (`NAME[1]`); a text after `attribute:` is always an attribute.
+    /// (`NAME[1]`), or an expression; a text after `attribute:` is always an attribute.
     fn from_str(text: &str) -> Result<Self, PlotError> {
         match text {
             "auto" => return Ok(Self::Auto),

@@ -8,7 +8,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use zvf_meta::{Axis, Kind, LinksConvention, axes_of_space, units};
 use zvf_query::numbers::shape;
-use zvf_query::{Answer, Column, Names, Outputs, Query, Select, Table, list_objects, query};
+use zvf_query::{
+    Answer, Column, Expression, Names, Outputs, Query, Select, Table, list_objects, query,
+};
 use zvf_store::{Level, Need, Store};
 
 use crate::PlotError;
@@ -473,6 +475,13 @@ fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Q
     );
     let attributes = names.iter().map(|name| Column::Attribute(name.clone()));
     query.columns.extend(attributes);
+    if let Paint::Expression(expression) = &columns.paint {
+        let needed = expression.columns().into_iter();
+        let known = query.columns.clone();
+        query
+            .columns
+            .extend(needed.filter(|one| !known.contains(one)));
+    }
     query.attributes = Names::List(names);
     query.outputs = Outputs {
         vertices: true,
@@ -489,6 +498,16 @@ fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Q
         }
     }
     query
+}
+
+/// The expression that a colour rule is; `None` for a name alone that is no axis, with or without a channel.
+fn expression(store: &Store, name: &str, channel: Option<usize>) -> Option<Expression> {
+    // The end of an expression, as in `a - rgb[2]`, looks like the channel of a name.
+    let text = channel.map_or_else(|| name.to_owned(), |channel| format!("{name}[{channel}]"));
+    let expression = Expression::parse(&text).ok()?;
+    let is_axis = || store.root().axes().iter().any(|axis| axis.name == text);
+    let is_name = expression.names().iter().any(|one| one == name);
+    (!is_name || is_axis()).then_some(expression)
 }
 
 /// The default colour of a kind.
@@ -609,8 +628,7 @@ impl Colors {
                 colors.group(layer, level).await?;
             }
             ColorBy::Attribute(name, channel) => {
-                let channel = channel.unwrap_or_default();
-                colors.attribute(layer, level, (name, channel)).await?;
+                colors.attribute(layer, level, (name, *channel)).await?;
                 if matches!(colors.paint, Paint::Numbers(_)) {
                     colors.channel(color, colors.channels);
                 }
@@ -687,8 +705,9 @@ impl Colors {
         &mut self,
         layer: &Layer,
         level: &Level,
-        (name, channel): (&str, usize),
+        (name, number): (&str, Option<usize>),
     ) -> Result<(), PlotError> {
+        let channel = number.unwrap_or_default();
         let title = |unit: &Option<String>| match unit {
             Some(unit) => format!("{name} ({unit})"),
             None => name.to_owned(),
@@ -712,6 +731,14 @@ impl Colors {
             .iter()
             .find(|one| one.name() == name);
         let Some(found) = objects else {
+            if let Some(expression) = expression(&layer.store, name, number) {
+                let mut query = layer.query.clone();
+                query.level = level.number();
+                self.title = expression.to_string();
+                let bound = expression.of_vertices(&layer.store, &query).await?;
+                self.paint = Paint::Expression(Arc::new(bound));
+                return Ok(());
+            }
             let vertices: Vec<&str> = level
                 .vertex_attributes()
                 .iter()
@@ -723,8 +750,8 @@ impl Colors {
                 .map(|one| one.name())
                 .collect();
             return Err(PlotError::usage(format!(
-                "color: found {name:?}, expected object, group, direction, density, a colour, or an attribute of vertices ({}) or of \
-                 objects ({})",
+                "color: found {name:?}, expected object, group, direction, density, a colour, an expression, or an attribute of vertices ({}) or \
+                 of objects ({})",
                 listed(&vertices),
                 listed(&objects)
             )));

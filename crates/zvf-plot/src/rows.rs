@@ -8,6 +8,7 @@ use arrow_array::types::{Float32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use rustc_hash::FxHashMap;
+use zvf_query::VertexExpression;
 use zvf_query::numbers::{elements, floats, measured, shape};
 
 use crate::PlotError;
@@ -25,6 +26,8 @@ pub(crate) enum Paint {
     Solid(Rgb),
     /// A channel of a column of numbers, drawn with a colour map.
     Column { name: String, channel: usize },
+    /// Numbers that an expression computes, drawn with a colour map.
+    Expression(Arc<VertexExpression>),
     /// A column of texts, drawn with a few colours.
     Texts(String),
     /// The object.
@@ -45,7 +48,10 @@ impl Paint {
 
     /// Whether values are numbers.
     pub(crate) fn numeric(&self) -> bool {
-        matches!(self, Self::Column { .. } | Self::Numbers(_))
+        matches!(
+            self,
+            Self::Column { .. } | Self::Numbers(_) | Self::Expression(_)
+        )
     }
 }
 
@@ -179,6 +185,10 @@ impl DrawnColumns {
         if let (Paint::Column { name, channel }, None) = (&self.paint, self.origin) {
             self.origin = first_number(batch, name, *channel)?;
         }
+        if let (Paint::Expression(expression), None) = (&self.paint, self.origin) {
+            let numbers = computed(expression, batch, 0.0)?;
+            self.origin = numbers.into_iter().find(|one| one.is_finite());
+        }
         Ok(())
     }
 
@@ -232,6 +242,10 @@ impl DrawnColumns {
                 let numbers = ids.iter().map(|id| of.get(id).copied().unwrap_or(f64::NAN));
                 rows.take_numbers(numbers, self.clipped)?;
                 rows.ids = ids;
+            }
+            Paint::Expression(expression) => {
+                let numbers = computed(expression, batch, self.origin.unwrap_or_default())?;
+                rows.take_numbers(numbers.into_iter(), self.clipped)?;
             }
             Paint::Texts(name) => {
                 rows.values = text_colors(&column(batch, name)?.1, &self.texts)?;
@@ -360,6 +374,22 @@ pub(crate) fn numbers(
         )));
     };
     Ok((measured(field, &column, origin).values, width.max(1)))
+}
+
+/// The numbers of an expression, less an origin; missing ones are NaN.
+fn computed(
+    expression: &VertexExpression,
+    batch: &RecordBatch,
+    origin: f64,
+) -> Result<Vec<f64>, PlotError> {
+    let (field, column) = expression.evaluate(batch, &DataType::Float64)?;
+    match shape(column.data_type()) {
+        Some(_) => Ok(measured(&field, &column, origin).values),
+        None => Err(PlotError::usage(format!(
+            "color: found an expression of values of type {}, expected numbers or a condition",
+            column.data_type()
+        ))),
+    }
 }
 
 /// The first finite number of a channel; 0 for a type that float32 holds.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
@@ -10,6 +9,7 @@ use arrow_array::types::{
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use zvf_store::format::dtype::{DTypeKind, TimeUnit};
 use zvf_store::meta::moments::MISSING;
@@ -17,7 +17,9 @@ use zvf_store::meta::moments::MISSING;
 use crate::QueryError;
 use crate::columns::scalar::moments;
 use crate::error::OrBug;
-use crate::filter::{BoundFilter, Expr, Function, Operand, Val, Values};
+use crate::filter::{
+    BoundExpression, BoundFilter, Expr, Fault, Function, Operand, OperandType, Val, Values,
+};
 
 /// Names and functions of a part, as columns of a table of objects or groups.
 pub(crate) fn columns_of(part: &Expr) -> Vec<String> {
@@ -47,32 +49,60 @@ pub(crate) fn satisfying(
     let Some(condition) = Expr::joined(parts) else {
         return Ok((0..rows).collect());
     };
-    let names: Vec<&String> = columns.keys().collect();
-    let bound = BoundFilter::bind(&condition, &|name| {
-        let at = names.iter().position(|one| *one == name);
-        let (at, column) = at
-            .zip(columns.get(name))
-            .or_bug("a column that was not read")?;
-        Ok((at, column.operand_type()))
-    })?;
+    let tested = TestedColumns::of(columns);
+    let bound = BoundFilter::bind(&condition, &|name| tested.find(name))?;
     for remark in &bound.remarks {
         if !remarks.contains(remark) {
             remarks.push(remark.clone());
         }
     }
-    let operands = names.iter().filter_map(|name| {
-        let Values { values, width, .. } = columns.get(*name)?;
-        Some(Operand::Values {
-            values,
-            width: *width,
-        })
-    });
-    let operands: Vec<Operand<'_>> = operands.collect();
+    let operands = tested.operands();
     let truths = bound.eval(rows, &operands);
-    let truths = truths
-        .map_err(|fault| fault.error(|name, what| QueryError::misuse(format!("{name}: {what}"))))?;
+    let truths = truths.map_err(misuse)?;
     let holds = |(row, truth): (usize, u8)| BoundFilter::holds(truth).then_some(row);
     Ok(truths.into_iter().enumerate().filter_map(holds).collect())
+}
+
+/// The values of an expression for each row, with the unit of dates, times and durations. `numbers`: see [`BoundExpression::eval`].
+pub(crate) fn computed(
+    expression: &Expr,
+    columns: &HashMap<String, Values>,
+    rows: usize,
+    numbers: &DataType,
+) -> Result<(ArrayRef, Option<String>), QueryError> {
+    let tested = TestedColumns::of(columns);
+    let bound = BoundExpression::bind(expression, &|name| tested.find(name))?;
+    let values = bound.eval(rows, &tested.operands(), numbers);
+    Ok((values.map_err(misuse)?, bound.unit()))
+}
+
+fn misuse(fault: Fault) -> QueryError {
+    fault.error(|name, what| QueryError::misuse(format!("{name}: {what}")))
+}
+
+/// Columns as operands.
+struct TestedColumns<'c>(Vec<(&'c String, &'c Values)>);
+
+impl<'c> TestedColumns<'c> {
+    fn of(columns: &'c HashMap<String, Values>) -> Self {
+        Self(columns.iter().collect())
+    }
+
+    /// The number and type of a column.
+    fn find(&self, name: &str) -> Result<(usize, OperandType), QueryError> {
+        let mut columns = self.0.iter().enumerate();
+        let found = columns.find(|(_, (one, _))| *one == name);
+        let (at, (_, column)) = found.or_bug("a column that was not read")?;
+        Ok((at, column.operand_type()))
+    }
+
+    fn operands(&self) -> Vec<Operand<'c>> {
+        let operand = |(_, column): &(&'c String, &'c Values)| Operand::Values {
+            values: &column.values,
+            width: column.width,
+        };
+        self.0.iter().map(operand).collect()
+    }
 }
 
 /// The part of a condition that the columns decide. Rows that do not satisfy this part do not satisfy the whole condition.
@@ -195,7 +225,7 @@ fn values(array: &dyn Array) -> Option<Values> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, Float16Array, Float64Array, Int64Array};
+    use arrow_array::{Float16Array, Float64Array, Int64Array};
     use half::f16;
 
     use super::*;

@@ -128,7 +128,7 @@ struct Chosen {
 
 /// Resolves names in backquotes. If no vertex attribute has the name, it is replaced by the name of the object or group attribute; if no attribute
 /// has it, it means what it means without quotes.
-async fn resolve_exact_names(
+pub(crate) async fn resolve_exact_names(
     store: &Store,
     query: &Query,
     filter: &mut Filter,
@@ -172,7 +172,7 @@ fn is_of_vertices(level: &Level, name: &str) -> bool {
 }
 
 /// The names in a condition that are object attributes, and neither vertex attributes nor axes.
-async fn object_attributes(
+pub(crate) async fn object_attributes(
     store: &Store,
     query: &Query,
     filter: &Filter,
@@ -231,28 +231,9 @@ async fn choose(
         .chain(of_joint.iter().cloned())
         .filter(is_listed)
         .collect();
-    let mut columns: HashMap<String, Values> = HashMap::new();
-    let all = if table.is_empty() {
-        object_ids(store, query.level, query.own_level_only).await?
-    } else {
-        let answer = list_objects(store, query.level, query.own_level_only).await?;
-        let listed = answer.collect().await?.table(Table::Objects)?;
-        let listed = listed.ok_or_else(|| no_objects(query.level))?;
-        for name in table {
-            let values = listed_column(store, &listed, &name, filter)?;
-            columns.insert(name, values);
-        }
-        let ids = listed.column_by_name(ID);
-        let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
-        ids.or_bug("a table of objects without ids")?
-            .values()
-            .to_vec()
-    };
-    let named = early.iter().chain(&late).flat_map(columns_of);
-    if named.chain(of_joint.iter().cloned()).any(|name| name == ID) {
-        let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
-        columns.insert(ID.to_owned(), Values::new(ids, DTypeKind::I64));
-    }
+    let mut named = early.iter().chain(&late).flat_map(columns_of);
+    let with_ids = named.any(|name| name == ID) || of_joint.iter().any(|name| name == ID);
+    let (all, mut columns) = listed(store, query, &table, with_ids, filter).await?;
     memberships(
         store,
         query,
@@ -273,13 +254,8 @@ async fn choose(
         .collect();
     if !wanted.is_empty() {
         let mut kept = Vec::new();
-        // These documents are read by the query, too.
-        let level = Box::pin(store.level(query.level, &query.need())).await?;
-        let ends = ends_of(store, &wanted, filter, level.vertices().dtype().kind)?;
-        // Links other than those between consecutive rows are held in memory, some objects at a time; so are ends that float64 does not hold exactly.
-        let wide = matches!(ends.positions, DTypeKind::I64 | DTypeKind::U64);
-        let by_rows = Rule::of_store(store) == Rule::Sequential && !(wide && !ends.ends.is_empty());
-        let most = if by_rows { usize::MAX } else { BATCH };
+        let ends = ends_of(store, query, &wanted, filter).await?;
+        let most = ends.most();
         for some in rows.chunks(most) {
             let some_ids: Vec<i64> = some
                 .iter()
@@ -289,10 +265,7 @@ async fn choose(
             for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
                 part.insert(name.clone(), column.rows(some));
             }
-            match by_rows {
-                true => chains(store, query, &some_ids, &ends, &mut part).await?,
-                false => linked(store, query, &some_ids, &ends, &mut part).await?,
-            }
+            measure(store, query, &some_ids, &ends, &mut part).await?;
             let passing = satisfying(late.clone(), &part, some.len(), remarks)?;
             for (name, known) in &mut measured {
                 let column = part.get(name).or_bug("a length or end that was not read")?;
@@ -325,6 +298,79 @@ async fn choose(
         objects,
         joint,
     })
+}
+
+/// The ids of all objects, and these columns of the list of objects; with `with_ids` also the ids as a column.
+async fn listed(
+    store: &Store,
+    query: &Query,
+    names: &HashSet<String>,
+    with_ids: bool,
+    filter: &Filter,
+) -> Result<(Vec<i64>, HashMap<String, Values>), QueryError> {
+    let mut columns: HashMap<String, Values> = HashMap::new();
+    let all = if names.is_empty() {
+        object_ids(store, query.level, query.own_level_only).await?
+    } else {
+        let answer = list_objects(store, query.level, query.own_level_only).await?;
+        let listed = answer.collect().await?.table(Table::Objects)?;
+        let listed = listed.ok_or_else(|| no_objects(query.level))?;
+        for name in names {
+            let values = listed_column(store, &listed, name, filter)?;
+            columns.insert(name.clone(), values);
+        }
+        let ids = listed.column_by_name(ID);
+        let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+        ids.or_bug("a table of objects without ids")?
+            .values()
+            .to_vec()
+    };
+    if with_ids {
+        let ids = all.iter().map(|id| Val::Int((*id).into())).collect();
+        columns.insert(ID.to_owned(), Values::new(ids, DTypeKind::I64));
+    }
+    Ok((all, columns))
+}
+
+/// The ids of all objects of a level, and the values of the names in an expression that refer to objects.
+///
+/// # Errors
+///
+/// As [`resolve`]; misuse: values of groups, of which an object can have several.
+pub(crate) async fn object_columns(
+    store: &Store,
+    query: &Query,
+    names: Vec<String>,
+    filter: &Filter,
+) -> Result<(Vec<i64>, HashMap<String, Values>), QueryError> {
+    if let Some(name) = names.iter().find(|name| group_value(name).is_some()) {
+        return Err(QueryError::misuse(format!(
+            "expression: found {name}, expected no values of groups: an object can be in several{}",
+            filter.marked(name)
+        )));
+    }
+    let with_ids = names.iter().any(|name| name == ID);
+    let names = names.into_iter().filter(|name| name != ID);
+    let (measured, table): (HashSet<String>, HashSet<String>) =
+        names.partition(|name| is_geometry(name));
+    let (all, mut columns) = listed(store, query, &table, with_ids, filter).await?;
+    if measured.is_empty() {
+        return Ok((all, columns));
+    }
+    let ends = ends_of(store, query, &measured, filter).await?;
+    for name in &measured {
+        let none = Values::new(Vec::new(), DTypeKind::F64);
+        columns.insert(name.clone(), none);
+    }
+    for some in all.chunks(ends.most()) {
+        let mut part: HashMap<String, Values> = HashMap::new();
+        measure(store, query, some, &ends, &mut part).await?;
+        for (name, values) in part {
+            let known = columns.get_mut(&name);
+            known.or_bug("a measure that was not asked")?.append(values);
+        }
+    }
+    Ok((all, columns))
 }
 
 /// A column of the list of objects.
@@ -371,9 +417,19 @@ struct Wanted<'n> {
     ends: Vec<(&'n String, bool, usize)>,
     /// The number type of positions.
     positions: DTypeKind,
+    /// Whether they are read from the rows alone, without links.
+    by_rows: bool,
 }
 
 impl Wanted<'_> {
+    /// How many objects are read at a time: links other than those between consecutive rows are held in memory.
+    fn most(&self) -> usize {
+        match self.by_rows {
+            true => usize::MAX,
+            false => BATCH,
+        }
+    }
+
     /// A coordinate in the float type of positions, so that conditions compare it with numbers as they compare an axis.
     fn coordinate(&self, number: f64) -> Val<'static> {
         match self.positions {
@@ -389,11 +445,11 @@ impl Wanted<'_> {
 /// # Errors
 ///
 /// Misuse: an axis that does not exist; axes with different units for a length.
-fn ends_of<'n>(
+async fn ends_of<'n>(
     store: &Store,
+    query: &Query,
     names: &'n HashSet<String>,
     filter: &Filter,
-    positions: DTypeKind,
 ) -> Result<Wanted<'n>, QueryError> {
     let mut ends = Vec::new();
     for name in names {
@@ -413,11 +469,31 @@ fn ends_of<'n>(
     if names.contains(LENGTH) {
         length_metric(store)?;
     }
+    // These documents are read by the query, too.
+    let level = Box::pin(store.level(query.level, &query.need())).await?;
+    let positions = level.vertices().dtype().kind;
+    // Ends that float64 does not hold exactly are read with the objects.
+    let rounded = matches!(positions, DTypeKind::I64 | DTypeKind::U64) && !ends.is_empty();
     Ok(Wanted {
         lengths: names.contains(LENGTH),
         ends,
         positions,
+        by_rows: Rule::of_store(store) == Rule::Sequential && !rounded,
     })
+}
+
+/// Adds lengths and ends of some objects to `into`.
+async fn measure(
+    store: &Store,
+    query: &Query,
+    ids: &[i64],
+    wanted: &Wanted<'_>,
+    into: &mut HashMap<String, Values>,
+) -> Result<(), QueryError> {
+    match wanted.by_rows {
+        true => chains(store, query, ids, wanted, into).await,
+        false => linked(store, query, ids, wanted, into).await,
+    }
 }
 
 /// Lengths and ends of lines, polylines and streamlines whose links follow from the order of rows: their chunks are read once.
@@ -513,12 +589,13 @@ async fn linked(
     }
     if wanted.lengths {
         let metric = found.metric();
-        let (width, links) = found.links.as_ref().ok_or_else(|| {
-            QueryError::misuse("where: length() needs links, and the store has none")
-        })?;
+        let (width, links) = found
+            .links
+            .as_ref()
+            .ok_or_else(|| QueryError::misuse("length() needs links, and the store has none"))?;
         if *width != 2 {
             return Err(QueryError::misuse(format!(
-                "where: length() needs links of 2 vertices, and those of the store have {width}"
+                "length() needs links of 2 vertices, and those of the store have {width}"
             )));
         }
         let length = |own: &Vec<usize>| {

@@ -7,12 +7,15 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use zvf_convert::Options;
 use zvf_edit::{Edit, Matching, Scope, SetAttribute};
+use zvf_query::Expression;
 use zvf_store::Need;
 
+use super::computed::computed;
 use super::{EditNotes, EditReport, begin, report};
 use crate::checks::{needs, one_of};
 use crate::error::Result;
 use crate::local_files::{LocalFiles, check_endings};
+use crate::selection::of_member;
 use crate::tables::{EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills};
 use crate::values::pairs;
 use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOptions};
@@ -67,9 +70,12 @@ edit_options! {
         /// The attribute
         name: String,
         /// A table of values, path or URL, or values alone: .npy, track scalars (.tsf), a text of numbers without a header line
-        #[arg(long, value_name = "FILE", required_unless_present = "fill")]
+        #[arg(long, value_name = "FILE", required_unless_present_any = ["fill", "expr"])]
         #[schemars(extend("format" = "path"))]
         from: Option<PathBuf>,
+        /// Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with --object of values of the object, such as `length() / count()`, with --link of attributes of the link
+        #[arg(long, value_name = "EXPR", conflicts_with_all = ["from", "key", "by_order", "by_object_order", "ignore_missing", "new_objects"], allow_hyphen_values = true)]
+        expr: Option<String>,
         /// How its columns are read
         #[command(flatten)]
         #[serde(flatten)]
@@ -248,13 +254,31 @@ impl EditMoveJob {
 
 impl EditSetAttributeJob {
     pub(crate) fn check(&self) -> Result<()> {
-        if self.from.is_none() && self.fill.is_none() {
-            return Err(JobError::option("from", "nothing", "a file, or `fill`"));
+        if self.from.is_none() && self.fill.is_none() && self.expr.is_none() {
+            let expected = "a file, `expr` or `fill`";
+            return Err(JobError::option("from", "nothing", expected));
         }
+        let matching = &self.matching;
+        for other in [
+            ("from", self.from.is_some()),
+            ("key", !matching.key.is_empty()),
+            ("by_order", matching.by_order),
+            ("by_object_order", matching.by_object_order),
+            ("ignore_missing", matching.ignore_missing),
+            ("new_objects", self.new_objects),
+        ] {
+            one_of(&[("expr", self.expr.is_some()), other])?;
+        }
+        self.expression()?;
         let object = ("object", self.object);
         one_of(&[object, ("link", self.link)])?;
         needs(("new_objects", self.new_objects), &[object])?;
         self.matching.check()
+    }
+
+    fn expression(&self) -> Result<Option<Expression>> {
+        let expression = self.expr.as_deref().map(Expression::parse);
+        expression.transpose().map_err(of_member)
     }
 
     fn scope(&self) -> Scope {
@@ -279,6 +303,8 @@ impl EditSetAttributeJob {
         let scope = self.scope();
         let how = self.matching.matching();
         let mut how = how.with_new_objects(self.new_objects);
+        // Values of objects have the ids beside them.
+        how.by_order |= self.expr.is_some() && scope != Scope::Object;
         let table = self.from.as_deref().map(|from| {
             let along = how.by_object_order && scope == Scope::Vertex;
             EditTable::of_attribute(from, &self.name, along, &self.columns.options())
@@ -304,7 +330,7 @@ impl EditSetAttributeJob {
         }
         let mut edit = begin(&self.store, context).await?;
         let set = SetAttribute::new(scope, &self.name).with_matching(how);
-        let made = self.set(&mut edit, table.as_ref(), set).await;
+        let made = self.set(&mut edit, table.as_ref(), set, context).await;
         let made = made.map(|mut made| {
             made.notes.splice(0..0, notes);
             made
@@ -318,6 +344,7 @@ impl EditSetAttributeJob {
         edit: &mut Edit,
         table: Option<&EditTable>,
         mut set: SetAttribute,
+        context: &Context,
     ) -> Result<EditNotes> {
         let (scope, name) = (set.scope, &self.name);
         if let Some(table) = table {
@@ -354,7 +381,14 @@ impl EditSetAttributeJob {
         if let Some(fill) = &fill {
             set = set.with_fill(fill);
         }
-        let Some(table) = table else {
+        let mut warnings = Vec::new();
+        let mut made = None;
+        if let Some(expression) = self.expression()? {
+            let found = computed(&self.store, scope, &expression, &one, context).await?;
+            made = Some(found.0);
+            warnings = found.1;
+        }
+        let Some(table) = table.or(made.as_ref()) else {
             let matched = Some(edit.set_attribute(&set, None).await?);
             return Ok(EditNotes {
                 matched,
@@ -379,11 +413,13 @@ impl EditSetAttributeJob {
         let records = table.records(columns, &[], |_| None)?;
         let matched = edit.set_attribute(&set, Some(&records)).await?;
         let mut notes = matched.remarks(&set);
-        notes.extend(table.unstated_units(std::slice::from_ref(&one)));
+        if self.expr.is_none() {
+            notes.extend(table.unstated_units(std::slice::from_ref(&one)));
+        }
         Ok(EditNotes {
             notes,
+            warnings,
             matched: Some(matched),
-            ..EditNotes::default()
         })
     }
 }

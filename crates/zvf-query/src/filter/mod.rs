@@ -1,6 +1,7 @@
 //! Conditions on vertices and objects.
 
 mod bind;
+mod computed;
 mod dates;
 mod eval;
 mod expr;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use crate::QueryError;
 
 pub(crate) use bind::BoundFilter;
+pub(crate) use computed::BoundExpression;
 pub(crate) use expr::{Expr, Function, exactly, write_joined};
 use expr::{Literal, Op, plain_names};
 pub(crate) use joint::{BoundJoint, Joint, Values};
@@ -93,12 +95,20 @@ impl Filter {
     ///
     /// Misuse, with the byte at which the expression goes wrong, and a mark under it. The names are checked when a query runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let wrong = |wrong: Wrong| {
-            let Wrong { at, what } = wrong;
-            QueryError::misuse(format!("where, at byte {at}: {what}{}", marked(text, at)))
-        };
-        let condition = parse::parse(text).map_err(wrong)?;
+        let condition = parse::parse(text).map_err(|wrong| misplaced("where", text, wrong))?;
         Ok(Self::of(condition))
+    }
+
+    /// Parses an expression that may be a value.
+    pub(crate) fn parse_expression(text: &str) -> Result<Self, QueryError> {
+        let value = parse::parse_expression(text);
+        let value = value.map_err(|wrong| misplaced("expression", text, wrong))?;
+        Ok(Self::of(value))
+    }
+
+    /// The condition or value.
+    pub(crate) fn expr(&self) -> &Expr {
+        &self.condition
     }
 
     /// The names, each once, in order of first appearance.
@@ -190,6 +200,14 @@ impl Filter {
         }
         any.then_some(ranges)
     }
+}
+
+/// The error of a text that cannot be parsed, with a mark under the place.
+fn misplaced(option: &str, text: &str, Wrong { at, what }: Wrong) -> QueryError {
+    QueryError::misuse(format!(
+        "{option}, at byte {at}: {what}{}",
+        marked(text, at)
+    ))
 }
 
 /// A name without a channel.

@@ -16,6 +16,15 @@ type Part = (Expr, usize);
 
 /// Parses a whole condition.
 pub(super) fn parse(text: &str) -> Result<Expr, Wrong> {
+    whole(text, true)
+}
+
+/// Parses a whole condition or value.
+pub(super) fn parse_expression(text: &str) -> Result<Expr, Wrong> {
+    whole(text, false)
+}
+
+fn whole(text: &str, condition: bool) -> Result<Expr, Wrong> {
     if text.len() > MOST_BYTES {
         let what = format!("found {} bytes, expected at most {MOST_BYTES}", text.len());
         return Err(error(MOST_BYTES, &what));
@@ -26,14 +35,17 @@ pub(super) fn parse(text: &str) -> Result<Expr, Wrong> {
         next: 0,
         end: text.len(),
     };
-    let (condition, _) = parser.any(DEPTH)?;
-    parser.is_condition(&condition)?;
+    let (found, _) = parser.any(DEPTH)?;
+    if condition {
+        parser.is_condition(&found)?;
+    }
+    let expected = match found.is_condition() {
+        true => "`and`, `or` or the end",
+        false => "an operator or the end",
+    };
     match parser.peek() {
-        None => Ok(condition),
-        Some(token) => Err(error(
-            parser.at(),
-            &format!("expected `and`, `or` or the end, found {}", shown(token)),
-        )),
+        None => Ok(found),
+        Some(_) => Err(parser.expected(expected)),
     }
 }
 

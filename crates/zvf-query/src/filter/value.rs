@@ -40,7 +40,7 @@ impl Type {
     }
 
     /// The unit of times and durations.
-    fn unit(self) -> Option<TimeUnit> {
+    pub(super) fn unit(self) -> Option<TimeUnit> {
         match self {
             Self::Time(unit) | Self::Span(unit) => Some(unit),
             Self::Number | Self::Text | Self::Bool => None,
@@ -82,7 +82,7 @@ pub(super) enum Check {
 const MULTIPLY: &str = ": multiply those of one unit by a number, as in `seconds * 1000`";
 
 fn misuse(what: String) -> QueryError {
-    QueryError::misuse(format!("where: {what}"))
+    QueryError::misuse(format!("expression: {what}"))
 }
 
 /// Resolves a value.
@@ -368,8 +368,29 @@ pub(super) fn like(text: &str, pattern: &[char]) -> bool {
 type Values<'a> = Option<Vec<Val<'a>>>;
 
 impl Term {
+    /// Whether all values are whole numbers.
+    pub(super) fn is_whole(&self) -> bool {
+        match self {
+            Self::Literal(literal) => matches!(literal, Literal::Int(_)),
+            Self::Column(column) => match &column.categories {
+                Some(categories) => categories.iter().all(|one| matches!(one, Val::Int(_))),
+                None => matches!(scalar::family(column.dtype), Family::Int | Family::Time),
+            },
+            Self::Negate(part) => part.is_whole(),
+            Self::Math(math, left, right) => {
+                *math != Math::Divide && left.is_whole() && right.is_whole()
+            }
+            Self::Call(Function::Sqrt, _) => false,
+            Self::Call(_, parts) => parts.iter().all(Self::is_whole),
+        }
+    }
+
     /// The value of every row; `None` if it is not read yet.
-    fn values<'a>(&self, rows: usize, operands: &[Operand<'a>]) -> Result<Values<'a>, Fault> {
+    pub(super) fn values<'a>(
+        &self,
+        rows: usize,
+        operands: &[Operand<'a>],
+    ) -> Result<Values<'a>, Fault> {
         Ok(match self {
             Self::Literal(literal) => {
                 let value = match literal {

@@ -1,0 +1,259 @@
+//! Values that are computed from the columns of a store.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field};
+use futures::future::BoxFuture;
+use zvf_store::Store;
+
+use crate::condition_columns::{columns_of, computed, values_of};
+use crate::error::OrBug;
+use crate::filter::{Filter, Val, Values, exactly, is_of_object};
+use crate::object_terms::{object_attributes, object_columns, resolve_exact_names};
+use crate::{Column, Query, QueryError};
+
+/// A value for each vertex, object or link, computed in the arithmetic of conditions ([`Filter`]): `sqrt(x * x + y * y)`, `fa * 100`,
+/// `fa - object.mean_fa`, and conditions themselves: `intensity > 0.5 and label == 3`.
+///
+/// Names mean what they mean in conditions. Whole numbers stay whole but in quotients, all other arithmetic is that of float64; an expression with a
+/// missing value is missing, and a condition that is unknown, too.
+///
+/// ```
+/// # fn main() -> Result<(), zvf_query::QueryError> {
+/// let expression = zvf_query::Expression::parse("abs(x - start.x) / length()")?;
+/// assert_eq!(expression.names(), ["x", "start.x"]);
+/// assert!(zvf_query::Expression::parse("x +").is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression(Filter);
+
+/// An [`Expression`], resolved for the vertices of a level.
+#[derive(Debug, Clone)]
+pub struct VertexExpression {
+    expression: Filter,
+    /// The names of columns of the vertex table.
+    names: Vec<String>,
+    /// The row of each object in the columns of objects, by id.
+    rows: HashMap<i64, usize>,
+    columns: HashMap<String, Values>,
+}
+
+impl Expression {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. The names are checked when the expression is resolved.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        Filter::parse_expression(text).map(Self)
+    }
+
+    /// The names, each once, in order of first appearance; not `length()` and `count()`.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    /// Resolves the names for the vertices of the query's level; of the query, only the level counts.
+    ///
+    /// # Cost
+    ///
+    /// Nothing for attributes of vertices, axes and `object_id`. For values of objects, what a condition on them costs, and memory for one value an
+    /// object.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: values of groups, no object index, an object attribute that does not exist; other unknown names are errors of the query. I/O; malformed data.
+    pub fn of_vertices<'a>(
+        &'a self,
+        store: &'a Store,
+        query: &'a Query,
+    ) -> BoxFuture<'a, Result<VertexExpression, QueryError>> {
+        Box::pin(async move {
+            let mut expression = self.0.clone();
+            resolve_exact_names(store, query, &mut expression).await?;
+            let attributes = object_attributes(store, query, &expression).await?;
+            let of_objects = |name: &String| is_of_object(name) || attributes.contains(name);
+            let names = columns_of(expression.expr());
+            let (mut own, mut names): (Vec<String>, Vec<String>) =
+                names.into_iter().partition(of_objects);
+            if !own.is_empty() {
+                names.push(OBJECT_ID.to_owned());
+            }
+            // The ids are in the table of vertices.
+            own.retain(|name| name != OBJECT_ID);
+            let (ids, columns) = match own.is_empty() {
+                true => (Vec::new(), HashMap::new()),
+                false => object_columns(store, query, own, &expression).await?,
+            };
+            let rows = ids.into_iter().enumerate().map(|(row, id)| (id, row));
+            Ok(VertexExpression {
+                expression,
+                names,
+                rows: rows.collect(),
+                columns,
+            })
+        })
+    }
+
+    /// The ids of all objects of the query's level, in the order of [`list_objects`](crate::list_objects), and the value of each, as a field and its column.
+    /// `numbers` is the type of numbers: see [`VertexExpression::evaluate`].
+    ///
+    /// # Cost
+    ///
+    /// As conditions on the same values, without a selection of objects.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a name that is not of objects, values of groups, no object index, whole numbers that the type does not hold. I/O; malformed data.
+    pub fn of_objects<'a>(
+        &'a self,
+        store: &'a Store,
+        query: &'a Query,
+        numbers: &'a DataType,
+    ) -> BoxFuture<'a, Result<(Vec<i64>, Field, ArrayRef), QueryError>> {
+        Box::pin(async move {
+            let mut expression = self.0.clone();
+            resolve_exact_names(store, query, &mut expression).await?;
+            // All names that are no values of objects are taken for attributes of objects.
+            expression.rename(&|name| exactly(name).map(|name| format!("object.{name}")));
+            let names = columns_of(expression.expr());
+            let (ids, columns) = object_columns(store, query, names, &expression).await?;
+            let found = computed(expression.expr(), &columns, ids.len(), numbers)?;
+            let (field, column) = field(found);
+            Ok((ids, field, column))
+        })
+    }
+
+    /// The value of each row of a table of links, as a field and its column; names are attributes of the links. `numbers` is the type of numbers: see
+    /// [`VertexExpression::evaluate`].
+    ///
+    /// # Errors
+    ///
+    /// Misuse: another name, an attribute without single values; whole numbers that the type does not hold.
+    pub fn of_links(
+        &self,
+        batch: &RecordBatch,
+        numbers: &DataType,
+    ) -> Result<(Field, ArrayRef), QueryError> {
+        let schema = batch.schema_ref().fields().iter();
+        let names = schema.map(|field| field.name().as_str());
+        let attributes: Vec<&str> = names
+            .filter(|name| !PLACES.contains(name))
+            .map(|name| name.strip_prefix("attribute:").unwrap_or(name))
+            .collect();
+        let mut columns = HashMap::new();
+        for name in columns_of(self.0.expr()) {
+            let plain = exactly(&name).unwrap_or_else(|| name.clone());
+            if !attributes.contains(&plain.as_str()) {
+                let known = attributes.join(", ");
+                return Err(QueryError::misuse(format!(
+                    "no link attribute {plain:?}: there are {known}{}",
+                    self.0.marked(&name)
+                )));
+            }
+            columns.insert(name, attribute(batch, &plain)?);
+        }
+        computed(self.0.expr(), &columns, batch.num_rows(), numbers).map(field)
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl VertexExpression {
+    /// The columns that a query needs for it.
+    #[must_use]
+    pub fn columns(&self) -> Vec<Column> {
+        let column = |name: &String| match name.as_str() {
+            OBJECT_ID => Column::ObjectId,
+            name => Column::Attribute(exactly(name).unwrap_or_else(|| name.to_owned())),
+        };
+        self.names.iter().map(column).collect()
+    }
+
+    /// The value of each row of a vertex table that has the [`columns`](Self::columns), as a field and its column. Rows of no object have no values of
+    /// objects; rows of several objects have those of the first.
+    ///
+    /// Numbers are of type `numbers` if that is `UInt64` or `Float64`, else `Int64` if all are whole, else `Float64`. Dates, times and durations are
+    /// whole numbers of the unit that the field states, as in other columns.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: a value without arithmetic, a list without the number of a channel; whole numbers that the type does not hold.
+    pub fn evaluate(
+        &self,
+        batch: &RecordBatch,
+        numbers: &DataType,
+    ) -> Result<(Field, ArrayRef), QueryError> {
+        let mut columns = HashMap::new();
+        for name in &self.names {
+            let values = match name.as_str() {
+                OBJECT_ID => column(batch, OBJECT_ID)?,
+                name => attribute(batch, &exactly(name).unwrap_or_else(|| name.to_owned()))?,
+            };
+            columns.insert(name.clone(), values);
+        }
+        if !self.columns.is_empty() {
+            let ids = batch.column_by_name(OBJECT_ID);
+            let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
+            let ids = ids.or_bug("a table without object_id")?;
+            let rows: Vec<Option<usize>> =
+                ids.iter().map(|id| self.rows.get(&id?).copied()).collect();
+            for (name, values) in &self.columns {
+                let missing = vec![Val::Null; values.width];
+                let row = |row: &Option<usize>| values.row((*row)?);
+                let found = rows.iter().map(|at| row(at).unwrap_or(&missing));
+                let found = Values {
+                    values: found.flatten().cloned().collect(),
+                    width: values.width,
+                    kind: values.kind,
+                };
+                columns.insert(name.clone(), found);
+            }
+        }
+        computed(self.expression.expr(), &columns, batch.num_rows(), numbers).map(field)
+    }
+}
+
+const OBJECT_ID: &str = "object_id";
+
+/// The columns of a table of links that are no attributes.
+const PLACES: [&str; 3] = ["level", "chunks", "rows"];
+
+/// The values of an attribute or axis in a table, with a prefix where another column has its name.
+fn attribute(batch: &RecordBatch, name: &str) -> Result<Values, QueryError> {
+    let prefixed = format!("attribute:{name}");
+    match batch.schema_ref().index_of(&prefixed) {
+        Ok(_) => column(batch, &prefixed),
+        Err(_) => column(batch, name),
+    }
+}
+
+/// The values of a column of a table.
+fn column(batch: &RecordBatch, name: &str) -> Result<Values, QueryError> {
+    let found = batch.schema_ref().column_with_name(name);
+    let (at, field) = found.or_bug(format_args!("a table without the column {name}"))?;
+    let values = values_of(batch.column(at), field.metadata().get("zvf.unit"));
+    values.ok_or_else(|| {
+        QueryError::misuse(format!(
+            "expression: {name:?} of type {} has no single values",
+            field.data_type()
+        ))
+    })
+}
+
+fn field((column, unit): (ArrayRef, Option<String>)) -> (Field, ArrayRef) {
+    let field = Field::new("value", column.data_type().clone(), true);
+    let metadata = unit.map(|unit| ("zvf.unit".to_owned(), unit));
+    (field.with_metadata(metadata.into_iter().collect()), column)
+}

@@ -1,0 +1,137 @@
+//! Evaluates a resolved expression to a column.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array,
+};
+use arrow_schema::DataType;
+use zvf_store::format::dtype::TimeUnit;
+use zvf_store::meta::moments::Moments;
+
+use super::bind::BoundFilter;
+use super::expr::Expr;
+use super::operand::{Fault, Find, Operand, TRUE, UNKNOWN, Val};
+use super::value::{Term, Type, term};
+use crate::QueryError;
+
+/// An expression, resolved for some columns.
+#[derive(Debug)]
+pub(crate) struct BoundExpression(Resolved);
+
+#[derive(Debug)]
+enum Resolved {
+    Condition(BoundFilter),
+    Value(Term, Type),
+}
+
+impl BoundExpression {
+    /// Resolves an expression. `find` returns the number and type of a column.
+    ///
+    /// # Errors
+    ///
+    /// As [`BoundFilter::bind`].
+    pub(crate) fn bind(expr: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
+        if expr.is_condition() {
+            let condition = BoundFilter::bind(expr, find)?;
+            return Ok(Self(Resolved::Condition(condition)));
+        }
+        let (term, kind) = term(expr, find)?;
+        Ok(Self(Resolved::Value(term, kind)))
+    }
+
+    /// The unit that whole numbers have as dates, times or durations.
+    pub(crate) fn unit(&self) -> Option<String> {
+        let Resolved::Value(_, kind) = &self.0 else {
+            return None;
+        };
+        let symbol = match kind.unit()? {
+            TimeUnit::Day => "D",
+            TimeUnit::Second => "s",
+            TimeUnit::Millisecond => "ms",
+            TimeUnit::Microsecond => "us",
+            TimeUnit::Nanosecond => "ns",
+            _ => return None,
+        };
+        let name = match kind {
+            Type::Time(_) => "datetime64",
+            _ => "timedelta64",
+        };
+        Moments::unit_of_type(&format!("{name}[{symbol}]"))
+    }
+
+    /// The values of the rows. Numbers are `UInt64` or `Float64` if `numbers` is, else `Int64` if all are whole, else `Float64`. Unknown truths and missing
+    /// values are null.
+    ///
+    /// # Errors
+    ///
+    /// As [`BoundFilter::eval`]; misuse: whole numbers that the type does not hold.
+    pub(crate) fn eval(
+        &self,
+        rows: usize,
+        operands: &[Operand<'_>],
+        numbers: &DataType,
+    ) -> Result<ArrayRef, Fault> {
+        let (term, kind) = match &self.0 {
+            Resolved::Condition(condition) => {
+                let truths = condition.eval(rows, operands)?.into_iter();
+                let truths = truths.map(|truth| (truth != UNKNOWN).then_some(truth == TRUE));
+                return Ok(Arc::new(truths.collect::<BooleanArray>()));
+            }
+            Resolved::Value(term, kind) => (term, kind),
+        };
+        let values = term.values(rows, operands)?;
+        let values = values.unwrap_or_else(|| vec![Val::Null; rows]).into_iter();
+        Ok(match kind {
+            Type::Bool => Arc::new(values.map(|value| truth(&value)).collect::<BooleanArray>()),
+            Type::Text => texts(values.collect()),
+            Type::Number | Type::Time(_) | Type::Span(_) => {
+                if *numbers == DataType::Float64 || !term.is_whole() {
+                    let floats = values.map(|value| value.double());
+                    Arc::new(floats.collect::<Float64Array>())
+                } else if *numbers == DataType::UInt64 {
+                    let wholes = values.map(|value| whole(&value));
+                    Arc::new(wholes.collect::<Result<UInt64Array, Fault>>()?)
+                } else {
+                    let wholes = values.map(|value| whole(&value));
+                    Arc::new(wholes.collect::<Result<Int64Array, Fault>>()?)
+                }
+            }
+        })
+    }
+}
+
+fn truth(value: &Val<'_>) -> Option<bool> {
+    match value {
+        Val::Bool(truth) => Some(*truth),
+        _ => None,
+    }
+}
+
+/// UTF-8 if all texts are valid, else bytes.
+fn texts(values: Vec<Val<'_>>) -> ArrayRef {
+    let bytes = |value: &Val<'_>| match value {
+        Val::Text(text) => Some(text.to_vec()),
+        _ => None,
+    };
+    let bytes: BinaryArray = values.iter().map(bytes).collect();
+    match StringArray::try_from_binary(bytes.clone()) {
+        Ok(texts) => Arc::new(texts),
+        Err(_) => Arc::new(bytes),
+    }
+}
+
+/// A whole number; numbers beyond 128 bits have become floats.
+fn whole<T: TryFrom<i128>>(value: &Val<'_>) -> Result<Option<T>, Fault> {
+    let found = match value {
+        Val::Int(number) => match T::try_from(*number) {
+            Ok(number) => return Ok(Some(number)),
+            Err(_) => number.to_string(),
+        },
+        Val::F64(number) => number.to_string(),
+        _ => return Ok(None),
+    };
+    Err(Fault::Misuse(format!(
+        "expression: found {found}, expected whole numbers that the type of the attribute holds"
+    )))
+}
