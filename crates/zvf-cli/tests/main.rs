@@ -60,6 +60,7 @@ mod page;
 mod parts;
 mod parts_of_files;
 mod past;
+mod patterns;
 mod places;
 mod plot;
 mod programs;

@@ -13,6 +13,7 @@ use zvf_store::io::Stop;
 use zvf_write::StoreWriter;
 
 use crate::checks::{needs, one_of, outside, sizes};
+use crate::input_files::expanded;
 use crate::local_files::{LocalFiles, check_endings};
 use crate::values::pairs;
 use crate::{
@@ -252,7 +253,9 @@ impl ImportJob {
 
     pub(crate) async fn run(&self, context: &Context) -> Result<ImportReport, JobError> {
         outside("journal", self.journal.as_deref())?;
-        let (mut files, mut options) = (self.files.clone(), self.options(context));
+        let mut options = self.options(context);
+        let any_ending = options.format.is_some();
+        let mut files = expanded(&self.files, any_ending, context).await?;
         if options.format.is_none() {
             check_endings(&files)?;
         }

@@ -39,6 +39,7 @@ mod group;
 mod history;
 mod import;
 mod info;
+mod input_files;
 mod job;
 mod links;
 mod local_files;

@@ -182,7 +182,7 @@ fn name(url: &str) -> &Path {
     path(url).file_name().map_or(Path::new("file"), Path::new)
 }
 
-fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
+pub(crate) fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
     let store = JobError::store(url);
     move |error| store(StoreError::from(error))
 }

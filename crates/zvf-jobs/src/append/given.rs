@@ -12,6 +12,7 @@ use zvf_store::{Need, Store};
 
 use super::options::AppendJob;
 use crate::error::Result;
+use crate::input_files::expanded;
 use crate::local_files::{LocalFiles, check_endings, format_of, is_store_url};
 use crate::tables::{EditPlace, EditTable, EditTables};
 use crate::{ColumnOptions, Context, JobError, PartOptions};
@@ -59,6 +60,7 @@ impl AppendJob {
         let format = self.format.as_ref().and_then(|format| format.as_str());
         let format = format.map(|name| name.trim_start_matches('.').to_ascii_lowercase());
         let store = opened(&self.store, Need::nothing(), context).await?;
+        self.files = expanded(&self.files, format.is_some(), context).await?;
         let table = |file: &PathBuf| is_table(file, format.as_deref());
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
         let (tables, answers) = (self.files.iter().all(table), self.files.iter().all(answer));

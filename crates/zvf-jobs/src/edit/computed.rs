@@ -38,7 +38,7 @@ pub(super) async fn computed(
         Scope::Object => of_objects(&opened, expression, &numbers).await,
         Scope::Link => of_links(&opened, expression, &numbers).await,
     };
-    let Values {
+    let ComputedValues {
         ids,
         field,
         columns,
@@ -66,7 +66,7 @@ pub(super) async fn computed(
 }
 
 /// Values of an expression, in batches.
-struct Values {
+struct ComputedValues {
     ids: Option<Vec<i64>>,
     field: Field,
     columns: Vec<ArrayRef>,
@@ -88,7 +88,7 @@ async fn of_vertices(
     store: &Store,
     expression: &Expression,
     numbers: &DataType,
-) -> std::result::Result<Values, QueryError> {
+) -> std::result::Result<ComputedValues, QueryError> {
     let mut query = Query::default();
     query.own_level_only = true;
     query.attributes = Names::None;
@@ -104,7 +104,7 @@ async fn of_vertices(
         query.columns = vec![Column::Row];
     }
     let mut answer = zvf_query::query(store, query).await?;
-    let mut values = Values::none();
+    let mut values = ComputedValues::none();
     while let Some((_, batch)) = answer.next().await? {
         values.add(bound.evaluate(&batch, numbers)?);
     }
@@ -116,11 +116,11 @@ async fn of_objects(
     store: &Store,
     expression: &Expression,
     numbers: &DataType,
-) -> std::result::Result<Values, QueryError> {
+) -> std::result::Result<ComputedValues, QueryError> {
     let mut query = Query::default();
     query.own_level_only = true;
     let (ids, field, column) = expression.of_objects(store, &query, numbers).await?;
-    let mut values = Values::none();
+    let mut values = ComputedValues::none();
     values.add((field, column));
     values.ids = Some(ids);
     Ok(values)
@@ -130,8 +130,8 @@ async fn of_links(
     store: &Store,
     expression: &Expression,
     numbers: &DataType,
-) -> std::result::Result<Values, QueryError> {
-    let mut values = Values::none();
+) -> std::result::Result<ComputedValues, QueryError> {
+    let mut values = ComputedValues::none();
     let mut answer = list_links(store, 0, 0, true).await?;
     while let Some((_, batch)) = answer.next().await? {
         values.add(expression.of_links(&batch, numbers)?);
@@ -140,7 +140,7 @@ async fn of_links(
     Ok(values)
 }
 
-impl Values {
+impl ComputedValues {
     fn none() -> Self {
         Self {
             ids: None,

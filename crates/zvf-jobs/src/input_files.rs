@@ -1,0 +1,146 @@
+//! Folders and patterns among input files.
+
+use std::path::{Path, PathBuf};
+
+use glob::{MatchOptions, Pattern};
+use zvf_convert::Format;
+use zvf_store::RawStore;
+use zvf_store::io::blocking;
+
+use crate::error::Result;
+use crate::local_files::{failed, url};
+use crate::{Context, JobError};
+
+/// As in a shell: `*` and `?` match no `/`, and no dot at the beginning of a name.
+const RULES: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
+/// Replaces patterns (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and folders by the files directly in them with a
+/// known ending, or with `any_ending` by all of them, each in the order of their names. Folders that are [one input](is_input) remain, and so does what
+/// is neither.
+///
+/// # Cost
+/// Reads folders of the local disk. For a URL, one listing of the folder; the pattern may be in the last part of the URL alone.
+///
+/// # Errors
+/// Usage: a pattern that is none, or that nothing matches; a folder without such files; a server that cannot list. I/O.
+pub(crate) async fn expanded(
+    files: &[PathBuf],
+    any_ending: bool,
+    context: &Context,
+) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::with_capacity(files.len());
+    for file in files {
+        let some = match url(file).filter(|url| !url.starts_with("file://")) {
+            Some(url) => at_url(url, any_ending, context).await?,
+            None => {
+                let path = file.clone();
+                let found = blocking(move || on_disk(&path, any_ending)).await;
+                found.map_err(failed(&file.to_string_lossy()))??
+            }
+        };
+        match some {
+            None => found.push(file.clone()),
+            Some(some) if some.is_empty() => {
+                return Err(JobError::usage(format!(
+                    "{}: found no file, expected one at least that it matches or has, with a known ending or --format",
+                    file.display()
+                )));
+            }
+            Some(some) => found.extend(some),
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a name has a known ending.
+fn is_known(name: &Path) -> bool {
+    Format::of(name).is_ok()
+}
+
+/// Whether a folder is one input: a precomputed one, a store, or one that a query wrote.
+fn is_input(folder: &Path) -> bool {
+    let has = |name: &str| folder.join(name).is_file();
+    Format::of(folder).is_ok() || has("zarr.json") || has("vertices.arrow")
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+fn pattern(text: &str) -> Result<Pattern> {
+    Pattern::new(text).map_err(|error| JobError::usage(format!("{text}: {error}")))
+}
+
+/// The files that a path stands for; `None` for the path of one input.
+fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
+    let failed = || JobError::file("list the files of", path);
+    if path.is_dir() {
+        if is_input(path) {
+            return Ok(None);
+        }
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            let file = entry.path();
+            if !is_hidden && file.is_file() && (any_ending || is_known(&file)) {
+                found.push(file);
+            }
+        }
+        found.sort();
+        return Ok(Some(found));
+    }
+    let Some(text) = path.to_str().filter(|text| is_pattern(text)) else {
+        return Ok(None);
+    };
+    if path.exists() {
+        return Ok(None);
+    }
+    pattern(text)?;
+    let matches = glob::glob_with(text, RULES);
+    let matches = matches.map_err(|error| JobError::usage(format!("{text}: {error}")))?;
+    let found: std::result::Result<Vec<PathBuf>, _> = matches.collect();
+    found
+        .map(Some)
+        .map_err(|error| JobError::file("list the files of", path)(error.into()))
+}
+
+/// The URLs of the objects that a URL stands for; `None` for the URL of one input.
+async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option<Vec<PathBuf>>> {
+    // Web servers have no listings, and a `?` begins a query there.
+    if url.starts_with("http://") || url.starts_with("https://") {
+        return Ok(None);
+    }
+    let Some((folder, name)) = url.rsplit_once('/') else {
+        return Ok(None);
+    };
+    if !name.is_empty() && !is_pattern(name) {
+        return Ok(None);
+    }
+    let store = RawStore::open(folder, &context.write.open.io);
+    let store = store.map_err(JobError::store(url))?;
+    let listed = store.listing("").await.map_err(JobError::store(url))?;
+    let Some(listed) = listed else {
+        return Err(JobError::usage(format!(
+            "{url}: the server cannot list, expected the addresses of the files"
+        )));
+    };
+    let wanted = match name {
+        "" => None,
+        name => Some(pattern(name)?),
+    };
+    let is_wanted = |name: &String| match &wanted {
+        Some(pattern) => pattern.matches_with(name, RULES),
+        None => !name.starts_with('.') && (any_ending || is_known(Path::new(name))),
+    };
+    let names = listed.objects.iter().filter(|name| is_wanted(name));
+    Ok(Some(
+        names
+            .map(|name| PathBuf::from(format!("{folder}/{name}")))
+            .collect(),
+    ))
+}
