@@ -74,10 +74,17 @@ impl Masks<'_> {
         };
         if let Some(volume) = json.get("volume").and_then(Value::as_str) {
             let labels = json.get("labels").and_then(Value::as_array);
-            let labels = labels.ok_or_else(wrong)?.iter().map(|label| {
-                let expected = "a whole number from -2^63 to 2^63 - 1";
-                let too_large = || misuse(format!("labels: found {label}, expected {expected}"));
-                label.as_i64().ok_or_else(too_large)
+            let labels = labels.ok_or_else(wrong)?.iter().map(|range| {
+                let ends = range.as_array().map(Vec::as_slice);
+                let Some([first, last]) = ends else {
+                    return Err(wrong());
+                };
+                let label = |label: &Value| {
+                    let expected = "a whole number from -2^63 to 2^63 - 1";
+                    let found = || misuse(format!("labels: found {label}, expected {expected}"));
+                    label.as_i64().ok_or_else(found)
+                };
+                Ok(label(first)?..=label(last)?)
             });
             return self.of_volume(&MaskSource {
                 volume: volume.to_owned(),

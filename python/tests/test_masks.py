@@ -193,12 +193,19 @@ def test_labels_are_numbers_or_a_text_and_masked_elements_belong_to_none(tmp_pat
     for mask in ((labels, np.eye(4)), tmp_path / "labels.nii"):
         assert found(mask, "12") == found(mask, np.int64(12)) == found(mask, [12]) == [12]
         assert found(mask, "3, 9-11") == found(mask, "3 9-11") == found(mask, "3,,9-11") == found(mask, np.array([3, 9, 10, 11])) == [3, 9, 10, 11]
+        # Of a range, labels without a voxel are left out.
+        assert found(mask, "25-2000,-9-0") == [0, 25, 26]
+        with pytest.raises(zvf.MisuseError, match="no element is 27-2000"):
+            found(mask, "3,27-2000")
         query = store.query(mask=mask, labels=5)
         if isinstance(mask, tuple):
             with pytest.raises(zvf.MisuseError, match="array of another query"):
                 query.replace(labels=6)
         else:
             assert query.replace(labels=6).to_numpy()["n"].tolist() == [6]
+    halves = (labels / 2).astype(np.float32)
+    assert found((halves, np.eye(4)), "3-5") == [6, 8, 10]
+    assert found((labels > 20, np.eye(4)), "1-300") == list(range(21, 27))
     far = labels.astype(np.uint64) + np.uint64(2**60)
     assert found((far, np.eye(4)), 2**60 + 7) == [7]
     masked = (np.ma.MaskedArray(labels, mask=labels > 5), np.eye(4))

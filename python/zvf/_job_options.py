@@ -220,7 +220,7 @@ class EditDeleteOptions(JobOptions, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -643,7 +643,7 @@ class PlotOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -732,7 +732,7 @@ class StatsOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -798,7 +798,7 @@ class MeasureOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -896,7 +896,7 @@ class ExportOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -965,7 +965,7 @@ class QueryOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -1037,7 +1037,7 @@ class HeadOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -1094,7 +1094,7 @@ class TailOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -1151,7 +1151,7 @@ class SampleRowsOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -1230,7 +1230,7 @@ class SplitOptions(JobOptions, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
@@ -1281,7 +1281,7 @@ class SplitsOptions(Options, total=False):
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]."""
+    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""

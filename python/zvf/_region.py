@@ -40,7 +40,7 @@ class Place(TypedDict, total=False):
     array and its affine, such as `(image.get_fdata(), image.affine)` of nibabel. An affine maps indices of elements to the axes of the store: an array of shape
     `(n, n + 1)` or `(n + 1, n + 1)`, or a file. The voxel whose centre is nearest to a vertex counts, as in `zvf.sample(order="nearest")`."""
     labels: int | Sequence[int] | str
-    """The values of the voxels of `mask` that belong, also as a text such as `"12,1001-1035"`; a label that no voxel has is an error."""
+    """The values of the voxels of `mask` that belong, also as a text such as `"12,1001-1035"`; a label that no voxel has is an error, and a range of such labels."""
     region: str
     """Such as `"sphere(1,2,3,4) and not near(x=0,1)"`, with the forms of `zvf query --region`."""
     passing: str | Sequence[str]
@@ -55,9 +55,6 @@ class Place(TypedDict, total=False):
     ending: bool
     """Whole objects with their last vertex inside."""
 
-
-MOST_LABELS = 1_000_000
-"""Most labels of one range."""
 
 _LABELS = re.compile(r"(-?\d+)(?:-(-?\d+))?")
 
@@ -197,11 +194,11 @@ def _mask(value: Any, labels: Any) -> str:
         raise _zvf.MisuseError(f"mask: {error}") from None
 
 
-def _labels(labels: Any) -> list[int]:
-    """Labels as numbers; none: all voxels but those of 0 and NaN."""
+def _labels(labels: Any) -> list[tuple[int, int]]:
+    """The first and the last label of each range; none: all voxels but those of 0 and NaN."""
     if labels is None:
         return []
-    found: list[int] = []
+    found: list[tuple[int, int]] = []
     if isinstance(labels, str):
         for part in re.split(r"[,\s]+", labels.strip(", \t\n")):
             ends = _LABELS.fullmatch(part)
@@ -209,36 +206,41 @@ def _labels(labels: Any) -> list[int]:
             if last < first:
                 found.clear()
                 break
-            if last - first >= MOST_LABELS:
-                raise ValueError(f"labels: found {part!r}, expected at most {MOST_LABELS} of them")
-            found += range(first, last + 1)
+            found.append((first, last))
     else:
+        numbers: list[int] = []
         try:
-            found = [index(labels)]
+            numbers = [index(labels)]
         except TypeError:
             with suppress(TypeError):
-                found = [index(label) for label in labels]
+                numbers = [index(label) for label in labels]
+        found = [(label, label) for label in numbers]
     if not found or isinstance(labels, bytes | bytearray | Mapping):
         raise ValueError(f"labels: found {labels!r}, expected a whole number, a list of them, or a text such as '12,1001-1035'")
     return found
 
 
-def _runs(array: Any, labels: list[int]) -> dict[str, list[int]]:
+def _runs(array: Any, labels: list[tuple[int, int]]) -> dict[str, list[int]]:
     """The elements of an array that belong to a mask, as runs of neighbours."""
     import numpy as np
 
     voxels, present = np.asarray(array), ~np.ma.getmaskarray(array)
     if voxels.dtype.kind not in "biuf":
         raise ValueError(f"found an array of {voxels.dtype}, expected numbers")
-    missing = [label for label in labels if not (present & (voxels == label)).any()]
-    if missing:
-        raise ValueError(f"labels: no element is {missing[0]}")
     if labels:
-        # In the type of the voxels, which have them all: as float64, neighbours of large labels would be equal.
-        belongs = np.isin(voxels, np.array(labels, dtype=voxels.dtype))
+        # Whole numbers are compared in their type: as float64, neighbours of large labels would be equal.
+        if voxels.dtype.kind in "bf":
+            voxels = voxels.astype(np.uint8 if voxels.dtype.kind == "b" else np.promote_types(voxels.dtype, np.float64))
+        belongs = np.zeros(voxels.shape, dtype=bool)
+        for first, last in labels:
+            found = present & ((voxels == first) if first == last else (voxels >= first) & (voxels <= last))
+            if first < last and voxels.dtype.kind == "f":
+                found &= voxels == np.floor(voxels)
+            if not found.any():
+                raise ValueError(f"labels: no element is {first if first == last else f'{first}-{last}'}")
+            belongs |= found
     else:
-        belongs = (voxels != 0) & (voxels == voxels)
-    belongs &= present
+        belongs = (voxels != 0) & (voxels == voxels) & present
     padded = np.zeros(belongs.size + 2, dtype=np.int8)
     padded[1:-1] = belongs.ravel()
     edges = np.flatnonzero(np.diff(padded))

@@ -135,6 +135,20 @@ fn masks_select_the_vertices_in_their_voxels() -> Result<()> {
             some,
         ),
         (&["--region", "mask(@labels.nii, 3, 12)"], some),
+        // Of a range, labels without a voxel are left out.
+        (&["--mask", "labels.nii", "--labels", "1-100"], any),
+        (
+            &[
+                "--mask",
+                "labels.nii",
+                "--labels",
+                "-7-9223372036854775807,0",
+            ],
+            wanted(&|_| true),
+        ),
+        (&["--mask", "floats.nii", "--labels", "2-5,10-16"], some),
+        (&["--mask", "labels.nii", "--labels", "3,1-5,2-16"], some),
+        (&["--region", "mask(@labels.nii, 3, 4-16)"], some),
         (
             &[
                 "--region",
@@ -226,6 +240,18 @@ fn masks_that_cannot_be_are_refused() -> Result<()> {
         (
             &["--mask", "labels.nii", "--labels", "12,18,19"][..],
             "labels: no element is 18, 19; there are 0, 3, 12, 17",
+        ),
+        (
+            &["--mask", "labels.nii", "--labels", "12,18-19,4-11,1-9"],
+            "labels: no element is 4-11, 18-19; there are 0, 3, 12, 17",
+        ),
+        (
+            &["--region", "mask(@labels.nii, 18-19, 12)"],
+            "labels: no element is 18-19",
+        ),
+        (
+            &["--mask", "labels.nii", "--labels", "12,19-18"],
+            "--labels: found \"12,19-18\", expected whole numbers",
         ),
         (
             &["--mask", "zeros.nii"],

@@ -19,7 +19,7 @@ use crate::{ConvertError, SourceHeader, stated_affine};
 ///
 /// # Errors
 ///
-/// Misuse: a volume of more than three axes in space, or of several times or channels; labels that do not occur; a volume of zeros; axes,
+/// Misuse: a volume of more than three axes in space, or of several times or channels; ranges without a label that occurs; a volume of zeros; axes,
 /// units or a frame that do not fit. Limit: more runs than a mask can have. I/O and malformed volumes.
 pub fn mask_region<'a>(
     store: &'a Store,

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
@@ -21,8 +22,8 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct MaskSource {
     /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
     pub volume: String,
-    /// The labels that belong to the region; empty: all except 0 and NaN.
-    pub labels: Vec<i64>,
+    /// The labels that belong to the region, as ranges, of each of which one must occur; empty: all except 0 and NaN.
+    pub labels: Vec<RangeInclusive<i64>>,
     /// Replaces the map of the volume from indices of elements to the axes of the store: see [`stated_affine`](crate::stated_affine).
     pub affine: Option<String>,
 }

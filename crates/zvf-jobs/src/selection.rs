@@ -1,6 +1,7 @@
 //! The selection of vertices and objects of a store that a job reads, which becomes a [`QuerySpec`].
 
 use std::convert::Infallible;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,7 +12,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use zvf_convert::{MaskSource, Options, RegionSource};
-use zvf_query::{IdRanges, ObjectRelation, Query, QueryError, QuerySpec, Region, Select};
+use zvf_query::{
+    IdRanges, ObjectRelation, Query, QueryError, QuerySpec, Region, Select, label_ranges,
+};
 use zvf_store::{Class, Need, Store};
 
 #[cfg(feature = "volumes")]
@@ -157,7 +160,7 @@ options! {
         /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have --labels: what `zvf sample` reads; #NAME or #@N picks
         #[arg(long, value_name = "VOLUME")]
         mask: Option<Term>,
-        /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035 [default: all but 0]
+        /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]
         #[arg(long, value_name = "N,..", requires = "mask", allow_hyphen_values = true)]
         labels: Option<Term>,
         /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
@@ -555,17 +558,13 @@ impl RegionOptions {
                 return Err(JobError::option("mask", shown(other), expected));
             }
         };
-        let mut ids = QuerySpec::new();
-        set(&mut ids, "objects", self.labels.as_ref()).map_err(|_| {
-            let found = self
-                .labels
-                .as_ref()
-                .map_or_else(String::new, |Term(value)| shown(value));
-            let expected = "whole numbers below 2^63 and ranges such as 1-5";
-            JobError::option("labels", found, expected)
-        })?;
-        let labels = ids.objects.as_ref().map(IdRanges::listed).transpose();
-        let labels = labels.map_err(JobError::query(""))?;
+        let labels = self.labels.as_ref().map(|Term(value)| {
+            labels_of(value).ok_or_else(|| {
+                let expected = "whole numbers below 2^63 and ranges such as 1-5";
+                JobError::option("labels", shown(value), expected)
+            })
+        });
+        let labels = labels.transpose()?;
         if labels.as_ref().is_some_and(Vec::is_empty) {
             return Err(JobError::option("labels", "none", "at least one"));
         }
@@ -643,6 +642,19 @@ async fn read_region(source: &RegionSource, store: &str, context: &Context) -> R
         _ => {}
     }
     source.read().map_err(|error| local.named(error.into()))
+}
+
+/// The labels of a mask: a text, a number, or a list of both.
+fn labels_of(value: &Value) -> Option<Vec<RangeInclusive<i64>>> {
+    let some = |value: &Value| match value {
+        Value::String(text) => label_ranges(text),
+        other => other.as_i64().map(|label| vec![label..=label]),
+    };
+    let Value::Array(items) = value else {
+        return some(value);
+    };
+    let all: Option<Vec<_>> = items.iter().map(some).collect();
+    all.map(|all| all.concat())
 }
 
 /// Reads the mask of a volume.

@@ -160,7 +160,7 @@ pub use plan::bbox::BBox;
 pub use query::{ChunkRange, Column, Outputs, Query, Select};
 pub use region::{ObjectPlaces, ObjectRelation, Region, RegionFile};
 pub use row_samples::{RowSample, last_rows, sample_rows};
-pub use spec::{GroupRef, IdRanges, PieceOf, QuerySpec, StateTag, UniqueJson};
+pub use spec::{GroupRef, IdRanges, PieceOf, QuerySpec, StateTag, UniqueJson, label_ranges};
 pub use splits::{Split, Target};
 pub use stale::stale_level;
 pub use statistics::{

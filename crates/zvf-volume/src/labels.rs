@@ -1,6 +1,7 @@
 //! The elements of a volume that have certain values, as runs of neighbouring elements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
@@ -23,8 +24,8 @@ const LISTED: usize = 20;
 type ElementRun = (u64, u64);
 
 impl Volume {
-    /// Returns the elements that have one of the `labels`; without labels, the elements that are not 0. The result is a list of ascending, separate
-    /// runs (first element, count), numbered in C order over the axes of space. NaN and numbers with a fraction are not labels.
+    /// Returns the elements that have one of the `labels`, given as ranges; without labels, the elements that are not 0. The result is a list of
+    /// ascending, separate runs (first element, count), numbered in C order over the axes of space. NaN and numbers with a fraction are not labels.
     ///
     /// # Cost
     ///
@@ -33,12 +34,12 @@ impl Volume {
     ///
     /// # Errors
     ///
-    /// Misuse: elements that are not numbers; labels that no element has; only zeros; uses that do not fit the axes. Limit: more than `most` runs. As
+    /// Misuse: elements that are not numbers; a range of which no element has a label; only zeros; uses that do not fit the axes. Limit: more than `most` runs. As
     /// [`read`](Self::read).
     pub fn runs_of_labels<'a>(
         &'a self,
         axes: &'a [AxisUse],
-        labels: &'a [i64],
+        labels: &'a [RangeInclusive<i64>],
         most: usize,
     ) -> BoxFuture<'a, Result<Vec<ElementRun>, VolumeError>> {
         Box::pin(async move {
@@ -153,10 +154,10 @@ fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
 
 /// Collects the runs of elements.
 struct LabelRuns {
-    /// Ascending; if empty, all labels except 0.
-    labels: Vec<i64>,
-    /// Which of the labels were found.
-    seen: Vec<bool>,
+    /// The given ranges, ascending; if empty, all labels except 0.
+    labels: Vec<RangeInclusive<i64>>,
+    /// The labels in the ranges, cut where one starts or ends, ascending; and whether a label of each part was found.
+    parts: Vec<(RangeInclusive<i64>, bool)>,
     /// Some other labels that were found.
     others: BTreeSet<i64>,
     dtype: DType,
@@ -165,12 +166,12 @@ struct LabelRuns {
 }
 
 impl LabelRuns {
-    fn new(labels: &[i64], dtype: DType, most: usize) -> Self {
+    fn new(labels: &[RangeInclusive<i64>], dtype: DType, most: usize) -> Self {
         let mut labels = labels.to_vec();
-        labels.sort_unstable();
+        labels.sort_unstable_by_key(|range| (*range.start(), *range.end()));
         labels.dedup();
         Self {
-            seen: vec![false; labels.len()],
+            parts: parts(&labels),
             labels,
             others: BTreeSet::new(),
             dtype,
@@ -247,9 +248,22 @@ impl LabelRuns {
             let value = number(self.dtype, element);
             return value != 0.0 && !value.is_nan();
         }
-        let found = label.and_then(|label| self.labels.binary_search(&label).ok());
-        let seen = found.and_then(|found| self.seen.get_mut(found));
-        seen.map(|seen| *seen = true).is_some()
+        let Some(label) = label else {
+            return false;
+        };
+        let at = self.parts.partition_point(|(part, _)| *part.end() < label);
+        let part = self.parts.get_mut(at);
+        let part = part.filter(|(part, _)| part.contains(&label));
+        part.map(|(_, seen)| *seen = true).is_some()
+    }
+
+    /// Whether an element has a label of a given range.
+    fn has_one_of(&self, range: &RangeInclusive<i64>) -> bool {
+        let before = |part: &RangeInclusive<i64>| part.start() < range.start();
+        let first = self.parts.partition_point(|(part, _)| before(part));
+        let parts = self.parts.iter().skip(first);
+        let mut parts = parts.take_while(|(part, _)| part.start() <= range.end());
+        parts.any(|(_, seen)| *seen)
     }
 
     /// Sorts the runs and joins adjacent ones.
@@ -272,10 +286,12 @@ impl LabelRuns {
     }
 
     fn finish(mut self) -> Result<Vec<ElementRun>, VolumeError> {
-        let missing = self.labels.iter().zip(&self.seen);
+        let missing = self.labels.iter().filter(|range| !self.has_one_of(range));
         let missing: Vec<String> = missing
-            .filter(|(_, seen)| !**seen)
-            .map(|(label, _)| label.to_string())
+            .map(|range| match range.start() == range.end() {
+                true => range.start().to_string(),
+                false => format!("{}-{}", range.start(), range.end()),
+            })
             .take(LISTED)
             .collect();
         if !missing.is_empty() {
@@ -301,6 +317,28 @@ impl LabelRuns {
             false => Ok(self.runs),
         }
     }
+}
+
+/// The labels in ranges, cut where one of them starts or ends, so that each range consists of whole parts.
+fn parts(ranges: &[RangeInclusive<i64>]) -> Vec<(RangeInclusive<i64>, bool)> {
+    // How many more ranges contain a label than contain the one before it.
+    let mut changes = BTreeMap::<i64, i64>::new();
+    for range in ranges.iter().filter(|range| !range.is_empty()) {
+        *changes.entry(*range.start()).or_default() += 1;
+        if let Some(after) = range.end().checked_add(1) {
+            *changes.entry(after).or_default() -= 1;
+        }
+    }
+    let ends = changes.keys().skip(1).map(|next| next - 1);
+    let mut open = 0;
+    let mut parts = Vec::with_capacity(changes.len());
+    for ((first, change), last) in changes.iter().zip(ends.chain([i64::MAX])) {
+        open += change;
+        if open > 0 {
+            parts.push((*first..=last, false));
+        }
+    }
+    parts
 }
 
 /// Cuts bytes into runs of equal elements.

@@ -14,6 +14,7 @@ mod tests;
 mod wkt;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -108,8 +109,8 @@ pub struct RegionFile<'t> {
     pub shape: &'t str,
     /// The name of the file.
     pub name: &'t str,
-    /// The labels of a mask; none: all elements but zero.
-    pub labels: &'t [i64],
+    /// The labels of a mask, as ranges; none: all elements but zero.
+    pub labels: &'t [RangeInclusive<i64>],
 }
 
 /// Reads the files that a text names; the error describes a defect of a file.

@@ -8,9 +8,9 @@ use super::cursor::TextCursor;
 use super::mask::{MOST_RUNS, Mask};
 use super::mesh::Mesh;
 use super::{AxisRange, ObjectRelation, OfFile, Plane, Region, RegionFile, Shape, hull, wkt};
-use crate::IdRanges;
 use crate::error::nearest;
 use crate::filter::Wrong;
+use crate::label_ranges;
 
 /// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
 const DEPTH: usize = 100;
@@ -249,9 +249,8 @@ impl Parser<'_, '_> {
             self.text.peek();
             let at = self.text.at();
             let word = self.text.name("a label")?;
-            let found = IdRanges::parse(&word).and_then(|labels| labels.listed());
-            let found = found.map_err(|_| self.text.expected_at(at, "a label"))?;
-            labels.extend(found);
+            let found = label_ranges(&word);
+            labels.extend(found.ok_or_else(|| self.text.expected_at(at, "a label"))?);
         }
         let file = RegionFile {
             shape,

@@ -1,6 +1,7 @@
 //! Object ids and ranges of ids, with their text and JSON forms.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -51,11 +52,8 @@ impl IdRanges {
     ///
     /// Misuse: a word that is neither an id nor a range.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
-        let words = text
-            .split(|c: char| c == ',' || c.is_whitespace())
-            .filter(|word| !word.is_empty());
         let mut ids = Self::default();
-        for word in words {
+        for word in words(text) {
             let range = range(word).ok_or_else(|| {
                 QueryError::misuse(format!(
                     "objects: found {word:?}, expected a whole number of 64 bits, or two as in 1-5"
@@ -211,6 +209,25 @@ impl fmt::Display for IdRanges {
         }
         Ok(())
     }
+}
+
+/// The labels of a mask, in the text form of [`IdRanges`]; none if a word is neither a label nor a range. Ranges are not merged: `2,3` is two labels, of
+/// which each must occur, and `2-3` a range, of which one must.
+///
+/// ```
+/// assert_eq!(zvf_query::label_ranges("2,3 5-7"), Some(vec![2..=2, 3..=3, 5..=7]));
+/// assert_eq!(zvf_query::label_ranges("2,x"), None);
+/// ```
+#[must_use]
+pub fn label_ranges(text: &str) -> Option<Vec<RangeInclusive<i64>>> {
+    let ranges = words(text).map(|word| range(word).map(|(first, last)| first..=last));
+    ranges.collect()
+}
+
+/// The words between commas and blanks.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == ',' || c.is_whitespace())
+        .filter(|word| !word.is_empty())
 }
 
 /// Checks that `more` further ids are within the limit.

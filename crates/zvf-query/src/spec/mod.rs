@@ -20,7 +20,7 @@ use crate::{
     QueryError, Region, Select, group_numbers,
 };
 
-pub use ids::IdRanges;
+pub use ids::{IdRanges, label_ranges};
 pub use piece::{PieceOf, StateTag};
 pub use unique::UniqueJson;
 
