@@ -43,6 +43,44 @@ fn columns_have_the_names_that_an_import_gives_them() -> Result<()> {
     Ok(())
 }
 
+/// `--position`, `--object-column` and `--rename` mean the same for other formats with columns as for tables.
+#[test]
+fn columns_of_other_formats_can_be_named() -> Result<()> {
+    let ply = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float y\nproperty float x\nproperty float z\nproperty int cell\nproperty float q\nend_header\n4 5 6 7 1.5\n7 8 9 8 2.5\n";
+    let home = Home::made(&[
+        ("../s.csv", "x,y,z,object_id,r\n1,2,3,1,5.5\n".into()),
+        ("../new.ply", ply.into()),
+        (
+            "../new.csv",
+            "y,x,z,cell,q\n4,5,6,7,1.5\n7,8,9,8,2.5\n".into(),
+        ),
+        ("../new.swc", "1 1 0 0 0 2 -1\n".into()),
+    ])?;
+    let named = ["--position", "y,x,z", "--object-column", "cell"];
+    for file in ["new.csv", "new.ply"] {
+        home.text(&["import", "s.csv", "s.zv", "-q"])?;
+        let ran = home.zvf(&[&["append", "s.zv", file, "--rename", "q=r"][..], &named].concat())?;
+        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{file}");
+        let columns = "position,object_id,r";
+        let found = home.text(&["query", "s.zv", "--columns", columns, "--format", "csv"])?;
+        // The named columns are the axes of the store, in their order.
+        assert_eq!(
+            found, "x,y,z,object_id,r\n1.0,2.0,3.0,1,5.5\n4.0,5.0,6.0,7,1.5\n7.0,8.0,9.0,8,2.5\n",
+            "{file}"
+        );
+        std::fs::remove_dir_all(home.file("s.zv"))?;
+    }
+    home.text(&["import", "s.csv", "s.zv"])?;
+    let ran = home.zvf(&["append", "s.zv", "new.swc", "--rename", "q=r"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("rename: found one for"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
 /// A float32 of a typed table is the same number in a store of float64, not the decimal that it is printed as.
 #[test]
 fn short_floats_of_typed_tables_keep_their_value() -> Result<()> {

@@ -328,16 +328,22 @@ fn into_store(
     found: &mut FirstPass,
 ) -> Result<(Option<ImportTransform>, Vec<String>), ConvertError> {
     let mut remarks = Vec::new();
-    let stated = (found.stated == Stated::Units).then(|| found.spec.axes.clone());
     if found.spec.axes.len() != store.axes().len() {
         let expected = format!("{}, as the store has", store.axes().len());
         let found = found.spec.axes.len().to_string();
         return Err(ConvertError::usage("axes of positions", found, expected));
     }
+    if options.position.as_ref().map(Vec::len) == Some(store.axes().len()) {
+        // The columns of the axes of the store, in their order, whatever their names.
+        for (axis, own) in found.spec.axes.iter_mut().zip(store.axes()) {
+            axis.name.clone_from(&own.name);
+        }
+    }
     let order = match found.stated {
         Stated::Nothing => None,
         Stated::Names | Stated::Units => axes::order(&found.spec.axes, store.axes()),
     };
+    let stated = (found.stated == Stated::Units).then(|| found.spec.axes.clone());
     let stated = match &order {
         Some(_) => stated.map(|axes| store.in_order(axes)),
         None => stated,

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::input_files::expanded;
 use crate::local_files::{LocalFiles, check_endings, format_of, is_store_url};
 use crate::tables::{EditPlace, EditTable, EditTables};
-use crate::{ColumnOptions, Context, JobError, PartOptions};
+use crate::{Context, JobError, PartOptions};
 
 /// The sources of an append.
 pub(super) enum AppendSource {
@@ -122,6 +122,9 @@ impl AppendJob {
         options.kind = Some(store.kind());
         options.format = read.format;
         options.ids = self.ids.rule(1);
+        options.object_column.clone_from(&self.object_column);
+        options.position.clone_from(&self.position);
+        self.columns.apply(&mut options, context.memory_budget);
         self.points.apply(&mut options);
         let files = self.files.clone();
         let import = blocking(move || Ok(Import::open(&files, &options))).await??;
@@ -147,17 +150,12 @@ impl AppendJob {
                 false => Ok(()),
             };
         }
-        if self.links.is_some() || self.object_column.is_some() || self.position.is_some() {
-            return Err(JobError::usage(
-                "--links, --object-column, --position: found one of them, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
-            ));
+        match self.links.is_some() {
+            true => Err(JobError::usage(
+                "--links: found one, expected tables of vertices: .csv, .tsv, .ndjson, .arrow or .parquet",
+            )),
+            false => Ok(()),
         }
-        if self.columns != ColumnOptions::default() {
-            return Err(JobError::usage(
-                "found options of columns, expected tables of vertices: .csv, .tsv, .xyz, .ndjson, .arrow or .parquet",
-            ));
-        }
-        Ok(())
     }
 }
 
