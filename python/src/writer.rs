@@ -498,11 +498,10 @@ impl Edit {
             done.map_err(|error| Failure::from(error).at(&self.url))
         };
         let fitted = wait(py, OnInterrupt::Drop, append)?;
-        Ok(zvf_jobs::edit_remarks(
-            edit,
-            &fitted.unknown,
-            [&fitted.vertices, &fitted.links],
-        ))
+        let lacking = [&fitted.vertices, &fitted.links];
+        let mut remarks = zvf_jobs::edit_remarks(edit, &fitted.unknown, lacking);
+        remarks.extend(zvf_jobs::small_chunks(edit, &self.url));
+        Ok(remarks)
     }
 
     /// Sets what is appended without a value of an attribute.

@@ -373,3 +373,48 @@ fn whole_numbers_of_texts_may_have_decimals_of_zeros() -> Result<()> {
     );
     Ok(())
 }
+
+/// The chunks of a store of one point are small. Points that are far apart make a chunk each, which a remark says, once.
+#[test]
+fn many_small_chunks_are_said() -> Result<()> {
+    let rows: String = (1..=1100).map(|at| format!("{},0,0\n", 3 * at)).collect();
+    let home = Home::made(&[
+        ("../one.csv", "x,y,z\n0,0,0\n".into()),
+        ("../far.csv", format!("x,y,z\n{rows}").into()),
+    ])?;
+    for store in ["s.zv", "t.zv"] {
+        home.text(&["import", "one.csv", store, "--chunk-shape", "1,1,1"])?;
+    }
+    let remark = |store: &str| {
+        format!(
+            "1 100 new chunks with 1 vertex each on average, which are slow to write and to read: `zvf rechunk {store} NEW --chunk-shape 4096,4096,4096`"
+        )
+    };
+    let ran = home.zvf(&["append", "s.zv", "far.csv", "--json"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches(&remark("s.zv")).count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout)?;
+    assert!(
+        report["notes"].to_string().contains(&remark("s.zv")),
+        "{report}"
+    );
+    let ran = home.zvf(&["edit", "t.zv", "append", "far.csv"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches(&remark("t.zv")).count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+    // In these chunks, no remark.
+    let shape = ["--chunk-shape", "4096,4096,4096"];
+    home.text(&[&["rechunk", "s.zv", "wide.zv"][..], &shape].concat())?;
+    let ran = home.zvf(&["append", "wide.zv", "far.csv"])?;
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    Ok(())
+}

@@ -319,6 +319,14 @@ impl Edit {
         &self.state.spec
     }
 
+    /// The chunks in which the edit put the first vertices, with the number of these: of level 0 at the beginning of the edit they have none.
+    pub fn new_chunks(&self) -> impl Iterator<Item = (&[i64], usize)> {
+        let chunks = self.state.chunks.iter();
+        let chunks = chunks.filter_map(|(at, chunk)| Some((at.as_slice(), chunk.as_ref()?)));
+        let new = chunks.filter(|(_, chunk)| chunk.before == 0 && !chunk.is_empty());
+        new.map(|(at, chunk)| (at, chunk.count()))
+    }
+
     /// The attributes of vertices, in the form in which values are given: categories as texts, not as codes.
     #[must_use]
     pub fn vertex_attributes(&self) -> Vec<AttributeSpec> {

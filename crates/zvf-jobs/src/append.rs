@@ -13,6 +13,7 @@ use zvf_edit::Edit;
 use zvf_encode::AttributeSpec;
 use zvf_encode::parallel::blocking;
 
+use crate::chunk_size::small_chunks;
 use crate::edit::{begin, or_abandon};
 use crate::error::Result;
 use crate::local_files::LocalFiles;
@@ -43,11 +44,16 @@ impl AppendJob {
             place: self.store.clone(),
             source: Box::new(error),
         })?;
+        let small = small_chunks(&edit, &self.store);
+        if let Some(note) = &small {
+            context.event(&JobEvent::Note(note));
+        }
         let done = edit.commit().await.map_err(JobError::write(&self.store))?;
-        let notes = local.named_notes(&notes);
+        let mut notes = local.named_notes(&notes);
         for note in &notes {
             context.event(&JobEvent::Note(note));
         }
+        notes.extend(small);
         Ok(AppendReport {
             store: self.store.clone(),
             files: self

@@ -14,6 +14,7 @@ use zvf_store::{
     owners::{OwnerColumn, is_owner_column},
 };
 
+use crate::chunk_size::{enlarged, larger};
 use crate::words::argument;
 use crate::{Context, JobError};
 
@@ -25,9 +26,6 @@ const CELLS: usize = 16;
 
 /// Most chunks that are read to count their vertices.
 const CHUNKS: usize = 256;
-
-/// Vertices that imports aim at for a chunk.
-const WANTED: u64 = 10_000;
 
 /// The array of groups of links, below its level.
 const LINK_FRAGMENTS: &str = "link_fragments";
@@ -418,13 +416,11 @@ impl Doctor<'_> {
         let sum: u64 = counts.iter().sum();
         let rows = u128::from(sum) * presence.len() as u128 / counts.len().max(1) as u128;
         let rows = u64::try_from(rows).unwrap_or(u64::MAX);
-        let Some((times, after)) = self.larger(rows) else {
+        let chunks: Vec<&[i64]> = presence.iter().collect();
+        let shape = self.level.chunk_shape();
+        let Some((times, after)) = larger(&chunks, shape.len(), rows) else {
             return Ok(());
         };
-        let shape = self.level.chunk_shape().iter();
-        let shape: Vec<String> = shape
-            .map(|size| (size * times as f64).to_string())
-            .collect();
         self.report.advice.push(Advice {
             about: "chunk-shape",
             measured: format!(
@@ -438,41 +434,10 @@ impl Doctor<'_> {
             command: format!(
                 "zvf rechunk {} NEW --chunk-shape {}",
                 self.address,
-                shape.join(",")
+                enlarged(shape, times)
             ),
         });
         Ok(())
-    }
-
-    /// The smallest power of two by which chunks must grow along each axis to reach the wanted number of vertices, and the mean then.
-    fn larger(&self, rows: u64) -> Option<(u32, u64)> {
-        let dims = self.level.chunk_shape().len();
-        let presence = self.level.vertices().presence();
-        let (mut found, mut fewest) = (None, presence.len());
-        for times in (1..31).map(|power| 1_u32 << power) {
-            let merged: BTreeSet<Vec<i64>> = presence
-                .iter()
-                .map(|chunk| {
-                    // Chunks with different values of the dividing attribute (leading axis) are not merged.
-                    let front = chunk.len().saturating_sub(dims);
-                    let parts = chunk.iter().enumerate();
-                    let parts = parts.map(|(at, part)| match at < front {
-                        true => *part,
-                        false => part.div_euclid(i64::from(times)),
-                    });
-                    parts.collect()
-                })
-                .collect();
-            let mean = rows.checked_div(merged.len() as u64)?;
-            if merged.len() < fewest {
-                fewest = merged.len();
-                found = Some((times, mean));
-            }
-            if mean >= WANTED / 2 || merged.len() < 2 {
-                break;
-            }
-        }
-        found
     }
 
     /// Checks for the owner column; without it, box queries read manifests.

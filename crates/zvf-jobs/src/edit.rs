@@ -60,6 +60,8 @@ pub(crate) async fn end<T>(edit: Edit, store: &str, made: Result<T>) -> Result<(
 #[derive(Debug, Default)]
 struct EditNotes {
     notes: Vec<String>,
+    /// Notes that were shown before the edit was committed.
+    shown: Vec<String>,
     warnings: Vec<String>,
     matched: Option<Matched>,
 }
@@ -76,10 +78,11 @@ async fn report(
     made: Result<EditNotes>,
     context: &Context,
 ) -> Result<EditReport> {
-    let (done, made) = end(edit, store, made).await?;
+    let (done, mut made) = end(edit, store, made).await?;
     for note in &made.notes {
         context.event(&JobEvent::Note(note));
     }
+    made.notes.append(&mut made.shown);
     Ok(EditReport::Done(EditDone {
         store: store.to_owned(),
         notes: made.notes,

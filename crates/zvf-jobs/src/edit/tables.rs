@@ -13,12 +13,13 @@ use zvf_store::Need;
 use super::computed::computed;
 use super::{EditNotes, EditReport, begin, report};
 use crate::checks::{needs, one_of};
+use crate::chunk_size::small_chunks;
 use crate::error::Result;
 use crate::local_files::{LocalFiles, check_endings};
 use crate::selection::of_member;
 use crate::tables::{EditPlace, EditTable, EditTables, edit_remarks, fill_text, set_fills};
 use crate::values::pairs;
-use crate::{ColumnOptions, Context, FillValue, JobError, PlaceOptions, TableOptions};
+use crate::{ColumnOptions, Context, FillValue, JobError, JobEvent, PlaceOptions, TableOptions};
 
 edit_options! {
     /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
@@ -178,8 +179,13 @@ impl EditAppendJob {
         let mut edit = begin(&self.store, context).await?;
         let made = self.append(&mut edit, &tables).await.map(|mut notes| {
             notes.extend(local.named_notes(&placed));
+            let small = small_chunks(&edit, &self.store);
+            if let Some(note) = &small {
+                context.event(&JobEvent::Note(note));
+            }
             EditNotes {
                 notes,
+                shown: small.into_iter().collect(),
                 ..EditNotes::default()
             }
         });
@@ -420,6 +426,7 @@ impl EditSetAttributeJob {
             notes,
             warnings,
             matched: Some(matched),
+            shown: Vec::new(),
         })
     }
 }
