@@ -212,7 +212,8 @@ def run(
     """Runs a job, a list of them, or a file with either, as `zvf run` does: `{"job": "pyramid", "store": "a.zv", "factors": [2]}`.
 
     The members of jobs are in `schema()`; `zvf COMMAND --print-job` prints the job that a command is. Returns the report of the job, or the list of
-    reports. A failure ends a list; findings of a validation do not. Relative paths are relative to the working directory.
+    reports: what the program prints with `--json`, but without `requests`, `rounds` and `bytes` of a query, which only the program counts. A failure
+    ends a list; findings of a validation do not. Relative paths are relative to the working directory.
 
     `progress` is called with numbers of vertices or cells that were done; `True` shows a bar of tqdm.
     """
