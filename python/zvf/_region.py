@@ -229,8 +229,10 @@ def _runs(array: Any, labels: list[tuple[int, int]]) -> dict[str, list[int]]:
         raise ValueError(f"found an array of {voxels.dtype}, expected numbers")
     if labels:
         # Whole numbers are compared in their type: as float64, neighbours of large labels would be equal.
-        if voxels.dtype.kind in "bf":
-            voxels = voxels.astype(np.uint8 if voxels.dtype.kind == "b" else np.promote_types(voxels.dtype, np.float64))
+        if voxels.dtype.kind == "b":
+            voxels = voxels.astype(np.uint8)
+        elif voxels.dtype.kind == "f":
+            voxels = voxels.astype(np.promote_types(voxels.dtype, np.float64))
         belongs = np.zeros(voxels.shape, dtype=bool)
         for first, last in labels:
             found = present & ((voxels == first) if first == last else (voxels >= first) & (voxels <= last))
