@@ -320,6 +320,9 @@ class EditMoveOptions(JobOptions, total=False):
 class EditSetAttributeOptions(JobOptions, total=False):
     """The options of the job `edit-set-attribute`: Replaces values of an attribute, or adds one."""
 
+    expr: str | None
+    """Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with `object` of
+    values of the object, such as `length() / count()`, with `link` of attributes of the link. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""

@@ -53,7 +53,7 @@ pub(crate) struct Common {
     pub(crate) trace_io: Option<PathBuf>,
     /// Says on stderr what is done, by the levels error, warn, info, debug and trace, for all or by crate: debug, or zvf_io=debug,h2=info
     /// [default: the variable RUST_LOG]
-    #[arg(long, visible_alias = "log", global = true, value_name = "FILTER", value_parser = filter)]
+    #[arg(long, global = true, value_name = "FILTER", value_parser = filter)]
     pub(crate) log_filter: Option<Targets>,
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
