@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
+use zvf_format::int::wide;
 use zvf_meta::space::Grid;
 
 /// Number of chunks from which a level has shards, if they are chosen automatically.
@@ -25,6 +26,12 @@ const LINK_CELLS: u64 = 2_048;
 
 /// Most bytes of the links in a shard: an edit of one link rewrites a whole shard of each array that it changes.
 const LINK_BYTES: u64 = 1 << 20;
+
+/// Bytes of an entry of the index of a shard; cells that do not exist have one, too.
+const ENTRY: u64 = 16;
+
+/// How many bytes of indexes an object less is worth.
+const OBJECT: u64 = 32 << 10;
 
 /// Which cells of an array are stored together as one object, a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -53,8 +60,9 @@ impl ShardShape {
     /// Returns the cells of a shard of a level with these chunks, each with the bytes of its rows. Only the last `dims` components of their
     /// coordinates are axes; a shard never combines values of the component of an attribute before them.
     ///
-    /// A chosen shard doubles along one axis after another until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows. With
-    /// fewer than 1000 chunks, nothing is chosen.
+    /// A chosen shard doubles along one axis after another until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows. Of
+    /// these shapes the one is taken for which 32 KiB for each shard and 16 bytes for each of its cells, also of those that do not exist, are fewest together:
+    /// scattered chunks get small shards or none. With fewer than 1000 chunks, nothing is chosen.
     ///
     /// # Cost
     /// If it is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
@@ -76,7 +84,8 @@ impl ShardShape {
     /// cells in the grid, each with the bytes of its links.
     ///
     /// A chosen shard starts with the shape of the level and doubles along one axis after another, at most to the end of the grid. It stops when all
-    /// cells are in one shard, or before it would have more than 2048 cells or 1 MiB of links. A stated shape applies to every array.
+    /// cells are in one shard, or before it would have more than 2048 cells or 1 MiB of links; of these shapes one is taken as for a
+    /// [level](Self::of_level). A stated shape applies to every array.
     ///
     /// # Cost
     /// If it is chosen: at most 11 passes over the chunks.
@@ -134,7 +143,7 @@ struct Most {
     in_grid: bool,
 }
 
-/// Doubles a shard along one of its last `dims` axes after another, the shortest first.
+/// Doubles a shard along one of its last `dims` axes after another, the shortest first; returns the shape with the fewest objects and bytes of indexes.
 fn grown(
     mut shape: Vec<u64>,
     grid: &Grid,
@@ -142,7 +151,12 @@ fn grown(
     chunks: &[(Vec<u64>, u64)],
     most: Most,
 ) -> Vec<u64> {
+    let cost = |shards: usize, cells: u64| {
+        let one = OBJECT.saturating_add(cells.saturating_mul(ENTRY));
+        wide(shards).saturating_mul(one)
+    };
     let (mut count, _) = shards_of(chunks, &shape);
+    let mut best = (cost(count, shape.iter().product()), shape.clone());
     while count > most.shards {
         // Starts at the last axis, which is chosen among equally short ones.
         let axes = shape.iter().zip(&grid.shape).enumerate().rev().take(dims);
@@ -162,13 +176,19 @@ fn grown(
             };
         }
         let cells = next.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
+        let Some(cells) = cells.filter(|cells| *cells <= most.cells) else {
+            break;
+        };
         let (shards, largest) = shards_of(chunks, &next);
-        if cells.is_none_or(|cells| cells > most.cells) || largest > most.bytes {
+        if largest > most.bytes {
             break;
         }
         (shape, count) = (next, shards);
+        if cost(count, cells) < best.0 {
+            best = (cost(count, cells), shape.clone());
+        }
     }
-    shape
+    best.1
 }
 
 /// How many shards have chunks, and the bytes of the largest.
@@ -296,6 +316,32 @@ mod tests {
         let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
         let chosen = ShardShape::Auto.of_level(&grid, 1, chunks);
         assert_eq!(chosen, Some(vec![4096]));
+    }
+
+    #[test]
+    fn shards_that_join_no_chunks_are_not_chosen() {
+        // The index of a shard of 4096 cells has 64 KiB; these have one chunk each.
+        let grid = Grid {
+            origin: vec![0; 3],
+            shape: vec![30_000; 3],
+        };
+        let chunks: Vec<[i64; 3]> = (0..3000).map(|at| [at * 9, at * 7 % 25_000, at]).collect();
+        let scattered = chunks.iter().map(|chunk| (&chunk[..], 12));
+        assert_eq!(ShardShape::Auto.of_level(&grid, 3, scattered), None);
+        // Pairs of chunks are in one shard, but no more.
+        let pairs: Vec<[i64; 3]> = (0..3000)
+            .map(|at| [at / 2 * 9, at / 2 * 7 % 25_000, at / 2 * 2 + at % 2])
+            .collect();
+        let pairs = pairs.iter().map(|chunk| (&chunk[..], 12));
+        assert_eq!(
+            ShardShape::Auto.of_level(&grid, 3, pairs),
+            Some(vec![1, 1, 2])
+        );
+        let links: Vec<(Vec<u64>, u64)> = (0..9).map(|at| (vec![at * 900; 3], 8)).collect();
+        assert_eq!(
+            ShardShape::Auto.of_links(&grid, &[2, 2, 2], &links),
+            [2, 2, 2]
+        );
     }
 
     #[test]
