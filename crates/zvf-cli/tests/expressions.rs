@@ -120,6 +120,89 @@ fn values_of_vertices_are_computed() -> Result<()> {
 }
 
 #[test]
+fn moments_and_durations_are_computed() -> Result<()> {
+    let points = "x,y,z,from,to,day\n\
+        1,0,0,2024-03-01T12:00:00,2024-03-01T13:30:00,2024-02-29\n\
+        2,0,0,1969-12-31T23:59:59,1970-01-01T00:00:00,1970-01-01\n";
+    let home = Home::made(&[("../p.csv", points.into())])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    let missing = "x,y,z,from,to,day\n3,0,0,,2024-01-01T00:00:00,2024-01-01\n";
+    std::fs::write(home.file("missing.csv"), missing)?;
+    home.text(&["append", "s.zv", "missing.csv"])?;
+    for (name, type_, expression, wanted) in [
+        (
+            "late",
+            "datetime64[s]",
+            "from + 3600",
+            ["2024-03-01T13:00:00", "1970-01-01T00:59:59", ""],
+        ),
+        (
+            "last",
+            "datetime64[s]",
+            "max(from, to)",
+            ["2024-03-01T13:30:00", "1970-01-01T00:00:00", ""],
+        ),
+        (
+            "next",
+            "date",
+            "day + 1",
+            ["2024-03-01", "1970-01-02", "2024-01-02"],
+        ),
+        ("took", "timedelta64[s]", "to - from", ["5400s", "1s", ""]),
+        (
+            "hours",
+            "float64",
+            "(to - from) / 3600",
+            ["1.5", "0.0002777777777777778", ""],
+        ),
+        (
+            "is_late",
+            "bool",
+            "to > '2024-01-01T00:00:00'",
+            ["true", "false", "false"],
+        ),
+    ] {
+        set(&home, name, type_, &["--expr", expression])?;
+        let text = home.text(&[
+            "query",
+            "s.zv",
+            "--format",
+            "csv",
+            "--columns",
+            &format!("x,{name}"),
+        ])?;
+        let mut found: Vec<(&str, &str)> = text
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once(','))
+            .collect();
+        found.sort_unstable();
+        let found: Vec<&str> = found.into_iter().map(|(_, value)| value).collect();
+        let found: Vec<&str> = found
+            .iter()
+            .map(|one| if *one == "NaN" { "" } else { one })
+            .collect();
+        ensure!(
+            found == wanted,
+            "{expression}: {found:?}, expected {wanted:?}"
+        );
+    }
+    // A duration has a unit, which an attribute without one would lose.
+    let ran = home.zvf(&[
+        "edit",
+        "s.zv",
+        "set-attribute",
+        "n",
+        "--type",
+        "int64",
+        "--expr",
+        "to - to",
+    ])?;
+    ensure!(ran.code != 0, "{}", ran.stdout.len());
+    home.validates("s.zv")
+}
+
+#[test]
 fn values_of_objects_and_links_are_computed() -> Result<()> {
     let home = lines()?;
     let objects = |name: &str| -> Result<Vec<Value>> {

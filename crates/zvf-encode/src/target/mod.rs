@@ -289,8 +289,9 @@ impl Target {
             let by_wall = now.1.duration_since(time).unwrap_or_default();
             now.0.duration_since(instant).max(by_wall)
         };
-        let guard = lock(&self.guard).clone();
-        let Some(guard) = guard.filter(|guard| passed(guard.seen) >= TRUST) else {
+        let due = |guard: &&Guard| passed(guard.seen) >= TRUST;
+        let guard = lock(&self.guard).as_ref().filter(due).cloned();
+        let Some(guard) = guard else {
             return Ok(());
         };
         if self.read(&guard.key)?.as_ref() != Some(&guard.bytes) {

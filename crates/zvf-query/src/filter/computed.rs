@@ -42,7 +42,7 @@ impl BoundExpression {
 
     /// The unit that whole numbers have as dates, times or durations.
     pub(crate) fn unit(&self) -> Option<String> {
-        let Resolved::Value(_, kind) = &self.0 else {
+        let Resolved::Value(term, kind) = &self.0 else {
             return None;
         };
         let symbol = match kind.unit()? {
@@ -53,9 +53,10 @@ impl BoundExpression {
             TimeUnit::Nanosecond => "ns",
             _ => return None,
         };
-        let name = match kind {
-            Type::Time(_) => "datetime64",
-            _ => "timedelta64",
+        let name = match term.origins() {
+            0 => "timedelta64",
+            1 => "datetime64",
+            _ => return None,
         };
         Moments::unit_of_type(&format!("{name}[{symbol}]"))
     }

@@ -385,6 +385,20 @@ impl Term {
         }
     }
 
+    /// How often the origin of time is in the values: once in moments and in their sums with numbers or durations, not in differences of moments.
+    pub(super) fn origins(&self) -> i32 {
+        match self {
+            Self::Column(column) => {
+                i32::from(matches!(column.dtype.kind, DTypeKind::Datetime { .. }))
+            }
+            Self::Negate(part) => -part.origins(),
+            Self::Math(Math::Add, left, right) => left.origins() + right.origins(),
+            Self::Math(Math::Subtract, left, right) => left.origins() - right.origins(),
+            Self::Call(_, parts) => parts.first().map_or(0, Self::origins),
+            Self::Literal(_) | Self::Math(..) => 0,
+        }
+    }
+
     /// The value of every row; `None` if it is not read yet.
     pub(super) fn values<'a>(
         &self,
