@@ -164,6 +164,44 @@ fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
 }
 
 #[test]
+fn an_edit_of_chunks_with_more_vertices_than_others_keeps_to_the_budget() -> Result<()> {
+    // 40 chunks of 20,000 vertices, and 1,000 of one.
+    let dense = (0..800_000_u32).map(|at| {
+        let [x, y] = [at % 40 * 10, at / 40 % 100].map(|one| f64::from(one));
+        format!("{x},{:.1},{:.1}\n", y / 20.0, f64::from(at / 4000) / 40.0)
+    });
+    let sparse = (0..1000_u32).map(|at| format!("{},500,0\n", at * 10));
+    let rows: String = dense.chain(sparse).collect();
+    let more: String = (0..40_u32).map(|at| format!("{},1,1\n", at * 10)).collect();
+    let home = Home::made(&[
+        ("../points.csv", format!("x,y,z\n{rows}").into_bytes()),
+        ("../more.csv", format!("x,y,z\n{more}").into_bytes()),
+    ])?;
+    home.text(&[
+        "import",
+        "points.csv",
+        "points",
+        "--chunk-shape",
+        "10,10,10",
+    ])?;
+    let append = ["append", "points", "more.csv", "--memory-budget"];
+    let ran = home.zvf(&[&append[..], &["4M"]].concat())?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("memory budget"), "{}", ran.stderr);
+    let needed = ran.stderr.split("at least ").nth(1);
+    let needed = needed.and_then(|rest| rest.split(' ').next());
+    home.text(&["validate", "points"])?;
+    let count = || -> Result<u64> {
+        let info = home.json(&["info", "points", "--json"])?;
+        info["levels"][0]["vertices"].as_u64().context("vertices")
+    };
+    assert_eq!(count()?, 801_000);
+    home.text(&[&append[..], &[needed.context("no number")?]].concat())?;
+    assert_eq!(count()?, 801_040);
+    Ok(())
+}
+
+#[test]
 fn a_pyramid_that_may_hold_more_than_the_budget_says_so_before() -> Result<()> {
     let rows: String = (0..20_000)
         .map(|at| format!("{},{},{},{}\n", at % 97, at % 89, at % 83, at % 5000))

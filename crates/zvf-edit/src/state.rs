@@ -112,6 +112,8 @@ pub(crate) struct EditState {
     /// Chunks of the first ends of these links.
     pub(crate) relinked: BTreeSet<u32>,
     pub(crate) extent: Option<Corners>,
+    /// Number of chunks that were read, and of their vertices.
+    loaded: (usize, u128),
     /// Most bytes of the data that is read.
     budget: usize,
 }
@@ -145,6 +147,7 @@ impl EditState {
             link_values: LinkValues::new(),
             relinked: BTreeSet::new(),
             extent: None,
+            loaded: (0, 0),
             budget,
         }
     }
@@ -377,7 +380,9 @@ impl EditState {
         }
         self.check_budget(stored.len())?;
         self.check_unlisted(&unlisted).await?;
-        for some in stored.chunks(BATCH) {
+        for (number, some) in stored.chunks(BATCH).enumerate() {
+            // The first chunks may have more vertices than those of the store on average.
+            self.check_budget(stored.len() - number * BATCH)?;
             for (slot, read) in self.read(&reader, some).await? {
                 let chunk = self.parse(slot, &read)?;
                 self.keep(slot, chunk)?;
@@ -417,14 +422,17 @@ impl EditState {
         Ok(())
     }
 
-    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`].
+    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`]. Chunks that are not read
+    /// yet count as those of the store or those in memory on average, whichever have more vertices.
     fn check_budget(&self, more: usize) -> Result<(), WriteError> {
-        let held = self.chunks.iter().filter(|(_, chunk)| chunk.is_some());
-        let held = held.count() + more;
+        let (held, rows) = self.loaded;
         let listed = self.level.vertices().presence().len().max(1);
-        let share = u128::from(wide(held.min(listed)));
-        // Below 2^64: a share of the count in the document.
-        let rows = u128::from(self.level.doc().vertex_count) * share / u128::from(wide(listed));
+        let of_all = |rows: u128, chunks: usize| {
+            let more = u128::from(wide(more.min(listed)));
+            rows * more / u128::from(wide(chunks.max(1)))
+        };
+        let count = u128::from(self.level.doc().vertex_count);
+        let rows = rows + of_all(count, listed).max(of_all(rows, held));
         // For each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
         let row = u128::from(wide(width) * 2 + 16);
@@ -432,6 +440,7 @@ impl EditState {
         if needed <= u128::from(wide(self.budget)) {
             return Ok(());
         }
+        let held = held + more;
         let expected = format!(
             "at least {needed} bytes: this edit holds {held} of {listed} chunks with about {rows} vertices in memory"
         );
@@ -441,6 +450,8 @@ impl EditState {
 
     fn keep(&mut self, slot: u32, chunk: EditedChunk) -> Result<(), WriteError> {
         self.sizes.remove(&slot);
+        let (chunks, rows) = self.loaded;
+        self.loaded = (chunks + 1, rows + u128::from(wide(chunk.count())));
         let place = self.chunks.get_mut(index(slot));
         place.or_bug(format_args!("no chunk {slot}"))?.1 = Some(chunk);
         Ok(())
