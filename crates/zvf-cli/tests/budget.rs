@@ -167,7 +167,7 @@ fn copies_and_edits_keep_to_the_memory_budget() -> Result<()> {
 fn an_edit_of_chunks_with_more_vertices_than_others_keeps_to_the_budget() -> Result<()> {
     // 40 chunks of 20,000 vertices, and 1,000 of one.
     let dense = (0..800_000_u32).map(|at| {
-        let [x, y] = [at % 40 * 10, at / 40 % 100].map(|one| f64::from(one));
+        let [x, y] = [at % 40 * 10, at / 40 % 100].map(f64::from);
         format!("{x},{:.1},{:.1}\n", y / 20.0, f64::from(at / 4000) / 40.0)
     });
     let sparse = (0..1000_u32).map(|at| format!("{},500,0\n", at * 10));

@@ -44,6 +44,9 @@ pub struct VertexExpression {
     columns: HashMap<String, Values>,
 }
 
+/// A computed column, with its field.
+pub type ComputedColumn = (Field, ArrayRef);
+
 impl Expression {
     /// Parses an expression.
     ///
@@ -102,7 +105,7 @@ impl Expression {
         })
     }
 
-    /// The ids of all objects of the query's level, in the order of [`list_objects`](crate::list_objects), and the value of each, as a field and its column.
+    /// The ids of all objects of the query's level, in the order of [`list_objects`](crate::list_objects), and the value of each.
     /// `numbers` is the type of numbers: see [`VertexExpression::evaluate`].
     ///
     /// # Cost
@@ -117,7 +120,7 @@ impl Expression {
         store: &'a Store,
         query: &'a Query,
         numbers: &'a DataType,
-    ) -> BoxFuture<'a, Result<(Vec<i64>, Field, ArrayRef), QueryError>> {
+    ) -> BoxFuture<'a, Result<(Vec<i64>, ComputedColumn), QueryError>> {
         Box::pin(async move {
             let mut expression = self.0.clone();
             resolve_exact_names(store, query, &mut expression).await?;
@@ -126,12 +129,11 @@ impl Expression {
             let names = columns_of(expression.expr());
             let (ids, columns) = object_columns(store, query, names, &expression).await?;
             let found = computed(expression.expr(), &columns, ids.len(), numbers)?;
-            let (field, column) = field(found);
-            Ok((ids, field, column))
+            Ok((ids, field(found)))
         })
     }
 
-    /// The value of each row of a table of links, as a field and its column; names are attributes of the links. `numbers` is the type of numbers: see
+    /// The value of each row of a table of links; names are attributes of the links. `numbers` is the type of numbers: see
     /// [`VertexExpression::evaluate`].
     ///
     /// # Errors
@@ -141,7 +143,7 @@ impl Expression {
         &self,
         batch: &RecordBatch,
         numbers: &DataType,
-    ) -> Result<(Field, ArrayRef), QueryError> {
+    ) -> Result<ComputedColumn, QueryError> {
         let schema = batch.schema_ref().fields().iter();
         let names = schema.map(|field| field.name().as_str());
         let attributes: Vec<&str> = names
@@ -181,7 +183,7 @@ impl VertexExpression {
         self.names.iter().map(column).collect()
     }
 
-    /// The value of each row of a vertex table that has the [`columns`](Self::columns), as a field and its column. Rows of no object have no values of
+    /// The value of each row of a vertex table that has the [`columns`](Self::columns). Rows of no object have no values of
     /// objects; rows of several objects have those of the first.
     ///
     /// Numbers are of type `numbers` if that is `UInt64` or `Float64`, else `Int64` if all are whole, else `Float64`. Dates, times and durations are
@@ -194,7 +196,7 @@ impl VertexExpression {
         &self,
         batch: &RecordBatch,
         numbers: &DataType,
-    ) -> Result<(Field, ArrayRef), QueryError> {
+    ) -> Result<ComputedColumn, QueryError> {
         let mut columns = HashMap::new();
         for name in &self.names {
             let values = match name.as_str() {
@@ -252,7 +254,7 @@ fn column(batch: &RecordBatch, name: &str) -> Result<Values, QueryError> {
     })
 }
 
-fn field((column, unit): (ArrayRef, Option<String>)) -> (Field, ArrayRef) {
+fn field((column, unit): (ArrayRef, Option<String>)) -> ComputedColumn {
     let field = Field::new("value", column.data_type().clone(), true);
     let metadata = unit.map(|unit| ("zvf.unit".to_owned(), unit));
     (field.with_metadata(metadata.into_iter().collect()), column)

@@ -150,7 +150,7 @@ pub use columns::arrow::is_placed;
 pub use comparison::{Comparison, Difference, compare};
 pub use error::{Place, QueryError};
 pub use explain::LevelPlan;
-pub use expression::{Expression, VertexExpression};
+pub use expression::{ComputedColumn, Expression, VertexExpression};
 pub use filter::Filter;
 pub use groups::group_numbers;
 pub use list::{check_links_found, largest_chunk, list_links, list_objects};

@@ -347,7 +347,7 @@ fn scaled(scale: f64, astype: &str, stored: &[u8]) -> Result<Vec<f64>, String> {
         .wait(volume.read(&all))
         .map_err(|error| error.to_string())?;
     let bytes = bytes.as_chunks::<8>().0.iter();
-    Ok(bytes.map(|one| f64::from_ne_bytes(*one)).collect())
+    Ok(bytes.map(|one| f64::from_le_bytes(*one)).collect())
 }
 
 /// `zarrs` computes with float32, which holds neither 0.1 nor 205,318,367.
@@ -384,7 +384,7 @@ fn an_array_without_axes_is_read_in_either_order() {
         std::fs::write(folder.path().join(".zarray"), document).unwrap();
         std::fs::write(folder.path().join("0"), 1.5_f32.to_le_bytes()).unwrap();
         let volume = open(&folder.path().to_string_lossy()).unwrap();
-        assert_eq!(whole(&volume), 1.5_f32.to_ne_bytes(), "{order}");
+        assert_eq!(whole(&volume), 1.5_f32.to_le_bytes(), "{order}");
     }
 }
 

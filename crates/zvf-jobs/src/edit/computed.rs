@@ -6,7 +6,9 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, new_empty_array};
 use arrow_schema::{DataType, Field, Schema};
 use zvf_edit::Scope;
 use zvf_encode::error::OrBug;
-use zvf_query::{Column, Expression, Names, Outputs, Query, QueryError, list_links};
+use zvf_query::{
+    Column, ComputedColumn, Expression, Names, Outputs, Query, QueryError, list_links,
+};
 use zvf_store::{Need, Store};
 use zvf_write::{AttributeSpec, AttributeType, NumberType};
 
@@ -84,18 +86,27 @@ fn numbers_of(attribute: &AttributeSpec) -> DataType {
     }
 }
 
+/// All of level 0.
+fn whole() -> Query {
+    Query {
+        own_level_only: true,
+        ..Query::default()
+    }
+}
+
 async fn of_vertices(
     store: &Store,
     expression: &Expression,
     numbers: &DataType,
 ) -> std::result::Result<ComputedValues, QueryError> {
-    let mut query = Query::default();
-    query.own_level_only = true;
-    query.attributes = Names::None;
-    query.outputs = Outputs {
-        vertices: true,
-        links: false,
-        objects: false,
+    let mut query = Query {
+        attributes: Names::None,
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        ..whole()
     };
     let bound = expression.of_vertices(store, &query).await?;
     query.columns = bound.columns();
@@ -117,11 +128,10 @@ async fn of_objects(
     expression: &Expression,
     numbers: &DataType,
 ) -> std::result::Result<ComputedValues, QueryError> {
-    let mut query = Query::default();
-    query.own_level_only = true;
-    let (ids, field, column) = expression.of_objects(store, &query, numbers).await?;
+    let query = whole();
+    let (ids, column) = expression.of_objects(store, &query, numbers).await?;
     let mut values = ComputedValues::none();
-    values.add((field, column));
+    values.add(column);
     values.ids = Some(ids);
     Ok(values)
 }
@@ -150,7 +160,7 @@ impl ComputedValues {
         }
     }
 
-    fn add(&mut self, (field, column): (Field, ArrayRef)) {
+    fn add(&mut self, (field, column): ComputedColumn) {
         self.field = field;
         self.columns.push(column);
     }
