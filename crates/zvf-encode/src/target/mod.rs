@@ -278,7 +278,7 @@ impl Target {
         });
     }
 
-    /// Ends what [`guard`](Self::guard) began.
+    /// Later puts no longer look at the marker: the store is complete, or several programs write to it.
     pub fn unguard(&self) {
         *lock(&self.guard) = None;
     }
