@@ -381,8 +381,7 @@ impl EditState {
         self.check_budget(stored.len())?;
         self.check_unlisted(&unlisted).await?;
         for (number, some) in stored.chunks(BATCH).enumerate() {
-            // The first chunks may have more vertices than those of the store on average.
-            self.check_budget(stored.len() - number * BATCH)?;
+            self.check_read(stored.len() - number * BATCH)?;
             for (slot, read) in self.read(&reader, some).await? {
                 let chunk = self.parse(slot, &read)?;
                 self.keep(slot, chunk)?;
@@ -422,30 +421,53 @@ impl EditState {
         Ok(())
     }
 
-    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`]. Chunks that are not read
-    /// yet count as those of the store or those in memory on average, whichever have more vertices.
+    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`], if they have as many
+    /// vertices as those of the store on average.
     fn check_budget(&self, more: usize) -> Result<(), WriteError> {
-        let (held, rows) = self.loaded;
         let listed = self.level.vertices().presence().len().max(1);
-        let of_all = |rows: u128, chunks: usize| {
-            let more = u128::from(wide(more.min(listed)));
-            rows * more / u128::from(wide(chunks.max(1)))
-        };
-        let count = u128::from(self.level.doc().vertex_count);
-        let rows = rows + of_all(count, listed).max(of_all(rows, held));
+        let (held, rows) = self.loaded;
+        let share = u128::from(wide(more.min(listed)));
+        // Below 2^64: a share of the count in the document.
+        let expected = u128::from(self.level.doc().vertex_count) * share / u128::from(wide(listed));
+        let rows = rows + expected;
+        match self.fits(rows) {
+            true => Ok(()),
+            false => Err(self.over_budget(held + more, rows)),
+        }
+    }
+
+    /// Refuses to read `more` chunks if those that were read take more than the memory budget already: they have more vertices than others. The error
+    /// supposes that this holds for the rest, too.
+    fn check_read(&self, more: usize) -> Result<(), WriteError> {
+        let (held, rows) = self.loaded;
+        if self.fits(rows) {
+            return Ok(());
+        }
+        let all = u128::from(wide(held + more));
+        let rows = rows * all / u128::from(wide(held.max(1)));
+        Err(self.over_budget(held + more, rows))
+    }
+
+    fn fits(&self, rows: u128) -> bool {
+        self.needed(rows) <= u128::from(wide(self.budget))
+    }
+
+    /// The memory budget that an edit of so many vertices needs.
+    fn needed(&self, rows: u128) -> u128 {
         // For each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
         let row = u128::from(wide(width) * 2 + 16);
-        let needed = (rows * row).saturating_sub(SPARE) / 2;
-        if needed <= u128::from(wide(self.budget)) {
-            return Ok(());
-        }
-        let held = held + more;
+        (rows * row).saturating_sub(SPARE) / 2
+    }
+
+    fn over_budget(&self, held: usize, rows: u128) -> WriteError {
+        let listed = self.level.vertices().presence().len();
+        let needed = self.needed(rows);
         let expected = format!(
             "at least {needed} bytes: this edit holds {held} of {listed} chunks with about {rows} vertices in memory"
         );
         let found = format!("{} bytes", self.budget);
-        Err(WriteError::input("memory budget", found, expected))
+        WriteError::input("memory budget", found, expected)
     }
 
     fn keep(&mut self, slot: u32, chunk: EditedChunk) -> Result<(), WriteError> {
