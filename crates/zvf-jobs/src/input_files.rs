@@ -46,7 +46,7 @@ pub(crate) async fn expanded(
             None => found.push(file.clone()),
             Some(some) if some.is_empty() => {
                 return Err(JobError::usage(format!(
-                    "{}: found no file, expected one at least that it matches or has, with a known ending or --format",
+                    "{}: found no file, expected a pattern that matches files, or a folder with files of known endings (--format takes any)",
                     file.display()
                 )));
             }
