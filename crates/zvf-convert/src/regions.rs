@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct MaskSource {
     /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
     pub volume: String,
-    /// The labels that belong to the region, as ranges, of each of which one must occur; empty: all except 0 and NaN.
+    /// The labels that belong to the region, as ranges. The volume must have a label of each range. Empty: all labels except 0 and NaN.
     pub labels: Vec<RangeInclusive<i64>>,
     /// Replaces the map of the volume from indices of elements to the axes of the store: see [`stated_affine`](crate::stated_affine).
     pub affine: Option<String>,

@@ -421,8 +421,8 @@ impl EditState {
         Ok(())
     }
 
-    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`], if they have as many
-    /// vertices as those of the store on average.
+    /// Refuses to read `more` chunks if all chunks in memory would then take more than twice the memory budget plus [`SPARE`]. Each of the `more` chunks is
+    /// taken to have the average number of vertices of the chunks of the level.
     fn check_budget(&self, more: usize) -> Result<(), WriteError> {
         let listed = self.level.vertices().presence().len().max(1);
         let (held, rows) = self.loaded;

@@ -67,7 +67,7 @@ pub fn vacuum<'a>(
             leftovers: wide(leftovers.len()),
             ..VacuumSummary::default()
         };
-        // No other edit begins while the marker is held. After a pause of this program it may not be, and the keys may be those of a later edit.
+        // No other edit begins while this program holds the marker. If the program was paused, another one may have taken the marker over and written to these keys.
         edit.journal.fence();
         let target = Arc::clone(&edit.target);
         let remove = move |key: &String| target.may_write().and_then(|()| target.remove(key));

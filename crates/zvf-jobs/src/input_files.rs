@@ -19,8 +19,8 @@ const RULES: MatchOptions = MatchOptions {
 };
 
 /// Replaces patterns (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and folders by the files directly in them with a
-/// known ending, or with `any_ending` by all of them, each in the order of their names. Folders that are [one input](is_input) remain, and so does what
-/// is neither.
+/// known ending, or with `any_ending` by all of them, each in the order of their names. Folders that are [one input](is_input) remain, and so do
+/// other paths.
 ///
 /// # Cost
 /// Reads folders of the local disk. For a URL, one listing of the folder; the pattern may be in the last part of the URL alone.
@@ -75,7 +75,7 @@ fn pattern(text: &str) -> Result<Pattern> {
     Pattern::new(text).map_err(|error| JobError::usage(format!("{text}: {error}")))
 }
 
-/// The files that a path stands for; `None` for the path of one input.
+/// The files in a folder, or those that match a pattern; `None` if the path is one input file or folder itself.
 fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
     let failed = || JobError::file("list the files of", path);
     if path.is_dir() {
@@ -109,7 +109,7 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
         .map_err(|error| JobError::file("list the files of", path)(error.into()))
 }
 
-/// The URLs of the objects that a URL stands for; `None` for the URL of one input.
+/// The URLs of the objects in a folder, or of those that match a pattern; `None` if the URL is that of one input.
 async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option<Vec<PathBuf>>> {
     // Web servers have no listings, and a `?` begins a query there.
     if url.starts_with("http://") || url.starts_with("https://") {

@@ -506,7 +506,7 @@ impl PyramidRun<'_> {
         let take = (Take::Expired, self.options.lease);
         let target = Arc::clone(self.target);
         let mut change = Change::begin(target, self.address, what, &details, take)?;
-        // Levels are written where readers find them: if another program has taken this change over, they may be those of its own.
+        // Levels are written in place. If another program has taken this change over, it may have written levels of its own there.
         self.target.fence(self.address, change.watch());
         let done = RootDoc::parse(change.root())
             .map_err(WriteError::from)

@@ -225,7 +225,7 @@ fn values(array: &dyn Array) -> Option<Values> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Float16Array, Float64Array, Int64Array};
+    use arrow_array::{BinaryArray, Float16Array, Float64Array, Int64Array};
     use half::f16;
 
     use super::*;
@@ -264,6 +264,32 @@ mod tests {
         assert!(remarks[0].contains("`w is nan` finds them"), "{remarks:?}");
         assert!(rows_and_remarks("i is null", &columns).1.is_empty());
         assert!(rows_and_remarks("w is nan", &columns).1.is_empty());
+    }
+
+    #[test]
+    fn expressions_have_numbers_of_the_given_type_and_texts_in_utf_8() {
+        let ints: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None, Some(-9)]));
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"a"[..], b"b", b"\xff"]));
+        let value = |text: &str, numbers: DataType| {
+            let values = |column: &ArrayRef| values_of(column, None).unwrap();
+            let columns = [("i", &ints), ("b", &bytes)];
+            let columns = columns.map(|(name, column)| (name.to_owned(), values(column)));
+            let filter = Filter::parse_expression(text).unwrap();
+            computed(filter.expr(), &columns.into(), 3, &numbers)
+        };
+        let (found, unit) = value("i * 2", DataType::Int64).unwrap();
+        let wanted = Int64Array::from(vec![Some(14), None, Some(-18)]);
+        assert_eq!((found.as_primitive::<Int64Type>(), unit), (&wanted, None));
+        let (found, _) = value("i * 2", DataType::Float64).unwrap();
+        assert_eq!(found.as_primitive::<Float64Type>().value(2), -18.0);
+        for (text, numbers, word) in [
+            ("i", DataType::UInt64, "found -9"),
+            ("b", DataType::Int64, "no UTF-8"),
+            ("b + 1", DataType::Int64, "found a text"),
+        ] {
+            let error = value(text, numbers).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

@@ -184,7 +184,7 @@ impl VertexExpression {
     }
 
     /// The value of each row of a vertex table that has the [`columns`](Self::columns). Rows of no object have no values of
-    /// objects; rows of several objects have those of the first.
+    /// objects; rows that belong to several objects have the values of the first one.
     ///
     /// Numbers are of type `numbers` if that is `UInt64` or `Float64`, else `Int64` if all are whole, else `Float64`. Dates, times and durations are
     /// whole numbers of the unit that the field states, as in other columns.

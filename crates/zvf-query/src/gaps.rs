@@ -50,7 +50,7 @@ impl Gaps {
     pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
         let level = reader.number;
         let mut warnings = Vec::new();
-        // Without a list, a server that cannot list is asked for every chunk inside the bounds.
+        // If the store lists no chunks and the server cannot list, every chunk inside the bounds is requested, and most are absent.
         if self.absent > 0 && !reader.level.vertices().presence().is_listed() {
             let absent = self.absent;
             warnings.push(format!(

@@ -336,7 +336,7 @@ async fn listed(
 ///
 /// # Errors
 ///
-/// As [`resolve`]; misuse: values of groups, of which an object can have several.
+/// As [`resolve`]; misuse: values of groups, because an object can be in several groups.
 pub(crate) async fn object_columns(
     store: &Store,
     query: &Query,

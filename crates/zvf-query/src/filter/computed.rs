@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array,
-};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array};
 use arrow_schema::DataType;
 use zvf_store::format::dtype::TimeUnit;
 use zvf_store::meta::moments::Moments;
@@ -85,7 +83,7 @@ impl BoundExpression {
         let values = values.unwrap_or_else(|| vec![Val::Null; rows]).into_iter();
         Ok(match kind {
             Type::Bool => Arc::new(values.map(|value| truth(&value)).collect::<BooleanArray>()),
-            Type::Text => texts(values.collect()),
+            Type::Text => Arc::new(values.map(text).collect::<Result<StringArray, Fault>>()?),
             Type::Number | Type::Time(_) | Type::Span(_) => {
                 if *numbers == DataType::Float64 || !term.is_whole() {
                     let floats = values.map(|value| value.double());
@@ -109,16 +107,16 @@ fn truth(value: &Val<'_>) -> Option<bool> {
     }
 }
 
-/// UTF-8 if all texts are valid, else bytes.
-fn texts(values: Vec<Val<'_>>) -> ArrayRef {
-    let bytes = |value: &Val<'_>| match value {
-        Val::Text(text) => Some(text.to_vec()),
-        _ => None,
+/// Texts, which must be UTF-8: attributes of bytes can have others.
+fn text(value: Val<'_>) -> Result<Option<String>, Fault> {
+    let Val::Text(text) = value else {
+        return Ok(None);
     };
-    let bytes: BinaryArray = values.iter().map(bytes).collect();
-    match StringArray::try_from_binary(bytes.clone()) {
-        Ok(texts) => Arc::new(texts),
-        Err(_) => Arc::new(bytes),
+    match String::from_utf8(text.into_owned()) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Fault::Misuse(
+            "expression: found bytes that are no UTF-8, expected texts".to_owned(),
+        )),
     }
 }
 

@@ -211,8 +211,8 @@ impl fmt::Display for IdRanges {
     }
 }
 
-/// The labels of a mask, in the text form of [`IdRanges`]; none if a word is neither a label nor a range. Ranges are not merged: `2,3` is two labels, of
-/// which each must occur, and `2-3` a range, of which one must.
+/// The labels of a mask, in the text form of [`IdRanges`]; none if a word is neither a label nor a range. Ranges are not merged: the
+/// volume must have both labels of `2,3`, and at least one of the range `2-3`.
 ///
 /// ```
 /// assert_eq!(zvf_query::label_ranges("2,3 5-7"), Some(vec![2..=2, 3..=3, 5..=7]));
