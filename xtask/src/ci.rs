@@ -86,12 +86,12 @@ const STAGES: &[Stage] = &[
         run: || site::run(&[]),
     },
     Stage {
-        name: "browser",
-        run: || browser::run(&[]),
-    },
-    Stage {
         name: "conformance",
         run: || conformance::run(&["--quick".to_owned()]),
+    },
+    Stage {
+        name: "browser",
+        run: || browser::run(&[]),
     },
     Stage {
         name: "fixtures",
@@ -164,21 +164,26 @@ const WEEKLY: &[Stage] = &[
 /// workspace a second time. The stage `features` says that the two are the same.
 const ASK_ZVF: &[&str] = &["demo", "pictures", "browser", "conformance"];
 
-/// The stage that waits for programs in Python, which use one core: it runs beside the stages from this one on, in a process of its own.
-const BESIDE: (&str, &str) = ("conformance", "clippy");
+/// The stages that wait for programs in Python and for a browser, which use one core: they run beside the stages from [`FROM`] on, one after
+/// the other, in a process of their own. In [`STAGES`] nothing stands between them.
+const BESIDE: &[&str] = &["conformance", "browser"];
 
-/// A stage that runs beside others; what it says goes to a file.
+/// The stage beside which those of [`BESIDE`] start.
+const FROM: &str = "clippy";
+
+/// Stages that run beside others; what they say goes to a file.
 struct Beside {
     child: Child,
     log: PathBuf,
 }
 
 impl Beside {
-    fn start(stage: &str, times: &Path) -> Outcome<Self> {
-        let log = sh::target().join(format!("{stage}.log"));
+    fn start(stages: &[&str], times: &Path) -> Outcome<Self> {
+        let stages = stages.join(",");
+        let log = sh::target().join(format!("{stages}.log"));
         let file = File::create(&log)?;
         let mut command = sh::command(std::env::current_exe()?);
-        command.args(["ci", "--only", stage]);
+        command.args(["ci", "--only", &stages]);
         command.env(stages::FILE, times);
         command.stdout(file.try_clone()?).stderr(file);
         // A group, so that everything that it started can be ended with it.
@@ -190,7 +195,7 @@ impl Beside {
         })
     }
 
-    /// Waits for its end and prints what it said.
+    /// Waits for their end and prints what they said.
     fn finish(mut self) -> Outcome {
         let status = self.child.wait()?;
         print!("{}", std::fs::read_to_string(&self.log)?);
@@ -230,8 +235,8 @@ fn size() -> Outcome {
     }
 }
 
-/// Runs the stages of a lane, those from `--from STAGE` on, or `--only STAGE`; `--skip STAGE` leaves one out. The lane is what a submission
-/// needs, or that of `--lane weekly`.
+/// Runs the stages of a lane, those from `--from STAGE` on, or `--only STAGE,…`; `--skip STAGE,…` leaves some out. The lane is what a
+/// submission needs, or that of `--lane weekly`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let options = ["--lane", "--from", "--only", "--skip"].map(|name| (name, 2));
     if let Some(other) = sh::without(arguments, &options).first() {
@@ -252,7 +257,12 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     let from: Option<String> = sh::option(arguments, "--from")?;
     let only: Option<String> = sh::option(arguments, "--only")?;
     let skip: Option<String> = sh::option(arguments, "--skip")?;
-    for name in [&from, &only, &skip].into_iter().flatten() {
+    let names = |list: &Option<String>| -> Vec<String> {
+        let list = list.iter().flat_map(|list| list.split(','));
+        list.map(str::to_owned).collect()
+    };
+    let (some, without) = (names(&only), names(&skip));
+    for name in from.iter().chain(&some).chain(&without) {
         if !lane.iter().any(|stage| stage.name == name) {
             return Err(format!("no stage {name} in this lane").into());
         }
@@ -261,12 +271,17 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         .and_then(|name| lane.iter().position(|stage| stage.name == name))
         .unwrap_or(0);
     let wanted = |name: &str| {
-        only.as_deref().is_none_or(|only| only == name) && skip.as_deref() != Some(name)
+        let asked = only.is_none() || some.iter().any(|one| one == name);
+        asked && !without.iter().any(|one| one == name)
     };
     let of_another = stages::given().is_some() && only.is_some();
     let times = stages::file()?;
     let chosen = lane.iter().skip(first).filter(|stage| wanted(stage.name));
-    let done = run_stages(chosen, !weekly && wanted(BESIDE.0), of_another, &times);
+    let beside = BESIDE
+        .iter()
+        .copied()
+        .filter(|name| !weekly && wanted(name));
+    let done = run_stages(chosen, &beside.collect::<Vec<_>>(), of_another, &times);
     if !of_another {
         if done.is_ok() {
             println!("\nall stages passed");
@@ -290,23 +305,28 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 /// Runs stages, and adds to a file what each took. `of_another` says that a stage runs beside those of another command.
 fn run_stages<'a>(
     chosen: impl Iterator<Item = &'a Stage>,
-    one_beside: bool,
+    aside: &[&str],
     of_another: bool,
     times: &Path,
 ) -> Outcome {
     let mut beside = None;
+    let mut ran: &[&str] = &[];
     for stage in chosen {
-        if stage.name == BESIDE.1 && one_beside {
-            beside = Some(Beside::start(BESIDE.0, times)?);
+        if stage.name == FROM && !aside.is_empty() {
+            beside = Some(Beside::start(aside, times)?);
+            ran = aside;
+        }
+        if beside.is_none() && ran.contains(&stage.name) {
+            continue;
         }
         println!("\n== {}", stage.name);
         let running = stages::Running::start()?;
         if ASK_ZVF.contains(&stage.name) && !sh::has_zvf() {
             sh::use_zvf(test::build_zvf()?);
         }
-        let started = beside.take_if(|_| stage.name == BESIDE.0);
+        let started = beside.take_if(|_| ran.contains(&stage.name));
         let name = match (&started, of_another) {
-            (Some(_), _) => format!("{}, waiting", stage.name),
+            (Some(_), _) => format!("{}, waiting", ran.join(" and ")),
             (None, true) => format!("{}{}", stage.name, stages::BESIDE),
             (None, false) => stage.name.to_owned(),
         };

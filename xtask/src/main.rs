@@ -268,7 +268,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "ci",
-        help: "every check that CI makes, in its order, and what each took [--lane submission|weekly] [--from STAGE] [--only STAGE] [--skip STAGE]",
+        help: "every check that CI makes, in its order, and what each took [--lane submission|weekly] [--from STAGE] [--only STAGE,…] [--skip STAGE,…]",
         run: ci::run,
     },
 ];
