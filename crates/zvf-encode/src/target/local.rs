@@ -223,17 +223,25 @@ impl Local {
         many && !cfg!(target_os = "linux")
     }
 
+    /// Records a complete file to be synced before the next document, or syncs it at once. Not before it is complete: another thread may sync what
+    /// is recorded at any time, and would miss it.
+    fn record(&self, path: PathBuf) -> Result<(), WriteError> {
+        if !self.note(&path) {
+            return Ok(());
+        }
+        let synced = File::open(&path).and_then(|file| file.sync_all());
+        synced.map_err(|e| WriteError::io(path, e))
+    }
+
     /// Writes a file that no reader requests yet: if the program ends now, an incomplete file is no worse than none.
     pub(crate) fn put_unseen(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
         self.check(key)?;
         let path = self.path(key);
-        let sync = self.note(&path);
-        let write = || -> std::io::Result<()> {
-            let mut file = self.create(&path)?;
-            file.write_all(bytes)?;
-            if sync { file.sync_all() } else { Ok(()) }
-        };
-        write().map_err(|error| WriteError::io(&path, error))
+        let written = self
+            .create(&path)
+            .and_then(|mut file| file.write_all(bytes));
+        written.map_err(|error| WriteError::io(&path, error))?;
+        self.record(path)
     }
 
     /// Creates a temporary file next to the file of a key; it is removed when its path is dropped.
@@ -251,25 +259,19 @@ impl Local {
         let path = self.path(key);
         let renamed = file.persist(&path);
         renamed.map_err(|error| WriteError::io(&path, error.error))?;
-        match self.note(&path) {
-            true => {
-                let synced = File::open(&path).and_then(|file| file.sync_all());
-                synced.map_err(|e| WriteError::io(path, e))
-            }
-            false => Ok(()),
-        }
+        self.record(path)
     }
 
     pub(crate) fn put(&self, key: &str, bytes: &[u8]) -> Result<(), WriteError> {
         self.check(key)?;
         let path = self.path(key);
-        let sync = self.note(&path);
-        let temporary = self.temporary(&path, bytes, sync)?;
+        let temporary = self.temporary(&path, bytes, false)?;
         fs::rename(&temporary, &path).map_err(|error| {
             // The first error is reported.
             let _ = fs::remove_file(&temporary);
-            WriteError::io(path, error)
-        })
+            WriteError::io(&path, error)
+        })?;
+        self.record(path)
     }
 
     /// Renames a durable file. A file that only exists under its new name was renamed before.

@@ -700,4 +700,32 @@ mod tests {
         );
         assert!(Target::new("some/folder", &OpenOptions::new(), true).is_ok());
     }
+    #[test]
+    fn a_barrier_does_not_meet_files_that_are_being_written() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a.zv");
+        let target = Target::new(folder.to_str().unwrap(), &OpenOptions::new(), true).unwrap();
+        let target = &target;
+        let write = move |writer: u32| {
+            (0..200).try_for_each(|number| {
+                let object = vec![(format!("{writer}/{number}"), vec![7; 100])];
+                match number % 2 {
+                    0 => target.put(object),
+                    _ => target.put_unseen(object),
+                }
+            })
+        };
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..4)
+                .map(|writer| scope.spawn(move || write(writer)))
+                .collect();
+            while writers.iter().any(|writer| !writer.is_finished()) {
+                target.barrier().unwrap();
+            }
+            for writer in writers {
+                writer.join().unwrap().unwrap();
+            }
+        });
+        target.barrier().unwrap();
+    }
 }
