@@ -105,6 +105,23 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
 }
 
 #[test]
+fn the_name_at_the_end_of_a_url_is_decoded() -> Result<()> {
+    let home = Home::made(&[])?;
+    // This server does not decode: on its disk the name is that of the request.
+    fs::write(
+        home.file("sub%207.swc"),
+        "1 1 0 0 0 1 -1\n2 3 1 1 0 1 1\n",
+    )?;
+    let server = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{server}/sub%207.swc");
+    home.text(&["import", &url, "s.zv", "--id-from-file"])?;
+    let told = home.json(&["objects", "s.zv", "--json"])?;
+    assert_eq!(told["objects"][0]["object_id"].as_i64(), Some(7), "{told}");
+    assert_eq!(told["objects"][0]["name"].as_str(), Some("sub 7"), "{told}");
+    Ok(())
+}
+
+#[test]
 fn errors_name_the_url_and_not_the_temporary_file() -> Result<()> {
     let home = Home::made(&[])?;
     fs::write(home.file("bad.csv"), "x,y,z\n1,2,3\n1,2,three\n")?;

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, try_join_all};
+use object_store::path::Path;
 use tokio::runtime::Handle;
 use zvf_grid::int::wide;
 use zvf_sys::{ReadAt, ReadFolder, RequestCost};
@@ -47,14 +48,18 @@ impl FileLocation {
         // The client of a web server is created for a folder.
         let (base, name) = match scheme(address) {
             Some("http" | "https") => match address.rsplit_once('/') {
-                Some((base, name)) if !name.is_empty() && !base.ends_with('/') => (base, name),
+                // The client escapes the name again.
+                Some((base, name)) if !name.is_empty() && !base.ends_with('/') => {
+                    let name = Path::from_url_path(name).map_err(|e| bad(&e.to_string()))?;
+                    (base, String::from(name))
+                }
                 _ => {
                     return Err(bad(
                         "found no name after the last slash, expected that of a file",
                     ));
                 }
             },
-            _ => (address, ""),
+            _ => (address, String::new()),
         };
         match Location::resolve(base, options)? {
             Location::Local(path) => Ok(Self::Local(path)),
@@ -63,9 +68,9 @@ impl FileLocation {
                 prefix,
                 backs,
             } => {
-                let key = match (prefix.as_str(), name) {
-                    ("", name) => name.to_owned(),
-                    (prefix, "") => prefix.to_owned(),
+                let key = match (prefix.as_str(), name.as_str()) {
+                    ("", _) => name,
+                    (_, "") => prefix,
                     (prefix, name) => format!("{prefix}/{name}"),
                 };
                 let bucket = Location::Remote {
@@ -100,6 +105,12 @@ impl ObjectLocation {
             key: format!("{}/{name}", self.key),
             ..self.clone()
         }
+    }
+
+    /// The last part of its key: the name at the end of the URL, without escapes.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key.rsplit('/').next().unwrap_or(&self.key)
     }
 
     /// Opens the object with a request for its first 64 KiB; `None` if it does not exist. If the server does not support ranges, the whole
@@ -393,5 +404,28 @@ impl ReadAt for ObjectFile {
             merge: self.inner.place.kv.merge(),
             ahead: AHEAD,
         })
+    }
+}
+
+#[cfg(all(test, feature = "http"))]
+mod tests {
+    use super::FileLocation;
+    use crate::IoOptions;
+
+    #[test]
+    fn names_of_web_servers_are_decoded() {
+        let options = IoOptions::new();
+        for (address, name) in [
+            ("http://host/a/sub-7.csv", "sub-7.csv"),
+            ("http://host/a/sub%207.csv", "sub 7.csv"),
+            ("http://host/a%20b/sub 7.csv", "sub 7.csv"),
+            ("https://host/%C3%BC.csv", "\u{fc}.csv"),
+            ("http://host/100%25%23.csv", "100%#.csv"),
+        ] {
+            match FileLocation::resolve(address, &options).unwrap() {
+                FileLocation::Object(place) => assert_eq!(place.name(), name, "{address}"),
+                FileLocation::Local(path) => panic!("{}", path.display()),
+            }
+        }
     }
 }

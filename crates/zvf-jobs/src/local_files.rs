@@ -97,7 +97,9 @@ impl LocalFiles {
                     let below = folder.path().join(self.urls.len().to_string());
                     self.folder = Some(folder);
                     std::fs::create_dir(&below).map_err(failed())?;
-                    let path = below.join(name(url));
+                    // Its ending and its number are read.
+                    let name = Some(place.name()).filter(|name| !name.is_empty());
+                    let path = below.join(name.unwrap_or("file"));
                     let to = File::create(&path).map_err(failed())?;
                     fetch(&place, to, url, options, context).await?;
                     self.urls.insert(path.clone(), file.clone());
@@ -175,11 +177,6 @@ pub(crate) fn format_of(file: &Path) -> Option<Format> {
 /// Whether a URL is taken as a store, because it does not have the ending of a known format.
 pub(crate) fn is_store_url(file: &Path) -> bool {
     url(file).is_some() && format_of(file).is_none()
-}
-
-/// The name of the file at a URL: its ending and its number are read.
-fn name(url: &str) -> &Path {
-    path(url).file_name().map_or(Path::new("file"), Path::new)
 }
 
 pub(crate) fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
