@@ -39,6 +39,8 @@ fn a_folder_and_a_pattern_stand_for_their_files() -> Result<()> {
         (&["in/?.swc"], &["7"]),
         (&["in/**/*.swc"], &["12", "7", "5"]),
         (&["in/[!7]*.swc", "in/7.swc"], &["12", "7"]),
+        // A folder is no file that matches.
+        (&["in/[!n]*"], &["12", "7"]),
         // A file whose name looks like a pattern.
         (&["a[1].swc"], &["0"]),
     ]
@@ -83,5 +85,29 @@ fn what_matches_nothing_is_refused() -> Result<()> {
         "{}",
         ran.stderr
     );
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn urls_of_the_disk_are_folders_and_patterns_too() -> Result<()> {
+    let home = home()?;
+    for (at, (end, wanted)) in [
+        ("in", &["12", "7"][..]),
+        ("in/", &["12", "7"]),
+        ("in/?.swc", &["7"]),
+        ("in/1*.swc", &["12"]),
+        ("in/%37.swc", &["7"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let url = format!("file://{}/{end}", home.path().display());
+        let store = format!("{at}.zv");
+        home.text(&["import", &url, &store])?;
+        let mut found = ids(&home, &store)?;
+        found.sort();
+        ensure!(found == wanted, "{url}: {found:?}");
+    }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 use zvf_convert::Format;
 use zvf_store::RawStore;
-use zvf_store::io::blocking;
+use zvf_store::io::{FileLocation, blocking};
 
 use crate::error::Result;
 use crate::local_files::{failed, url};
@@ -34,10 +34,9 @@ pub(crate) async fn expanded(
 ) -> Result<Vec<PathBuf>> {
     let mut found = Vec::with_capacity(files.len());
     for file in files {
-        let some = match url(file).filter(|url| !url.starts_with("file://")) {
-            Some(url) => at_url(url, any_ending, context).await?,
-            None => {
-                let path = file.clone();
+        let some = match place(file, context)? {
+            Place::Remote(url) => at_url(url, any_ending, context).await?,
+            Place::Local(path) => {
                 let found = blocking(move || on_disk(&path, any_ending)).await;
                 found.map_err(failed(&file.to_string_lossy()))??
             }
@@ -54,6 +53,28 @@ pub(crate) async fn expanded(
         }
     }
     Ok(found)
+}
+
+/// Where an input is, or the files of a pattern are.
+enum Place<'f> {
+    Local(PathBuf),
+    Remote(&'f str),
+}
+
+/// A URL of the local disk becomes a path.
+fn place<'f>(file: &'f Path, context: &Context) -> Result<Place<'f>> {
+    let Some(url) = url(file) else {
+        return Ok(Place::Local(file.to_owned()));
+    };
+    if !url.starts_with("file://") {
+        return Ok(Place::Remote(url));
+    }
+    // In a URL a `?` that is not escaped begins a query.
+    let escaped = url.replace('?', "%3F");
+    match FileLocation::resolve(&escaped, &context.write.open.io).map_err(failed(url))? {
+        FileLocation::Local(path) => Ok(Place::Local(path)),
+        FileLocation::Object(_) => Ok(Place::Remote(url)),
+    }
 }
 
 /// Whether a name has a known ending.
@@ -104,9 +125,11 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
     let matches = glob::glob_with(text, RULES);
     let matches = matches.map_err(|error| JobError::usage(format!("{text}: {error}")))?;
     let found: std::result::Result<Vec<PathBuf>, _> = matches.collect();
-    found
-        .map(Some)
-        .map_err(|error| JobError::file("list the files of", path)(error.into()))
+    let mut found =
+        found.map_err(|error| JobError::file("list the files of", path)(error.into()))?;
+    // A folder that is no input is no file that matches.
+    found.retain(|found| !found.is_dir() || is_input(found));
+    Ok(Some(found))
 }
 
 /// The URLs of the objects in a folder, or of those that match a pattern; `None` if the URL is that of one input.
@@ -140,7 +163,31 @@ async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option
     let names = listed.objects.iter().filter(|name| is_wanted(name));
     Ok(Some(
         names
-            .map(|name| PathBuf::from(format!("{folder}/{name}")))
+            .map(|name| PathBuf::from(format!("{folder}/{}", escaped(name))))
             .collect(),
     ))
+}
+
+/// A name as part of a URL.
+fn escaped(name: &str) -> String {
+    // First the sign of escapes.
+    let name = name.replace('%', "%25");
+    name.replace('#', "%23").replace('?', "%3F")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_in_urls_are_escaped() {
+        for (name, wanted) in [
+            ("scan 1.laz", "scan 1.laz"),
+            ("a%41.csv", "a%2541.csv"),
+            ("run#2?.csv", "run%232%3F.csv"),
+            ("\u{fc}[1]+.csv", "\u{fc}[1]+.csv"),
+        ] {
+            assert_eq!(escaped(name), wanted);
+        }
+    }
 }
