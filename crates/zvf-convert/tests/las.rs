@@ -182,6 +182,30 @@ fn damage_is_an_error_with_a_place() {
     }
 }
 
+/// Of a file without points lazrs writes a table of one chunk, with the end of its coder alone.
+#[test]
+#[cfg(feature = "laz")]
+fn a_compressed_file_without_points_is_one_of_several() {
+    let folder = Folder::new();
+    let whole = std::fs::read(file("rgb-1.2.laz")).unwrap();
+    let first = whole[96..100].try_into().map(u32::from_le_bytes).unwrap();
+    let mut empty = whole[..first as usize].to_vec();
+    empty[107..131].fill(0);
+    let table = u64::from(first) + 12;
+    empty.extend(table.to_le_bytes());
+    empty.extend([1, 0, 0, 0]);
+    empty.extend([0, 0, 0, 0, 1, 0, 0, 0, 0x15, 0xd3, 0, 0]);
+    let empty = folder.file("empty.laz", empty);
+    let (_, text) = refused(&[empty.clone()], &small());
+    assert!(text.contains("found no vertex"), "{text}");
+    for files in [
+        [empty.clone(), file("rgb-1.2.laz")],
+        [file("rgb-1.2.laz"), empty],
+    ] {
+        assert_eq!(open(&files, &small()).vertices(), 20);
+    }
+}
+
 /// Changes single bytes of compressed files: the result is an error or other points, but no panic, and memory is bounded by the file.
 #[test]
 #[cfg(feature = "laz")]
