@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::masks::{F32, TURNED, U8, at, labels, nifti};
 use crate::resample::{Lines, length, lines, near};
-use crate::run::{Home, STORE};
+use crate::run::{Home, STORE, command};
 
 const AFFINE: &str = "0,20,0,10,20,0,0,10,0,0,20,10";
 
@@ -283,5 +285,61 @@ fn what_has_no_ends_or_no_labels_is_refused() -> Result<()> {
     ensure!(ran.stderr.contains("whole numbers"), "{}", ran.stderr);
     // The store has no unfinished edit.
     home.text(&["group", STORE, "net", "--ends", "labels.nii"])?;
+    Ok(())
+}
+
+#[test]
+fn groups_of_a_killed_program_have_their_table() -> Result<()> {
+    let home = made()?;
+    let line = ["--ends", "labels.nii", "--matrix", "m.csv", "-q"];
+    let mut is_made = Vec::new();
+    for moment in 0..12 {
+        home.text(&["copy", STORE, "again.zv", "-q"])?;
+        let mut child = command(
+            &home.path(),
+            &[&["group", "again.zv", "net"], &line[..]].concat(),
+        )
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+        // The last one ends by itself.
+        if moment < 11 {
+            std::thread::sleep(Duration::from_millis(8 * moment));
+            child.kill()?;
+        }
+        child.wait()?;
+        home.text(&["edit", "again.zv", "resume", "-q"])?;
+        let ran = home.zvf(&["query", "again.zv", "--groups", "net/3-12", "-q"])?;
+        is_made.push(ran.code == 0);
+        ensure!(
+            ran.code != 0 || home.file("m.csv").exists(),
+            "moment {moment}: groups without a table"
+        );
+        fs::remove_dir_all(home.file("again.zv"))?;
+        let _ = fs::remove_file(home.file("m.csv"));
+    }
+    assert_eq!(is_made.last(), Some(&true));
+    Ok(())
+}
+
+#[test]
+fn the_marker_of_a_dead_writer_is_said_with_what_helps() -> Result<()> {
+    let home = made()?;
+    let marker = home.file(STORE).join("zvf-unfinished.json");
+    fs::write(&marker, r#"{"details": {"edit": "a1"}}"#)?;
+    for line in [
+        &["group", STORE, "few", "--add", "1"][..],
+        &["sample", STORE, "--volume", "labels.nii", "--as", "label"],
+    ] {
+        let ran = home.zvf(line)?;
+        assert_eq!(ran.code, 75, "{line:?}: {}", ran.stderr);
+        ensure!(
+            ran.stderr.contains("`zvf edit STORE resume`"),
+            "{line:?}: {}",
+            ran.stderr
+        );
+    }
+    home.text(&["edit", STORE, "resume"])?;
+    home.text(&["sample", STORE, "--volume", "labels.nii", "--as", "label"])?;
     Ok(())
 }

@@ -162,8 +162,9 @@ impl GroupJob {
         let found = self.found(volume, context).await;
         let (mut edit, (found, sink)) = or_abandon(edit, found).await?;
         let made = self.make(&mut edit, &found).await;
-        let (done, groups_replaced) = end(edit, &self.store, made).await?;
-        let files = sink.map(RowSink::finish).transpose()?;
+        // Not after the commit: without its table, the command could only be repeated with --replace. The table is right without the groups, too.
+        let made = made.and_then(|replaced| Ok((replaced, sink.map(RowSink::finish).transpose()?)));
+        let (done, (groups_replaced, files)) = end(edit, &self.store, made).await?;
         for remark in &found.remarks {
             context.event(&JobEvent::Note(remark));
         }

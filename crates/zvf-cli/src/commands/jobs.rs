@@ -101,8 +101,8 @@ pub(super) fn report(
                     }
                 ) && (is_edit(job)
                     || matches!(
-                        job,
-                        Job::Append(_) | Job::Measure(_) | Job::Vacuum(_) | Job::Pyramid(_)
+                        job.name(),
+                        "append" | "measure" | "vacuum" | "pyramid" | "sample"
                     )) =>
             {
                 let hint = match job {
