@@ -412,3 +412,41 @@ fn levels_that_the_root_does_not_name_are_removed() -> Result<()> {
     home.text(&["validate", "p.zv", "--level", "5"])?;
     Ok(())
 }
+
+/// Leaves the marker of a run that was killed after its commit.
+fn marked(home: &Home) -> Result<()> {
+    let root: Value = serde_json::from_slice(&std::fs::read(home.file("made.zv/zarr.json"))?)?;
+    let id = root["attributes"]["zvf_edited"].as_str();
+    let marker = json!({"details": {"edit": id.context("no edit")?}});
+    let path = home.file("made.zv/zvf-unfinished.json");
+    Ok(std::fs::write(path, marker.to_string())?)
+}
+
+#[test]
+fn a_committed_run_is_completed_and_not_repeated() -> Result<()> {
+    let home = home()?;
+    let bins = ["--bin-shape", "2,2"];
+    home.text(&[&["pyramid", "made.zv", "--factors", "2"][..], &bins].concat())?;
+    let add = ["pyramid", "made.zv", "--add", "--factors", "2"];
+    let clear = ["--clear-leftovers", "--json"];
+    home.text(&add)?;
+    marked(&home)?;
+    let done = home.json(&[&add[..], &clear].concat())?;
+    assert_eq!(
+        (&done["completed"], &done["levels_before"]),
+        (&json!(true), &json!(2))
+    );
+    // Another job follows what it completes.
+    marked(&home)?;
+    let other = ["pyramid", "made.zv", "--replace", "--factors", "5"];
+    let done = home.json(&[&other[..], &bins, &clear].concat())?;
+    assert_eq!(done["completed"], json!(false));
+    assert_eq!(done["levels"].as_array().map(Vec::len), Some(1));
+    let remove = ["pyramid", "made.zv", "--remove"];
+    home.text(&remove)?;
+    marked(&home)?;
+    let text = home.text(&[&remove[..], &["--clear-leftovers"]].concat())?;
+    ensure!(text.contains("is completed now"), "{text}");
+    home.validates("made.zv")?;
+    Ok(())
+}

@@ -33,7 +33,7 @@ use super::plan::{PyramidPlan, WantedLevels};
 use super::sink::StoreSink;
 use super::spec::{BaseBins, Existing, MOST_LEVELS, Method, PyramidSpec};
 use zvf_encode::target::{ObjectPut, Stage, Target, node};
-use zvf_encode::transaction::{Change, MARKER, Take, settle};
+use zvf_encode::transaction::{Change, MARKER, Settled, Take, settle};
 use zvf_encode::{Kind, StaleFiles, WriteError, WriteOptions};
 use zvf_format::int::wide;
 use zvf_meta::STALE;
@@ -56,6 +56,8 @@ pub struct PyramidReport {
     pub was_stale: bool,
     /// Chunks of level 0 for which the levels were out of date; 0 if only objects changed.
     pub stale: u64,
+    /// Whether nothing was done but to complete an interrupted run of the same job, which had been committed.
+    pub completed: bool,
     /// Coarse levels before the change.
     pub before: u64,
     /// Objects that were replaced or added, if there were levels before.
@@ -85,6 +87,7 @@ impl PyramidReport {
         let chosen = self.chosen.as_ref();
         json!({
             "store": store,
+            "completed": self.completed,
             "method": self.method.map(Method::name),
             "left_out": self.left_out(),
             "warnings": self.remarks(),
@@ -227,8 +230,16 @@ pub(super) struct PyramidRun<'j> {
 
 impl PyramidRun<'_> {
     fn run(&self, work: &PyramidChange) -> Result<PyramidReport, WriteError> {
-        self.tidy()?;
+        let completed = self.tidy()?;
         let store = self.open()?;
+        let before = wide(store.levels().len().saturating_sub(1));
+        if completed {
+            return Ok(PyramidReport {
+                completed,
+                before,
+                ..PyramidReport::default()
+            });
+        }
         let spec = match work {
             PyramidChange::Build(spec) => Some(spec),
             PyramidChange::Refresh | PyramidChange::Remove => None,
@@ -250,7 +261,7 @@ impl PyramidRun<'_> {
             until,
             was_stale: store.root().extra.contains_key(STALE),
             stale: stale(store.root()),
-            before: wide(store.levels().len().saturating_sub(1)),
+            before,
             ..PyramidReport::default()
         };
         let alone = || WriteError::input("store", "level 0 alone", "coarse levels");
@@ -320,14 +331,21 @@ impl PyramidRun<'_> {
         Ok(store)
     }
 
-    /// Finishes or reverts an interrupted change, if that is allowed.
-    fn tidy(&self) -> Result<(), WriteError> {
+    /// Finishes or reverts an interrupted change, if that is allowed. Returns whether it was committed and is of the same job: then there is nothing
+    /// left to do, and with `--add` a repetition would add further levels.
+    fn tidy(&self) -> Result<bool, WriteError> {
         let Some(found) = self.target.read(MARKER)? else {
-            return Ok(());
+            return Ok(false);
         };
         match self.options.stale_files {
             StaleFiles::Refuse => Err(WriteError::held(self.address, MARKER, Some(&found))),
-            StaleFiles::Remove => settle(self.target, self.address, self.options.lease).map(|_| ()),
+            StaleFiles::Remove => {
+                let done = settle(self.target, self.address, self.options.lease)?;
+                let own = self.options.history.as_ref();
+                Ok(done == Settled::Finished
+                    && own.is_some()
+                    && self.open()?.root().history().last() == own)
+            }
         }
     }
 

@@ -8,6 +8,11 @@ use crate::output::table::{TextTable, count, counted, joined};
 pub(super) fn text(done: &PyramidJobReport) -> String {
     let (store, report) = (&done.store, &done.report);
     let levels = counted(report.before, "coarse level");
+    if report.completed {
+        return format!(
+            "{store}\n  {levels}: the interrupted run was committed, and is completed now\n"
+        );
+    }
     if done.removed {
         return format!("{store}\n  {levels} removed\n");
     }
