@@ -109,15 +109,25 @@ pub(crate) fn answer() {
 /// How often a folder is replaced by a file, since other threads may make it again in between.
 const ROUNDS: usize = 256;
 
-/// Removes files and folders into which other threads may still put files.
+/// Removes files, which other threads may be about to create, and folders into which they may still put files.
 fn remove_all(paths: &BTreeSet<PathBuf>) {
-    let folders = paths.iter().filter(|path| path.is_dir());
-    let aside: Vec<PathBuf> = folders
-        .flat_map(|folder| replaced_by_file(folder))
-        .collect();
-    // The files that replace folders are removed last: until then the other threads fail.
+    let (folders, files): (Vec<_>, Vec<_>) = paths.iter().partition(|path| path.is_dir());
+    let aside = folders.into_iter().map(|folder| replaced_by_file(folder));
+    let aside: Vec<PathBuf> = aside.flatten().collect();
+    files.into_iter().for_each(|file| replaced_by_folder(file));
+    // What replaces files and folders is removed last: until then the other threads fail.
     let all = aside.iter().chain(paths);
     all.for_each(|path| remove_path(path));
+}
+
+/// Removes a file and creates an empty folder under its name, so that no other thread can create the file.
+fn replaced_by_folder(file: &Path) {
+    for _ in 0..ROUNDS {
+        remove_path(file);
+        if fs::create_dir(file).is_ok() {
+            break;
+        }
+    }
 }
 
 /// Renames a folder and creates an empty file under its name, so that no other thread can create the folder again. Returns the new paths: several if
@@ -201,5 +211,19 @@ mod tests {
         assert!(folder.is_file());
         remove_all(&BTreeSet::from([folder, file]));
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+    #[test]
+    fn a_file_whose_name_is_reserved_is_not_made_any_more() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(".out.csv.1.partial");
+        for content in [None, Some("x")] {
+            if let Some(content) = content {
+                fs::write(&file, content).unwrap();
+            }
+            replaced_by_folder(&file);
+            assert!(File::create(&file).is_err());
+            remove_all(&BTreeSet::from([file.clone()]));
+            assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+        }
     }
 }
