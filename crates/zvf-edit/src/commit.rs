@@ -442,8 +442,9 @@ fn finish_tables(
     let new = index.before..index.ids.len();
     edit.fill_objects(new)?;
     let index = edit.index.as_ref().or_bug("tables of no objects")?;
-    for (_, table) in std::mem::take(&mut edit.tables) {
+    for (_, mut table) in std::mem::take(&mut edit.tables) {
         if table.is_changed() {
+            table.occupy(index.deleted.iter().filter_map(|id| index.row(*id)))?;
             let (new, keys) = table.finish(&index.ids, &template.compression)?;
             objects.extend(new);
             old.extend(keys);

@@ -173,6 +173,16 @@ impl AttributeTable {
         }
     }
 
+    /// Gives rows of deleted objects, which are never read, a value if the type has none that means absence.
+    pub(crate) fn occupy(&mut self, rows: impl Iterator<Item = usize>) -> Result<(), WriteError> {
+        if self.spec.values.number() != Some(NumberType::Bool) {
+            return Ok(());
+        }
+        let open: Vec<usize> = rows.filter(|row| self.place(*row).is_none()).collect();
+        let any = vec![false; open.len() * self.spec.channels];
+        self.set(&open, &Values::from(any))
+    }
+
     /// Sets values of rows.
     ///
     /// # Errors
