@@ -260,6 +260,73 @@ fn values_of_objects_and_links_are_computed() -> Result<()> {
 }
 
 #[test]
+fn attributes_of_vertices_come_before_those_of_objects() -> Result<()> {
+    let text = "x,y,z,object_id,v,start.x\n1,2,3,1,10,7\n2,2,4,1,20,8\n";
+    let home = Home::made(&[
+        ("../l.csv", text.into()),
+        ("../o.csv", "object_id,v\n1,15\n".into()),
+    ])?;
+    home.text(&["import", "l.csv", "s.zv", "--kind", "polyline"])?;
+    let flags = ["--object", "--from", "o.csv"];
+    set(&home, "v", "float64", &flags)?;
+    for (name, expression, wanted) in [
+        ("a", "v - object.v", [-5.0, 5.0]),
+        ("b", "`start.x`", [7.0, 8.0]),
+        ("c", "start.x", [1.0, 1.0]),
+        ("d", "`start.x` - start.x + v", [16.0, 27.0]),
+    ] {
+        set(&home, name, "float64", &["--expr", expression])?;
+        let found = of_vertices(&home, name)?;
+        let found = [&found[&(1, 3)], &found[&(2, 4)]];
+        ensure!(
+            *found[0] == wanted[0] && *found[1] == wanted[1],
+            "{expression}: {found:?}"
+        );
+    }
+    for (color, range) in [
+        ("v + 0", [10.0, 20.0]),
+        ("object.v", [15.0, 15.0]),
+        ("end.x", [2.0, 2.0]),
+        ("`start.x`", [7.0, 8.0]),
+    ] {
+        let line = ["plot", "s.zv", "-o", "a.png", "--json", "--color", color];
+        let drawn = home.json(&line)?;
+        let found = &drawn["layers"][0]["range"];
+        ensure!(
+            found[0] == range[0] && found[1] == range[1],
+            "{color}: {found}"
+        );
+    }
+    home.validates("s.zv")
+}
+
+#[test]
+fn truth_values_of_objects_are_computed_beside_a_deleted_object() -> Result<()> {
+    let home = lines()?;
+    home.text(&["edit", "s.zv", "delete", "1"])?;
+    set(
+        &home,
+        "long",
+        "bool",
+        &["--object", "--expr", "count() > 1"],
+    )?;
+    let listed = home.json(&["objects", "s.zv", "--json"])?;
+    let listed = listed["objects"].as_array().context("objects")?;
+    ensure!(listed.len() == 1 && listed[0]["long"] == true, "{listed:?}");
+    // The id can be used again, and needs a value then.
+    let again = "x,y,z,object_id,v,w,t\n0,0,0,1,1,1,a\n1,0,0,1,1,1,a\n";
+    std::fs::write(home.file("again.csv"), again)?;
+    let ran = home.zvf(&["append", "s.zv", "again.csv"])?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("--fill"),
+        "{}",
+        ran.stderr
+    );
+    home.text(&["append", "s.zv", "again.csv", "--fill", "long=true"])?;
+    home.validates("s.zv")
+}
+
+#[test]
 fn expressions_that_do_not_fit_change_nothing() -> Result<()> {
     let home = lines()?;
     let before = home.text(&["query", "s.zv", "--format", "csv"])?;

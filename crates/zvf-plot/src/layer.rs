@@ -500,14 +500,14 @@ fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Q
     query
 }
 
-/// The expression that a colour rule is; `None` for a name alone that is no axis, with or without a channel.
+/// The expression that a colour rule is; `None` for a name alone that is no axis and no value of objects, with or without a channel.
 fn expression(store: &Store, name: &str, channel: Option<usize>) -> Option<Expression> {
     // The end of an expression, as in `a - rgb[2]`, looks like the channel of a name.
     let text = channel.map_or_else(|| name.to_owned(), |channel| format!("{name}[{channel}]"));
     let expression = Expression::parse(&text).ok()?;
     let is_axis = || store.root().axes().iter().any(|axis| axis.name == text);
     let is_name = expression.names().iter().any(|one| one == name);
-    (!is_name || is_axis()).then_some(expression)
+    (!is_name || is_axis() || expression.is_of_object()).then_some(expression)
 }
 
 /// The default colour of a kind.

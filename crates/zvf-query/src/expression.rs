@@ -12,9 +12,9 @@ use zvf_store::Store;
 
 use crate::condition_columns::{columns_of, computed, values_of};
 use crate::error::OrBug;
-use crate::filter::{Filter, Val, Values, exactly, is_of_object};
+use crate::filter::{Expr, Filter, Val, Values, exactly, is_of_object};
 use crate::object_terms::{object_attributes, object_columns, resolve_exact_names};
-use crate::{Column, Query, QueryError};
+use crate::{Column, Names, Outputs, Query, QueryError};
 
 /// A value for each vertex, object or link, computed in the arithmetic of conditions ([`Filter`]): `sqrt(x * x + y * y)`, `fa * 100`,
 /// `fa - object.mean_fa`, and conditions themselves: `intensity > 0.5 and label == 3`.
@@ -63,6 +63,12 @@ impl Expression {
         self.0.names()
     }
 
+    /// Whether it is a value of objects alone: `object_id`, `object.weight`, `start.x`.
+    #[must_use]
+    pub fn is_of_object(&self) -> bool {
+        matches!(self.0.expr(), Expr::Name { name, .. } if is_of_object(name))
+    }
+
     /// Resolves the names for the vertices of the query's level; of the query, only the level counts.
     ///
     /// # Cost
@@ -80,8 +86,19 @@ impl Expression {
     ) -> BoxFuture<'a, Result<VertexExpression, QueryError>> {
         Box::pin(async move {
             let mut expression = self.0.clone();
-            resolve_exact_names(store, query, &mut expression).await?;
-            let attributes = object_attributes(store, query, &expression).await?;
+            // An attribute of vertices comes before one of objects, whatever the query itself reads.
+            let named = Query {
+                attributes: Names::List(expression.names_of_rows()),
+                columns: Vec::new(),
+                outputs: Outputs {
+                    vertices: true,
+                    links: false,
+                    objects: false,
+                },
+                ..query.clone()
+            };
+            resolve_exact_names(store, &named, &mut expression).await?;
+            let attributes = object_attributes(store, &named, &expression).await?;
             let of_objects = |name: &String| is_of_object(name) || attributes.contains(name);
             let names = columns_of(expression.expr());
             let (mut own, mut names): (Vec<String>, Vec<String>) =
