@@ -308,6 +308,28 @@ fn read_back(
 }
 
 #[test]
+fn errors_name_the_line_of_a_file() {
+    let folder = Folder::new();
+    for (text, line) in [
+        ("x,y,v\n1,2,3\n1,a,3\n", 3),
+        ("x,y,v\n1,2,3\n1,a,3", 3),
+        ("x,y,v\r\n1,2,3\r\n1,a,3\r\n", 3),
+        ("x,y,v\r\n1,2,3\r\n1,a,3", 3),
+        ("x,y,v\n1,2,3\n\n\n1,a,3\n", 5),
+        ("x,y,v\r\n1,2,3\r\n\r\n1,a,3\r\n", 4),
+        ("x,y,v\n1,2,\"b\nc\"\n1,a,d", 4),
+        ("# note\r\n\r\nx,y,v\r\n1,2,\"b\r\nc\"\r\n1,a,d\r\n", 6),
+    ] {
+        let (_, said) = refused(&[folder.file("a.csv", text)], &small());
+        let start = format!("a.csv, line {line}: found \"a\"");
+        assert!(said.starts_with(&start), "{text:?}: {said}");
+    }
+    let latin = folder.file("b.csv", b"x,y,v\r\n1,2,a\r\n1,2,\xfc\r\n");
+    let (_, said) = refused(&[latin], &small());
+    assert!(said.starts_with("b.csv, line 3: "), "{said}");
+}
+
+#[test]
 fn a_quote_that_is_never_closed_is_refused_with_its_line() {
     let folder = Folder::new();
     for (name, text, line, start) in [

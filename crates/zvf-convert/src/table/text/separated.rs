@@ -258,6 +258,8 @@ pub(super) struct Separated {
     ready: bool,
     /// Lines before the first record.
     skipped: u64,
+    /// Whether lines end in a carriage return and a line feed.
+    carriage: bool,
     state: Rc<ParserState>,
     most: u64,
     notes: Vec<String>,
@@ -282,6 +284,7 @@ impl Separated {
             ended: Cell::new(false),
             mark: if between.byte() == 2 { 3 } else { 2 },
         });
+        let carriage = head.line.ends_with(b"\r\n");
         let file = io::Cursor::new(head.line).chain(head.rest);
         let file: Box<dyn Read> = match between {
             Separator::Byte(_) => Box::new(file),
@@ -308,6 +311,7 @@ impl Separated {
             record: StringRecord::new(),
             ready: false,
             skipped: head.skipped,
+            carriage,
             state,
             most,
             notes: Vec::new(),
@@ -397,6 +401,19 @@ impl Separated {
         ))
     }
 
+    /// The line on which the record begins.
+    fn line(&self) -> u64 {
+        let position = self.reader.position();
+        let text = self.record.as_slice().bytes();
+        let inside = text.filter(|byte| *byte == b'\n').count() as u64;
+        // The parser reads the line feed behind a carriage return with the next record. The one behind the last line may be that of the sentinel.
+        let ended =
+            self.state.ended.get() && position.byte().saturating_add(1) == self.state.total.get();
+        let end = u64::from(!self.carriage || ended);
+        let line = position.line().saturating_sub(inside + end);
+        line.saturating_add(self.skipped)
+    }
+
     /// Refuses a record of another number of fields.
     fn check(&self) -> Result<(), ConvertError> {
         let (found, wanted) = (self.record.len(), self.names.len());
@@ -425,9 +442,12 @@ impl Separated {
                 ConvertError::limit(&self.path, place, "bytes in a record", limit)
             }
             ErrorKind::Io(error) => ConvertError::io(&self.path, error),
-            ErrorKind::Utf8 { .. } => {
-                ConvertError::malformed(&self.path, place, "bytes that are not UTF-8", "text")
-            }
+            ErrorKind::Utf8 { .. } => ConvertError::malformed(
+                &self.path,
+                InFile::Line(self.line()),
+                "bytes that are not UTF-8",
+                "text",
+            ),
             other => ConvertError::malformed(&self.path, place, format!("{other:?}"), "a record"),
         }
     }
@@ -471,8 +491,6 @@ impl TextRows for Separated {
     }
 
     fn place(&self) -> InFile {
-        self.record.position().map_or(InFile::Whole, |position| {
-            InFile::Line(position.line().saturating_add(self.skipped))
-        })
+        InFile::Line(self.line())
     }
 }
