@@ -111,3 +111,20 @@ fn urls_of_the_disk_are_folders_and_patterns_too() -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(unix)]
+#[test]
+fn links_to_nothing_are_not_left_out() -> Result<()> {
+    let home = home()?;
+    std::os::unix::fs::symlink("nothing", home.file("in/8.swc"))?;
+    for file in ["in", "in/*.swc"] {
+        let ran = home.zvf(&["import", file, "s.zv"])?;
+        ensure!(
+            ran.code != 0 && ran.stderr.contains("8.swc"),
+            "{file}: {} {}",
+            ran.code,
+            ran.stderr
+        );
+    }
+    Ok(())
+}

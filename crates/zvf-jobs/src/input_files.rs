@@ -108,7 +108,8 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
             let entry = entry.map_err(failed())?;
             let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             let file = entry.path();
-            if !is_hidden && file.is_file() && (any_ending || is_known(&file)) {
+            // A link to nothing stays, for reading it is an error that names it.
+            if !is_hidden && !file.is_dir() && (any_ending || is_known(&file)) {
                 found.push(file);
             }
         }
