@@ -241,7 +241,9 @@ fn keep(
     if !kept.put_new(LIST, list.to_string().into_bytes())? {
         return Err(WriteError::Exists {
             store: places.backup.clone(),
-            what: format!("{LIST} exists, expected none"),
+            what: format!(
+                "{LIST} exists, expected none: it is of another repair, or of one that was interrupted: give another address, or remove it first"
+            ),
             root: false,
         });
     }

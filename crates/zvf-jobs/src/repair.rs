@@ -12,7 +12,7 @@ use zvf_validate::repair::{
 use crate::checks::{needs, one_of, outside};
 use crate::error::Result;
 use crate::validate::depth;
-use crate::{CheckName, Context, JobError};
+use crate::{CheckName, Context, JobError, JobEvent};
 
 options! {
     /// Corrects the documents of a store that follow from its cells
@@ -88,7 +88,17 @@ impl RepairJob {
         }
         let plan = plan(&self.store, &options).await.map_err(failed)?;
         let applied = match self.apply {
-            true => Some(apply(&plan, backup, &options).await.map_err(failed)?),
+            true => {
+                let done = apply(&plan, backup, &options).await;
+                if let Err(RepairError::Unchecked { backup, .. }) = &done {
+                    // Not only in the error: if the command was interrupted, that alone is reported.
+                    context.event(&JobEvent::Note(&format!(
+                        "{}: the documents are replaced; the old ones are in {backup}",
+                        self.store
+                    )));
+                }
+                Some(done.map_err(failed)?)
+            }
             false => None,
         };
         Ok(RepairReport::Planned {

@@ -28,7 +28,7 @@ pub struct Applied {
 ///
 /// # Errors
 /// [`WriteError::Changed`](zvf_encode::WriteError::Changed): a document changed since the plan was made; nothing was replaced. Misuse: the backup
-/// already exists, there is no folder next to the store, or another change is running. I/O.
+/// already exists, there is no folder next to the store, or another change is running. I/O. [`RepairError::Unchecked`]: the documents are replaced.
 pub fn apply<'a>(
     plan: &'a RepairPlan,
     backup: Option<&'a str>,
@@ -47,10 +47,18 @@ pub fn apply<'a>(
         }
         let mut wanted = ValidateOptions::new(options.depth).with_open(options.write.open.clone());
         wanted.progress = options.progress.clone();
+        let report = validate(&plan.store, &wanted).await;
+        let report = report.map_err(|source| match &kept {
+            Some(backup) => RepairError::Unchecked {
+                backup: backup.clone(),
+                source: Box::new(source),
+            },
+            None => source.into(),
+        })?;
         Ok(Applied {
             backup: kept,
             documents: count,
-            report: validate(&plan.store, &wanted).await?,
+            report,
         })
     })
 }

@@ -17,6 +17,14 @@ pub enum RepairError {
     /// Documents could not be replaced or restored.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The documents are replaced, but the store could not be validated again.
+    #[error("{source}")]
+    Unchecked {
+        /// Where the old documents are.
+        backup: String,
+        /// Why it could not be validated.
+        source: Box<ValidateError>,
+    },
     /// A writer's change is unfinished.
     #[error(
         "{store}: a change is running or was interrupted ({marker}{} is there): try again later; if its writer is dead, `zvf edit STORE resume` finishes it",
@@ -58,6 +66,7 @@ impl RepairError {
             Self::Validate(error) => error.class(),
             Self::Store(error) => error.class(),
             Self::Write(error) => error.class(),
+            Self::Unchecked { source, .. } => source.class(),
             Self::Unfinished { .. } => Class::Busy,
             Self::Version { .. } | Self::Unlisted { .. } => Class::Misuse,
         }

@@ -86,7 +86,7 @@ async fn every_write(broken: &Files, most_left: usize) -> Outcome {
             }
             assert!(
                 // A marker that could not be removed is only a warning: the error occurs when the store is validated again.
-                matches!(done, Err(RepairError::Validate(_)))
+                matches!(done, Err(RepairError::Unchecked { .. }))
                     || matches!(done, Err(RepairError::Write(ref error)) if !matches!(error, WriteError::Changed { .. })),
                 "{done:?}"
             );
