@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::run::Home;
+use crate::run::{Home, files};
 
 /// A grid of points, one unit apart, as a table.
 fn table() -> String {
@@ -410,6 +410,33 @@ fn levels_that_the_root_does_not_name_are_removed() -> Result<()> {
     home.text(&["pyramid", "p.zv", "--remove"])?;
     ensure!(!home.file("p.zv/1").exists());
     home.text(&["validate", "p.zv", "--level", "5"])?;
+    Ok(())
+}
+
+/// A kill while another program takes the change over can leave cells of a level without its document and without the marker.
+#[test]
+fn what_is_left_of_a_level_is_removed() -> Result<()> {
+    let home = home()?;
+    let made = ["--factors", "2", "--bin-shape", "2,2"];
+    home.text(&["copy", "made.zv", "levels.zv", "-q"])?;
+    home.text(&[&["pyramid", "levels.zv"][..], &made].concat())?;
+    for change in [&["--remove"][..], &["--replace", "--factors", "2"]] {
+        for (key, bytes) in files(&home.file("levels.zv/1"))? {
+            if key == "zarr.json" {
+                continue;
+            }
+            let path = home.file("made.zv/1").join(key);
+            std::fs::create_dir_all(path.parent().context("no folder")?)?;
+            std::fs::write(path, bytes)?;
+        }
+        let ran = home.zvf(&[&["pyramid", "made.zv"][..], &made].concat())?;
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        ensure!(ran.stderr.contains("--replace"), "{}", ran.stderr);
+        home.text(&[&["pyramid", "made.zv"][..], change].concat())?;
+        home.validates("made.zv")?;
+    }
+    let info = home.json(&["info", "made.zv", "--json"])?;
+    assert_eq!(info["levels"].as_array().map(Vec::len), Some(2));
     Ok(())
 }
 

@@ -369,15 +369,8 @@ impl PyramidRun<'_> {
         for number in store.levels() {
             let level = self.handle.block_on(store.level(*number, &Need::nothing()));
             let level = match level {
-                // What a writer left of a coarse level: without the array it has no vertices, and may be removed.
-                Err(_)
-                    if *number > 0
-                        && !self
-                            .target
-                            .exists(&format!("{number}/vertices/zarr.json"))? =>
-                {
-                    continue;
-                }
+                // What a writer left of a coarse level: without these documents it is none, and may be removed.
+                Err(_) if *number > 0 && !self.is_level(*number)? => continue,
                 level => level?,
             };
             if level.doc().refinement == Refinement::Add {
@@ -409,6 +402,12 @@ impl PyramidRun<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Whether a level has the documents without which it has no vertices.
+    fn is_level(&self, number: u32) -> Result<bool, WriteError> {
+        Ok(self.target.exists(&format!("{number}/zarr.json"))?
+            && self.target.exists(&format!("{number}/vertices/zarr.json"))?)
     }
 
     /// Refuses links to levels that do not exist.
