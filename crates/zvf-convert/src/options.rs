@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zvf_query::BBox;
+use zvf_store::{Stop, StoreError};
 use zvf_write::{AttributeType, Kind};
 
 use crate::frame::Space;
@@ -149,6 +150,8 @@ pub struct Options {
     pub batch: usize,
     /// Limits of files.
     pub limits: FileLimits,
+    /// Ends the first pass over tables and files of points when it is asked to.
+    pub stop: Option<Stop>,
     /// Whether columns of unsupported types are left out instead of refused.
     pub(crate) loose: bool,
 }
@@ -187,12 +190,19 @@ impl Default for Options {
             part: false,
             batch: 1 << 16,
             limits: FileLimits::default(),
+            stop: None,
             loose: false,
         }
     }
 }
 
 impl Options {
+    /// Fails if [`stop`](Self::stop) was asked.
+    pub(crate) fn check_stop(&self) -> Result<(), ConvertError> {
+        let checked = self.stop.as_ref().map_or(Ok(()), Stop::check);
+        checked.map_err(|error| StoreError::from(error).into())
+    }
+
     /// The table of links, and whether they are faces.
     pub(crate) fn links(&self) -> Option<(&Path, bool)> {
         let faces = self.faces.as_deref().map(|path| (path, true));

@@ -6,6 +6,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use zvf_convert::export::ExportOptions;
 use zvf_convert::{ConvertError, Imported, Options};
+use zvf_store::Stop;
 
 use crate::support::{Folder, column, open, refused, small};
 
@@ -127,5 +128,26 @@ fn tables_of_other_columns_name_them() {
             text.contains(found) && text.contains("--attributes"),
             "{text}"
         );
+    }
+}
+
+#[test]
+fn the_first_pass_ends_when_it_is_asked_to() {
+    let folder = Folder::new();
+    let files = [
+        folder.file("a.csv", "x,y\n1,2\n3,4\n"),
+        folder.file("a.ndjson", "{\"x\":1,\"y\":2}\n{\"x\":3,\"y\":4}\n"),
+        crate::las::file("gps-1.2.las"),
+    ];
+    let stop = Stop::default();
+    let mut options = small();
+    options.stop = Some(stop.clone());
+    for file in &files {
+        assert!(open(std::slice::from_ref(file), &options).vertices() > 0);
+    }
+    stop.ask();
+    for file in files {
+        let (error, text) = refused(&[file], &options);
+        assert!(matches!(error, ConvertError::Store(_)), "{text}");
     }
 }

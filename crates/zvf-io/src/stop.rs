@@ -21,6 +21,13 @@ const LOOKS: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
+/// Clones are equal.
+impl PartialEq for Stop {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl Stop {
     /// Requests the stop.
     pub fn ask(&self) {

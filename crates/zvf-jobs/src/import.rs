@@ -219,6 +219,7 @@ impl ImportJob {
         options.space = self.space.map(Into::into);
         self.map.apply(&mut options);
         self.points.apply(&mut options);
+        options.stop = Some(context.write.open.io.stop.clone());
         options
     }
 

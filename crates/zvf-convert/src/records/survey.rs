@@ -286,6 +286,7 @@ impl Looked {
         let columns = layout.surveyed(schema, options.nulls);
         let mut vertices = 0_u64;
         source.first_columns(options.batch, columns, &mut |batch| {
+            options.check_stop()?;
             let rows = RowNumbers {
                 file,
                 first: vertices,

@@ -65,7 +65,9 @@ impl AppendJob {
         let answer = |file: &PathBuf| is_answer(file) || (format.is_none() && is_store(file));
         let (tables, answers) = (self.files.iter().all(table), self.files.iter().all(answer));
         self.check_options(tables, answers)?;
+        let stop = Some(context.write.open.io.stop.clone());
         let mut read = Options::default();
+        read.stop.clone_from(&stop);
         read.format = self.format.as_ref().map(|format| *format.value());
         self.points.apply(&mut read);
         check_endings(&self.links)?;
@@ -81,6 +83,7 @@ impl AppendJob {
         }
         let place = EditPlace::of(&store, &self.place).await?;
         let mut options = Options::default();
+        options.stop = stop;
         self.columns.apply(&mut options, context.memory_budget);
         if answers {
             let place = Arc::new(place);

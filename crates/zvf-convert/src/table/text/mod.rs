@@ -32,6 +32,9 @@ use objects::ObjectLines;
 use rows::{TextRows, bad};
 use separated::Separated;
 
+/// Rows between two looks whether the work shall stop.
+const LOOKS: u64 = 1 << 12;
+
 /// Assigns roles to the columns of a header.
 type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
 
@@ -177,6 +180,7 @@ impl Survey {
                 tally.begin(number);
             }
             if let Err(error) = survey.read(rows.as_mut(), options, find) {
+                options.check_stop()?;
                 // Errors about columns take precedence over errors in rows.
                 rows.find_columns()?;
                 match survey.check_columns(rows.as_ref()) {
@@ -240,6 +244,9 @@ impl Survey {
             if rows.columns().len() > known {
                 known = rows.columns().len();
                 self.add_columns(rows, options, find)?;
+            }
+            if self.rows.is_multiple_of(LOOKS) {
+                options.check_stop()?;
             }
             self.rows += 1;
             if matches!(options.nulls, Nulls::DropRow | Nulls::Error)
