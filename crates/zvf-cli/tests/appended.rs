@@ -4,7 +4,10 @@ use std::fs::File;
 use std::sync::Arc;
 
 use anyhow::Result;
-use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch};
+use arrow_array::{
+    ArrayRef, BinaryArray, DictionaryArray, Float32Array, Float64Array, Int8Array, Int64Array,
+    RecordBatch,
+};
 use arrow_ipc::writer::FileWriter;
 
 use crate::run::Home;
@@ -416,5 +419,60 @@ fn many_small_chunks_are_said() -> Result<()> {
     home.text(&[&["rechunk", "s.zv", "wide.zv"][..], &shape].concat())?;
     let ran = home.zvf(&["append", "wide.zv", "far.csv"])?;
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    Ok(())
+}
+
+/// Dictionaries of numbers, as pandas writes categories of numbers, are numbers. A column of a type that no attribute can have is not taken as missing.
+#[test]
+fn columns_of_other_types_are_not_missing() -> Result<()> {
+    let home = Home::made(&[("../s.csv", "x,y,z,v\n1,2,3,0.5\n".into())])?;
+    let place = || Arc::new(Float64Array::from(vec![4.0, 5.0, 6.0])) as ArrayRef;
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.5, 2.5]));
+    let keys = Int8Array::from(vec![Some(1), None, Some(0)]);
+    let coded = Arc::new(DictionaryArray::new(keys, numbers)) as ArrayRef;
+    let bytes = Arc::new(BinaryArray::from(vec![&b"1"[..], b"2", b"3"])) as ArrayRef;
+    for (file, values) in [("coded.arrow", coded), ("bytes.arrow", bytes)] {
+        let places = ["x", "y", "z"].map(|axis| (axis, place()));
+        let columns = places.into_iter().chain([("v", values)]);
+        let table = RecordBatch::try_from_iter(columns)?;
+        let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+        writer.write(&table)?;
+        writer.finish()?;
+    }
+    let found = |store: &str| -> Result<Vec<String>> {
+        let text = home.text(&["query", store, "--columns", "x,v", "--format", "csv"])?;
+        let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        rows.sort();
+        Ok(rows)
+    };
+    home.text(&["import", "coded.arrow", "t.zv"])?;
+    assert_eq!(found("t.zv")?, ["4.0,2.5", "5.0,NaN", "6.0,1.5"]);
+    home.text(&["import", "s.csv", "s.zv"])?;
+    home.text(&["append", "s.zv", "coded.arrow"])?;
+    let wanted = ["1.0,0.5", "4.0,2.5", "5.0,NaN", "6.0,1.5"];
+    assert_eq!(found("s.zv")?, wanted);
+    for line in [
+        &["append", "s.zv", "bytes.arrow"][..],
+        &["edit", "s.zv", "append", "bytes.arrow"],
+        &[
+            "edit",
+            "s.zv",
+            "set-attribute",
+            "v",
+            "--from",
+            "bytes.arrow",
+        ],
+    ] {
+        let ran = home.zvf(line)?;
+        assert_eq!(ran.code, 2, "{line:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("found column v of Binary"),
+            "{line:?}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(found("s.zv")?, wanted);
+    home.text(&["append", "s.zv", "bytes.arrow", "--rename", "v=other"])?;
+    assert_eq!(found("s.zv")?.len(), 7);
     Ok(())
 }

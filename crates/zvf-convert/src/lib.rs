@@ -137,6 +137,7 @@ pub use numbers::{Floats, floats, shape};
 pub use options::{FileLimits, Nulls, Options};
 pub use output::text_of_number as time_text;
 pub use records::alone::AttributeFile;
+pub use records::chosen::unread_type;
 pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;

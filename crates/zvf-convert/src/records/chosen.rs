@@ -1,5 +1,6 @@
 //! Which columns of a table are read.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use arrow_schema::{Field, Schema};
@@ -52,15 +53,39 @@ pub(crate) fn chosen(
                 None => usual.iter().any(|one| name.eq_ignore_ascii_case(one)),
             }
     };
-    let held = |field: &Field| {
-        !options.loose || AttributeColumn::of(field, 0).is_some() || lists::listed(field)
-    };
     let fields = schema.fields().iter().enumerate();
-    let fields = fields.filter(|(_, field)| held(field));
+    let fields = fields.filter(|(_, field)| !options.loose || is_held(field));
     Ok(fields
         .filter(|(_, field)| {
             wanted(field.name()) || nodes::is_watched(field.name(), field.data_type(), options)
         })
         .map(|(at, _)| at)
         .collect())
+}
+
+/// Whether an attribute can have the type of a column.
+fn is_held(field: &Field) -> bool {
+    AttributeColumn::of(field, 0).is_some() || lists::listed(field)
+}
+
+/// Before the name of a column in the metadata of a table: the type of a column that was not read.
+const UNREAD: &str = "zvf.unread.";
+
+/// The metadata of the columns of a table that are read. If only those are read that an attribute can have, the types of the others are in it.
+pub(crate) fn metadata_of(schema: &Schema, options: &Options) -> HashMap<String, String> {
+    let mut found = schema.metadata().clone();
+    let others = schema.fields().iter();
+    let others = others.filter(|field| options.loose && !is_held(field));
+    found.extend(others.map(|field| {
+        let name = format!("{UNREAD}{}", field.name());
+        (name, field.data_type().to_string())
+    }));
+    found
+}
+
+/// The type of a column that [`read_table`](crate::read_table) left out because no attribute can have it.
+#[must_use]
+pub fn unread_type<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
+    let found = schema.metadata().get(&format!("{UNREAD}{name}"));
+    found.map(String::as_str)
 }

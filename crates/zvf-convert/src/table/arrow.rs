@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
+use arrow_select::take::take;
 
 use super::arrow_check;
 use crate::error::{ConvertError, InFile};
 use crate::isolate::{isolate, stream};
 use crate::options::Options;
-use crate::records::chosen::{chosen, left_out};
+use crate::records::chosen::{chosen, left_out, metadata_of};
 use crate::records::source::{TableSource, TakeBatch};
 use crate::records::{lists, rename};
 
@@ -55,7 +57,8 @@ impl Arrow {
         open.columns = chosen(path, &all, options)?;
         open.notes = left_out(&all, options);
         let schema = all.project(&open.columns);
-        let schema = Arc::new(schema.map_err(|error| wrong(path, error))?);
+        let schema = schema.map_err(|error| wrong(path, error))?;
+        let schema = Arc::new(schema.with_metadata(metadata_of(&all, options)));
         open.schema = lists::found(&schema, |widths| {
             isolate(path, || {
                 for batch in open.reader(Some(open.columns.clone()))?.1 {
@@ -103,7 +106,7 @@ impl Arrow {
             path: path.to_owned(),
             stream,
             columns: Vec::new(),
-            schema: Arc::new(arrow_schema::Schema::empty()),
+            schema: Arc::new(Schema::empty()),
             notes: Vec::new(),
         })
     }
@@ -123,7 +126,7 @@ impl Arrow {
         }
         file.seek(SeekFrom::Start(0)).map_err(io)?;
         let file = BufReader::new(file);
-        Ok(if self.stream {
+        let (schema, batches): (SchemaRef, ArrowBatches) = if self.stream {
             let reader = StreamReader::try_new(file, columns);
             let reader = reader.map_err(|error| wrong(path, error))?;
             (reader.schema(), Box::new(reader))
@@ -131,8 +134,44 @@ impl Arrow {
             let reader = FileReader::try_new(file, columns);
             let reader = reader.map_err(|error| wrong(path, error))?;
             (reader.schema(), Box::new(reader))
-        })
+        };
+        let plain = decoded_schema(&schema);
+        if plain == schema {
+            return Ok((schema, batches));
+        }
+        let wanted = Arc::clone(&plain);
+        let batches = batches.map(move |batch| decoded(&wanted, &batch?));
+        Ok((plain, Box::new(batches)))
     }
+}
+
+/// A schema in which dictionaries of numbers, truth values and times are plain columns; pandas writes categories of numbers as dictionaries.
+fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
+    let plain = |field: &FieldRef| match field.data_type() {
+        DataType::Dictionary(_, values)
+            if values.is_numeric() || values.is_temporal() || **values == DataType::Boolean =>
+        {
+            let field = field.as_ref().clone().with_nullable(true);
+            Arc::new(field.with_data_type(values.as_ref().clone()))
+        }
+        _ => Arc::clone(field),
+    };
+    let fields: Fields = schema.fields().iter().map(plain).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// A batch with the columns of [`decoded_schema`].
+fn decoded(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| match column.as_any_dictionary_opt() {
+        Some(coded) if column.data_type() != field.data_type() => {
+            take(coded.values(), coded.keys(), None)
+        }
+        _ => Ok(Arc::clone(column)),
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &rows)
 }
 
 impl TableSource for Arrow {

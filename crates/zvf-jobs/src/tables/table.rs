@@ -378,6 +378,7 @@ impl EditTable {
         fill: Option<&str>,
     ) -> Result<ArrayRef> {
         if columns.is_empty() {
+            self.check_is_read(&one.name)?;
             let (file, name) = (&self.file, &one.name);
             return Err(JobError::usage(format!(
                 "{file}: found no column {name}, expected one"
@@ -700,6 +701,8 @@ impl EditTable {
         for one in attributes {
             if self.has(one) {
                 columns.push(self.attribute(one, fill(&one.name).as_deref())?);
+            } else {
+                self.check_is_read(&one.name)?;
             }
         }
         self.on_its_level(columns)

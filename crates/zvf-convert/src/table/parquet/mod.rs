@@ -35,7 +35,7 @@ use crate::frame::FRAME;
 use crate::isolate::isolate;
 use crate::options::Options;
 use crate::output::AXES;
-use crate::records::chosen::{chosen, left_out};
+use crate::records::chosen::{chosen, left_out, metadata_of};
 use crate::records::source::{CRS, TableSource, TakeBatch, UUID};
 use crate::records::{lists, rename};
 use crate::time;
@@ -82,10 +82,11 @@ impl Parquet {
         check::columns(path, &file, &metadata, &columns)?;
         let fields = columns.iter().filter_map(|at| named.fields().get(*at));
         let fields: Vec<Arc<Field>> = fields.map(Arc::clone).collect();
+        let stated = metadata_of(&named, options);
         let mut open = Self {
             path: path.to_owned(),
             fields: all.fields().clone(),
-            schema: Arc::new(Schema::new_with_metadata(fields, all.metadata().clone())),
+            schema: Arc::new(Schema::new_with_metadata(fields, stated)),
             columns,
             metadata,
             notes: left_out(&named, options),

@@ -6,12 +6,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type};
 use arrow_array::{Array, Float64Array};
 use arrow_schema::DataType;
-use zvf_convert::held_names;
 use zvf_convert::output::{Style, write_value};
+use zvf_convert::{held_names, unread_type};
 use zvf_write::AttributeSpec;
 use zvf_write::arrow::{OF_EDITS, elements, is_place};
 
 use super::EditTable;
+use crate::JobError;
+use crate::error::Result;
 
 impl EditTable {
     /// The columns `name_0`, `name_1`, …
@@ -136,6 +138,21 @@ impl EditTable {
     /// Whether the table has an attribute of a store.
     pub(crate) fn has(&self, one: &AttributeSpec) -> bool {
         !self.own_columns(one).is_empty()
+    }
+
+    /// Refuses a column with the name of an attribute if no attribute can have its type: its values are not missing.
+    ///
+    /// # Errors
+    ///
+    /// Usage.
+    pub(super) fn check_is_read(&self, name: &str) -> Result<()> {
+        let Some(found) = unread_type(self.batch.schema_ref(), name) else {
+            return Ok(());
+        };
+        Err(JobError::usage(format!(
+            "{}: found column {name} of {found}, expected numbers, truth values, texts, dates or times; --rename {name}=OTHER leaves the column out",
+            self.file
+        )))
     }
 
     /// The columns of an attribute of a store.
