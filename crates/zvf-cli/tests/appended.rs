@@ -4,9 +4,10 @@ use std::fs::File;
 use std::sync::Arc;
 
 use anyhow::Result;
+use arrow_array::types::Float64Type;
 use arrow_array::{
-    ArrayRef, BinaryArray, DictionaryArray, Float32Array, Float64Array, Int8Array, Int64Array,
-    RecordBatch,
+    ArrayRef, BinaryArray, DictionaryArray, FixedSizeListArray, Float32Array, Float64Array,
+    Int8Array, Int64Array, RecordBatch,
 };
 use arrow_ipc::writer::FileWriter;
 
@@ -431,7 +432,13 @@ fn columns_of_other_types_are_not_missing() -> Result<()> {
     let keys = Int8Array::from(vec![Some(1), None, Some(0)]);
     let coded = Arc::new(DictionaryArray::new(keys, numbers)) as ArrayRef;
     let bytes = Arc::new(BinaryArray::from(vec![&b"1"[..], b"2", b"3"])) as ArrayRef;
-    for (file, values) in [("coded.arrow", coded), ("bytes.arrow", bytes)] {
+    let pairs = std::iter::repeat_n(Some(vec![Some(1.0), Some(2.0)]), 3);
+    let pairs = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(pairs, 2);
+    for (file, values) in [
+        ("coded.arrow", coded),
+        ("bytes.arrow", bytes),
+        ("pairs.arrow", Arc::new(pairs)),
+    ] {
         let places = ["x", "y", "z"].map(|axis| (axis, place()));
         let columns = places.into_iter().chain([("v", values)]);
         let table = RecordBatch::try_from_iter(columns)?;
@@ -451,25 +458,20 @@ fn columns_of_other_types_are_not_missing() -> Result<()> {
     home.text(&["append", "s.zv", "coded.arrow"])?;
     let wanted = ["1.0,0.5", "4.0,2.5", "5.0,NaN", "6.0,1.5"];
     assert_eq!(found("s.zv")?, wanted);
-    for line in [
-        &["append", "s.zv", "bytes.arrow"][..],
-        &["edit", "s.zv", "append", "bytes.arrow"],
-        &[
-            "edit",
-            "s.zv",
-            "set-attribute",
-            "v",
-            "--from",
-            "bytes.arrow",
-        ],
-    ] {
-        let ran = home.zvf(line)?;
-        assert_eq!(ran.code, 2, "{line:?}: {}", ran.stderr);
-        assert!(
-            ran.stderr.contains("found column v of Binary"),
-            "{line:?}: {}",
-            ran.stderr
-        );
+    for (file, word) in [("bytes.arrow", "Binary"), ("pairs.arrow", "lists")] {
+        for line in [
+            &["append", "s.zv", file][..],
+            &["edit", "s.zv", "append", file],
+            &["edit", "s.zv", "set-attribute", "v", "--from", file],
+        ] {
+            let ran = home.zvf(line)?;
+            assert_eq!(ran.code, 2, "{line:?}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains(&format!("found column v of {word}")),
+                "{line:?}: {}",
+                ran.stderr
+            );
+        }
     }
     assert_eq!(found("s.zv")?, wanted);
     home.text(&["append", "s.zv", "bytes.arrow", "--rename", "v=other"])?;

@@ -140,17 +140,20 @@ impl EditTable {
         !self.own_columns(one).is_empty()
     }
 
-    /// Refuses a column with the name of an attribute if no attribute can have its type: its values are not missing.
+    /// Refuses a column with the name of an attribute whose values the attribute cannot have: they are not missing.
     ///
     /// # Errors
     ///
     /// Usage.
     pub(super) fn check_is_read(&self, name: &str) -> Result<()> {
-        let Some(found) = unread_type(self.batch.schema_ref(), name) else {
-            return Ok(());
+        let (found, expected) = match (unread_type(self.batch.schema_ref(), name), self.list(name))
+        {
+            (Some(found), _) => (found, "numbers, truth values, texts, dates or times"),
+            (None, list) if !list.is_empty() => ("lists", "single values, as in the store"),
+            _ => return Ok(()),
         };
         Err(JobError::usage(format!(
-            "{}: found column {name} of {found}, expected numbers, truth values, texts, dates or times; --rename {name}=OTHER leaves the column out",
+            "{}: found column {name} of {found}, expected {expected}; --rename {name}=OTHER leaves the column out",
             self.file
         )))
     }
