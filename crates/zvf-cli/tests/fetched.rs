@@ -121,6 +121,18 @@ fn the_name_at_the_end_of_a_url_is_decoded() -> Result<()> {
     Ok(())
 }
 
+#[cfg(unix)]
+#[test]
+fn the_query_of_a_url_is_sent() -> Result<()> {
+    let home = Home::made(&[])?;
+    fs::write(home.file("t.csv?signature=a%2Fb"), "x,y,z\n1,2,3\n")?;
+    let server = serve(home.path(), Way::Plain, &Answers::default())?;
+    let url = format!("{server}/t.csv?signature=a%2Fb");
+    home.text(&["import", &url, "s.zv"])?;
+    assert_eq!(rows(&home, "s.zv")?.len(), 2);
+    Ok(())
+}
+
 #[test]
 fn errors_name_the_url_and_not_the_temporary_file() -> Result<()> {
     let home = Home::made(&[])?;

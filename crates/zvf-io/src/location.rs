@@ -86,17 +86,7 @@ impl Location {
                 return Ok(Self::Local(PathBuf::from(address)));
             }
             None => None,
-            // The parser of URLs removes some of these without an error.
-            Some(_) if address.trim() != address => {
-                let what =
-                    "found a blank at its end, expected none, or %20 if the name ends with one";
-                return Err(bad(what.to_owned()));
-            }
-            Some(_) if address.contains(char::is_control) => {
-                let what = "found a control character, expected a URL without any";
-                return Err(bad(what.to_owned()));
-            }
-            Some(_) => Some(Url::parse(address).map_err(|e| bad(e.to_string()))?),
+            Some(_) => Some(parsed(address)?),
         };
         if let Some(url) = &url {
             check_key(url).map_err(&bad)?;
@@ -155,6 +145,24 @@ impl Location {
             }
         }
     }
+}
+
+/// Parses a URL. Fails if it has characters that the parser would remove without an error.
+#[cfg(feature = "backends")]
+pub(crate) fn parsed(address: &str) -> Result<Url, IoError> {
+    let bad = |what: String| IoError::Address {
+        url: address.to_owned(),
+        what,
+    };
+    if address.trim() != address {
+        let what = "found a blank at its end, expected none, or %20 if the name ends with one";
+        return Err(bad(what.to_owned()));
+    }
+    if address.contains(char::is_control) {
+        let what = "found a control character, expected a URL without any";
+        return Err(bad(what.to_owned()));
+    }
+    Url::parse(address).map_err(|error| bad(error.to_string()))
 }
 
 /// Fails if a URL has a part that is no part of a key and would be ignored: `?` of all but web servers, and `#`.

@@ -16,7 +16,7 @@ use zvf_grid::int::wide;
 use zvf_sys::{ReadAt, ReadFolder, RequestCost};
 
 use crate::kv::{Backend, Kv};
-use crate::location::{Location, scheme};
+use crate::location::{Location, parsed, scheme};
 use crate::remote::{Got, Remote, SaveProgress, Use, WantedPart};
 use crate::task::{driven, runtime};
 use crate::versions::{ReportedState, changed};
@@ -45,23 +45,25 @@ impl FileLocation {
             url: address.to_owned(),
             what: what.to_owned(),
         };
-        // The client of a web server is created for a folder.
+        // The client of a web server is created for a folder, with the query of the address, and escapes the name again.
         let (base, name) = match scheme(address) {
-            Some("http" | "https") => match address.rsplit_once('/') {
-                // The client escapes the name again.
-                Some((base, name)) if !name.is_empty() && !base.ends_with('/') => {
-                    let name = Path::from_url_path(name).map_err(|e| bad(&e.to_string()))?;
-                    (base, String::from(name))
-                }
-                _ => {
+            Some("http" | "https") => {
+                let mut url = parsed(address)?;
+                let names = url.path().rsplit_once('/');
+                let (above, name) = names.map_or(("", ""), |(above, name)| (above, name));
+                if name.is_empty() || above.ends_with('/') {
                     return Err(bad(
                         "found no name after the last slash, expected that of a file",
                     ));
                 }
-            },
-            _ => (address, String::new()),
+                let name = Path::from_url_path(name).map_err(|e| bad(&e.to_string()))?;
+                let above = above.to_owned();
+                url.set_path(&above);
+                (url.to_string(), String::from(name))
+            }
+            _ => (address.to_owned(), String::new()),
         };
-        match Location::resolve(base, options)? {
+        match Location::resolve(&base, options)? {
             Location::Local(path) => Ok(Self::Local(path)),
             Location::Remote {
                 store,
@@ -421,11 +423,18 @@ mod tests {
             ("http://host/a%20b/sub 7.csv", "sub 7.csv"),
             ("https://host/%C3%BC.csv", "\u{fc}.csv"),
             ("http://host/100%25%23.csv", "100%#.csv"),
+            ("http://host/a/b.csv?signature=1/2", "b.csv"),
         ] {
             match FileLocation::resolve(address, &options).unwrap() {
                 FileLocation::Object(place) => assert_eq!(place.name(), name, "{address}"),
                 FileLocation::Local(path) => panic!("{}", path.display()),
             }
         }
+        for address in ["http://host", "http://host/a/", "http://host/a//b.csv"] {
+            let error = FileLocation::resolve(address, &options).unwrap_err();
+            assert!(error.to_string().contains("no name"), "{error}");
+        }
+        let error = FileLocation::resolve("http://host/a.csv#1", &options).unwrap_err();
+        assert!(error.to_string().contains("%23"), "{error}");
     }
 }
