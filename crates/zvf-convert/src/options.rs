@@ -150,7 +150,7 @@ pub struct Options {
     pub batch: usize,
     /// Limits of files.
     pub limits: FileLimits,
-    /// Ends the first pass over tables and files of points when it is asked to.
+    /// Ends the first pass when it is asked to: between two files, in tables and files of points also within one.
     pub stop: Option<Stop>,
     /// Whether columns of unsupported types are left out instead of refused.
     pub(crate) loose: bool,

@@ -137,6 +137,8 @@ fn the_first_pass_ends_when_it_is_asked_to() {
     let files = [
         folder.file("a.csv", "x,y\n1,2\n3,4\n"),
         folder.file("a.ndjson", "{\"x\":1,\"y\":2}\n{\"x\":3,\"y\":4}\n"),
+        folder.file("1.swc", "1 1 0 0 0 1 -1\n2 3 1 1 0 1 1\n"),
+        folder.file("1.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
         crate::las::file("gps-1.2.las"),
     ];
     let stop = Stop::default();

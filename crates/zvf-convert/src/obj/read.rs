@@ -70,6 +70,7 @@ impl Obj {
         let mut extent = VertexExtent::new(3);
         let mut seen = ObjSurvey::default();
         for file in files {
+            options.check_stop()?;
             // The highest vertex number in a face, and its place: faces may come before their vertices.
             let mut highest: Option<(u64, InFile)> = None;
             let mut vertices = 0_u64;

@@ -79,6 +79,7 @@ impl Stl {
         };
         let mut links = 0_u64;
         for file in files {
+            options.check_stop()?;
             let mut vertices = Vertices::default();
             parse(file, options, &mut seen, &mut |corners, place| {
                 for corner in &corners {

@@ -61,6 +61,7 @@ impl Swc {
         let mut unit: Option<Option<(f64, &str)>> = None;
         let mut unread: Vec<String> = Vec::new();
         for file in files {
+            options.check_stop()?;
             let tree = parse(file, &options.limits, &mut single)?;
             unread.extend(tree.unread);
             let own = tree.unit;

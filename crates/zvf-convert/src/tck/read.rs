@@ -58,6 +58,7 @@ impl Tck {
         let mut notes: Vec<String> = Vec::new();
         let mut headers = Vec::new();
         for file in files {
+            options.check_stop()?;
             let mut census = ChainCensus::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, &mut census)?;
             if let Some(count) = header.count.filter(|count| *count != census.chains) {

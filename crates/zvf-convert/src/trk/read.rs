@@ -62,6 +62,7 @@ impl Trk {
         let mut first: Option<TrkHeader> = None;
         let mut counts = Vec::with_capacity(files.len());
         for file in files {
+            options.check_stop()?;
             let mut census = ChainCensus::of(file, &mut extent, options.limits.vertices);
             let header = parse(file, space, &mut census)?;
             counts.push(census.chains);

@@ -47,6 +47,7 @@ impl Trx {
         let mut known: Option<Open> = None;
         let mut groups = TrxGroups::default();
         for file in files {
+            options.check_stop()?;
             let open = Open::new(file, options)?;
             groups.add(file, &open, 0, options)?;
             counts.push(open.ends.len() as u64);
