@@ -1,10 +1,11 @@
 //! An interrupted program leaves no half-written files.
 
 use std::fs;
-use std::process::Stdio;
+use std::io::Write;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::run::{Home, STORE, command};
 use crate::server::{LastCell, Server};
@@ -19,6 +20,45 @@ fn wait_for<T>(what: &str, mut found: impl FnMut() -> Result<Option<T>>) -> Resu
         std::thread::sleep(Duration::from_millis(20));
     }
     bail!("waited in vain for {what}")
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &Child) -> Result<()> {
+    let kill = format!("kill -{signal} {}", child.id());
+    let killed = std::process::Command::new("sh")
+        .args(["-c", &kill])
+        .status()?;
+    ensure!(killed.success(), "{kill}");
+    Ok(())
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupts_remove_temporary_folders() -> Result<()> {
+    let home = Home::new("points_ids")?;
+    let temporary = home.file("tmp");
+    fs::create_dir(&temporary)?;
+    let mut child = command(&home.path(), &["import", "-", "new.zv", "--format", "csv"])
+        .env("TMPDIR", &temporary)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut input = child.stdin.take().context("no input")?;
+    input.write_all(b"x,y,z\n1,2,3\n")?;
+    wait_for("a temporary folder", || {
+        if let Some(status) = child.try_wait()? {
+            bail!("ended before: {status}");
+        }
+        let is_there = fs::read_dir(&temporary)?.next().is_some();
+        Ok(is_there.then_some(()))
+    })?;
+    send("INT", &child)?;
+    let status = wait_for("the end", || Ok(child.try_wait()?))?;
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(fs::read_dir(&temporary)?.count(), 0);
+    drop(input);
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -41,11 +81,7 @@ fn interrupts_remove_what_is_half_written() -> Result<()> {
             }
             Ok(home.file(&partial).exists().then_some(()))
         })?;
-        let kill = format!("kill -{signal} {}", child.id());
-        let killed = std::process::Command::new("sh")
-            .args(["-c", &kill])
-            .status()?;
-        assert!(killed.success());
+        send(signal, &child)?;
         let status = wait_for("the end", || Ok(child.try_wait()?))?;
         assert_eq!(status.code().context("no exit code")?, 130, "{signal}");
         assert_eq!(home.names()?, ["kept.npy", STORE], "{signal}, {out}");

@@ -105,8 +105,8 @@ pub use measure::{MeasureJob, MeasureReport, MeasuredAttributes, MeasuredTable, 
 pub use merge::{MergeJob, MergeReport, StoreMerged};
 pub use objects::{ObjectsJob, ObjectsReport};
 pub use output::{
-    Output, Staged, TableFile, TableFormat, is_packed, is_special, remove_path, table_writer,
-    unfinished_files,
+    Output, Staged, TableFile, TableFormat, TemporaryFolder, is_packed, is_special, remove_path,
+    table_writer, unfinished_files,
 };
 #[cfg(feature = "plot")]
 pub use plot::{

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use zvf_convert::{ConvertError, Format, Options, fetch_part};
 use zvf_store::StoreError;
 use zvf_store::io::{Cap, FileLocation, IoError, ObjectLocation, blocking};
 
 use crate::error::Result;
+use crate::output::TemporaryFolder;
 use crate::{Context, JobError, JobEvent};
 
 /// Most bytes of a list at a URL, which is read into memory.
@@ -56,7 +56,7 @@ pub(crate) struct LocalFiles {
     /// The URLs of the temporary files.
     urls: BTreeMap<PathBuf, PathBuf>,
     /// Removes the temporary files.
-    folder: Option<TempDir>,
+    folder: Option<TemporaryFolder>,
 }
 
 impl LocalFiles {
@@ -92,7 +92,7 @@ impl LocalFiles {
                     let failed = || JobError::file("make a temporary file for", file);
                     let folder = match self.folder.take() {
                         Some(folder) => folder,
-                        None => tempfile::tempdir().map_err(failed())?,
+                        None => TemporaryFolder::new().map_err(failed())?,
                     };
                     let below = folder.path().join(self.urls.len().to_string());
                     self.folder = Some(folder);

@@ -21,7 +21,7 @@ use crate::JobError;
 use crate::error::Result;
 pub(crate) use dir::GROUPS;
 pub(crate) use sink::{AnswerPlace, AnswerSink};
-pub use staged::{Staged, is_special, remove_path, unfinished_files};
+pub use staged::{Staged, TemporaryFolder, is_special, remove_path, unfinished_files};
 pub use upload::Output;
 
 /// Bytes gathered before a file or pipe is written to.

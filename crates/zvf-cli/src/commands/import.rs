@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-use zvf_jobs::{ImportJob, ImportReport, JobError, StoreImported};
+use zvf_jobs::{ImportJob, ImportReport, JobError, StoreImported, TemporaryFolder};
 use zvf_write::{StoreSpec, WriteError};
 
 use crate::error::{CliError, Result};
@@ -14,7 +13,10 @@ use crate::output::table::{counted, joined};
 /// # Errors
 ///
 /// Usage: standard input without a format, or twice; I/O.
-pub(super) fn from_stdin(files: &mut [PathBuf], has_format: bool) -> Result<Option<TempDir>> {
+pub(super) fn from_stdin(
+    files: &mut [PathBuf],
+    has_format: bool,
+) -> Result<Option<TemporaryFolder>> {
     let mut dashes = files.iter_mut().filter(|file| file.as_os_str() == "-");
     let Some(file) = dashes.next() else {
         return Ok(None);
@@ -33,7 +35,7 @@ pub(super) fn from_stdin(files: &mut [PathBuf], has_format: bool) -> Result<Opti
     }
     let failed =
         |error: std::io::Error| CliError::file("keep", Path::new("standard input"), &error);
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = TemporaryFolder::new().map_err(failed)?;
     let path = folder.path().join("stdin");
     let mut kept = std::fs::File::create(&path).map_err(failed)?;
     std::io::copy(&mut std::io::stdin().lock(), &mut kept).map_err(failed)?;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use tempfile::TempDir;
 use zvf_jobs::words::argument;
-use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport};
+use zvf_jobs::{
+    ImportReport, Job, JobError, JobEvent, JobReport, QueryReport, TemporaryFolder,
+};
 use zvf_write::WriteError;
 
 use super::{edited, guarded, import, made, stepped};
@@ -159,7 +160,7 @@ pub(super) fn report(
 }
 
 /// Replaces standard input of a job by a temporary file; also returns its folder.
-fn with_stdin(job: &Job) -> Result<(Job, Option<TempDir>)> {
+fn with_stdin(job: &Job) -> Result<(Job, Option<TemporaryFolder>)> {
     let mut job = job.clone();
     let (files, has_format) = match &mut job {
         Job::Import(job) => (&mut job.files, job.format.is_some()),

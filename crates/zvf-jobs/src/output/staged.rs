@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tempfile::TempDir;
+
 use crate::JobError;
 use crate::checks::check_outside;
 use crate::error::Result;
@@ -26,6 +28,38 @@ pub fn remove_path(path: &Path) {
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
     };
+}
+
+/// A folder for temporary files in that of the system, which is removed when it is dropped or the program is interrupted.
+#[derive(Debug)]
+pub struct TemporaryFolder(TempDir);
+
+impl TemporaryFolder {
+    /// A new, empty folder.
+    ///
+    /// # Errors
+    ///
+    /// I/O.
+    pub fn new() -> io::Result<Self> {
+        // Held until the folder is on the list, so that no interrupt misses it.
+        let mut unfinished = unfinished_files();
+        let folder = tempfile::tempdir()?;
+        unfinished.insert(folder.path().to_owned());
+        Ok(Self(folder))
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        remove_path(self.path());
+        unfinished_files().remove(self.path());
+    }
 }
 
 /// A file or folder under a temporary name beside its target, until it is committed; removed if it is dropped or the program is interrupted.
@@ -173,6 +207,18 @@ pub fn is_special(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_temporary_folder_is_on_the_list_until_it_is_dropped() -> io::Result<()> {
+        let folder = TemporaryFolder::new()?;
+        let path = folder.path().to_owned();
+        fs::write(path.join("a"), "x")?;
+        assert!(unfinished_files().contains(&path));
+        drop(folder);
+        assert!(!unfinished_files().contains(&path));
+        assert!(!path.exists());
+        Ok(())
+    }
 
     #[test]
     fn dropped_leaves_nothing_and_committed_replaces() -> io::Result<()> {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
 use zvf_encode::error::OrBug;
 use zvf_store::writing::{WriteLocation, put_file};
 use zvf_store::{IoOptions, StoreError};
 
+use super::staged::TemporaryFolder;
 use crate::error::Result;
 use crate::{Context, JobError};
 
@@ -22,7 +22,7 @@ struct Upload {
     /// The address to which names of files are appended.
     above: String,
     /// Removed with everything in it.
-    folder: TempDir,
+    folder: TemporaryFolder,
 }
 
 impl Output {
@@ -70,8 +70,8 @@ impl Output {
                 upload: None,
             });
         }
-        let folder =
-            tempfile::tempdir().map_err(JobError::file("make a temporary folder for", given))?;
+        let folder = TemporaryFolder::new()
+            .map_err(JobError::file("make a temporary folder for", given))?;
         Ok(Self {
             path: folder.path().join(format!("{name}{end}")),
             upload: Some(Upload {
