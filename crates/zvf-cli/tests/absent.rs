@@ -320,7 +320,7 @@ fn gaps_of_whole_numbers_of_objects_are_no_values() -> Result<()> {
     // A gap differs from the number 0.
     let ran = home.zvf(&set("n", "two.csv", &[]))?;
     ensure!(
-        ran.code != 0 && ran.stderr.contains("in rows 0 and 1"),
+        ran.code != 0 && ran.stderr.contains("object 7 in rows 0 and 1"),
         "{}",
         ran.stderr
     );

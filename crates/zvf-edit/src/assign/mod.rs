@@ -151,32 +151,40 @@ struct PairedRows {
 }
 
 impl PairedRows {
+    fn new(
+        pairs: Vec<(u64, usize)>,
+        scope: Scope,
+        by: (String, u64),
+        same: impl Fn(usize, usize) -> bool,
+    ) -> Result<Self, WriteError> {
+        Self::named(pairs, scope, by, same, |row| row.to_string())
+    }
+
     /// Sorts pairs; each row of the store gets one row of the table.
     ///
     /// # Errors
     /// Misuse: a row of the store with several rows of the table that are not the `same`.
-    fn new(
+    fn named(
         mut pairs: Vec<(u64, usize)>,
         scope: Scope,
         (by, of): (String, u64),
         same: impl Fn(usize, usize) -> bool,
+        name: impl Fn(u64) -> String,
     ) -> Result<Self, WriteError> {
         pairs.sort_unstable();
         let twice = |pair: &[(u64, usize)]| match pair {
             [(a, first), (b, again)] if a == b && !same(*first, *again) => {
-                Some((*a, *first, *again))
+                let (of, name) = (scope.name(), name(*a));
+                Some(format!("{of} {name} in rows {first} and {again}"))
             }
             _ => None,
         };
-        let twice: Vec<_> = pairs.windows(2).filter_map(twice).collect();
+        let twice: Vec<String> = pairs.windows(2).filter_map(twice).collect();
         if !twice.is_empty() {
-            let twice = twice.iter();
-            let twice =
-                twice.map(|(row, a, b)| format!("{} {row} in rows {a} and {b}", scope.name()));
             let expected = format!("one value for each {}", scope.name());
             return Err(WriteError::input(
                 format!("rows by {by}"),
-                listed(twice),
+                listed(twice.into_iter()),
                 expected,
             ));
         }

@@ -84,8 +84,11 @@ impl Edit {
                 let expected =
                     "objects of this store (--new makes them, --ignore-missing leaves them out)";
                 let ignored = ignored(("column object_id", "", expected), &unknown, show, how)?;
-                let mut pairs =
-                    PairedRows::new(all, Scope::Object, ("object_id".to_owned(), of), same)?;
+                let ids: Vec<i64> = live.iter().map(|(_, id)| *id).chain(fresh).collect();
+                let id = |row| usize::try_from(row).ok().and_then(|row| ids.get(row));
+                let id = |row| id(row).map_or_else(String::new, i64::to_string);
+                let by = ("object_id".to_owned(), of);
+                let mut pairs = PairedRows::named(all, Scope::Object, by, same, id)?;
                 pairs.matched.ignored = ignored;
                 if how.by_order && (rows != live.len() || !pairs.from.is_sorted()) {
                     let expected = "the objects in the order of the store";
@@ -95,7 +98,6 @@ impl Edit {
                         expected,
                     ));
                 }
-                let ids: Vec<i64> = live.iter().map(|(_, id)| *id).chain(fresh).collect();
                 return named(&ids, pairs);
             }
             None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
