@@ -17,6 +17,7 @@ fn home() -> Result<Home> {
         ("../in/notes.md", b"no table".to_vec()),
         ("../in/below/5.swc", swc(5)),
         ("../a[1].swc", swc(1)),
+        ("../all.swc/9.swc", swc(9)),
     ])
 }
 
@@ -41,6 +42,8 @@ fn a_folder_and_a_pattern_stand_for_their_files() -> Result<()> {
         (&["in/[!7]*.swc", "in/7.swc"], &["12", "7"]),
         // A folder is no file that matches.
         (&["in/[!n]*"], &["12", "7"]),
+        // A folder whose name ends like that of a file.
+        (&["all.swc"], &["9"]),
         // A file whose name looks like a pattern.
         (&["a[1].swc"], &["0"]),
     ]

@@ -85,7 +85,9 @@ fn is_known(name: &Path) -> bool {
 /// Whether a folder is one input: a precomputed one, a store, or one that a query wrote.
 fn is_input(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).is_file();
-    Format::of(folder).is_ok() || has("zarr.json") || has("vertices.arrow")
+    // `points.parquet` may be a folder of files, as programs for clusters write it.
+    let is_precomputed = matches!(Format::of(folder), Ok(Format::Precomputed));
+    is_precomputed || has("zarr.json") || has("vertices.arrow")
 }
 
 fn is_pattern(text: &str) -> bool {
