@@ -136,8 +136,14 @@ pub(crate) fn numbers(files: &[PathBuf]) -> Result<Vec<i64>, ConvertError> {
     let mut known: HashMap<i64, &Path> = HashMap::new();
     for file in files {
         let name = stem(file);
-        let number = number_in(&name).ok_or_else(|| {
-            let expected = "one whole number in the name, such as sub-017";
+        // The digits of an escape such as %20 are none of the name.
+        let is_escaped =
+            name.contains('%') && file.to_str().is_some_and(|text| text.contains("://"));
+        let number = number_in(&name).filter(|_| !is_escaped).ok_or_else(|| {
+            let expected = match is_escaped {
+                true => "one whole number in the name, and in a URL no escapes",
+                false => "one whole number in the name, such as sub-017",
+            };
             ConvertError::usage(
                 format!("--id-from-file: {}", file.display()),
                 shown(&name),
@@ -274,10 +280,15 @@ mod tests {
     fn one_number_in_a_name_is_an_id() {
         let ids = |names: &[&str]| numbers(&files(names));
         assert_eq!(
-            ids(&["sub-017.csv", "x/-4.csv", "42.csv.gz"]).unwrap(),
-            [17, -4, 42]
+            ids(&["sub-017.csv", "x/-4.csv", "42.csv.gz", "s3://b/s-7.zv"]).unwrap(),
+            [17, -4, 42, 7]
         );
-        for wrong in [&["a.csv"][..], &["a1b2.csv"], &["a1.csv", "b01.csv"]] {
+        for wrong in [
+            &["a.csv"][..],
+            &["a1b2.csv"],
+            &["a1.csv", "b01.csv"],
+            &["s3://b/sub%207.zv"],
+        ] {
             assert!(ids(wrong).is_err(), "{wrong:?}");
         }
     }
