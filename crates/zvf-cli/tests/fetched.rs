@@ -108,10 +108,7 @@ fn of_a_copc_file_the_part_is_requested() -> Result<()> {
 fn the_name_at_the_end_of_a_url_is_decoded() -> Result<()> {
     let home = Home::made(&[])?;
     // This server does not decode: on its disk the name is that of the request.
-    fs::write(
-        home.file("sub%207.swc"),
-        "1 1 0 0 0 1 -1\n2 3 1 1 0 1 1\n",
-    )?;
+    fs::write(home.file("sub%207.swc"), "1 1 0 0 0 1 -1\n2 3 1 1 0 1 1\n")?;
     let server = serve(home.path(), Way::Plain, &Answers::default())?;
     let url = format!("{server}/sub%207.swc");
     home.text(&["import", &url, "s.zv", "--id-from-file"])?;

@@ -407,7 +407,9 @@ impl PyramidRun<'_> {
     /// Whether a level has the documents without which it has no vertices.
     fn is_level(&self, number: u32) -> Result<bool, WriteError> {
         Ok(self.target.exists(&format!("{number}/zarr.json"))?
-            && self.target.exists(&format!("{number}/vertices/zarr.json"))?)
+            && self
+                .target
+                .exists(&format!("{number}/vertices/zarr.json"))?)
     }
 
     /// Refuses links to levels that do not exist.

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use zvf_jobs::words::argument;
-use zvf_jobs::{
-    ImportReport, Job, JobError, JobEvent, JobReport, QueryReport, TemporaryFolder,
-};
+use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport, TemporaryFolder};
 use zvf_write::WriteError;
 
 use super::{edited, guarded, import, made, stepped};

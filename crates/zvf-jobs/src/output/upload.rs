@@ -70,8 +70,8 @@ impl Output {
                 upload: None,
             });
         }
-        let folder = TemporaryFolder::new()
-            .map_err(JobError::file("make a temporary folder for", given))?;
+        let folder =
+            TemporaryFolder::new().map_err(JobError::file("make a temporary folder for", given))?;
         Ok(Self {
             path: folder.path().join(format!("{name}{end}")),
             upload: Some(Upload {
