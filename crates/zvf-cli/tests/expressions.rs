@@ -198,7 +198,12 @@ fn moments_and_durations_are_computed() -> Result<()> {
         "--expr",
         "to - to",
     ])?;
-    ensure!(ran.code != 0, "{}", ran.stdout.len());
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("`(to - to) * 1`"),
+        "{}",
+        ran.stderr
+    );
+    set(&home, "n", "int64", &["--expr", "(to - to) * 1"])?;
     home.validates("s.zv")
 }
 

@@ -46,6 +46,13 @@ pub(super) async fn computed(
         columns,
         warnings,
     } = found.map_err(JobError::query(store))?;
+    let unit = field.metadata().get("zvf.unit");
+    if let (Some(unit), Some(_), None) = (unit, attribute.values.number(), &attribute.unit) {
+        return Err(JobError::usage(format!(
+            "{store}: expression: found values of unit {unit}, expected numbers without a unit for attribute {}: a product has none, as in `({expression}) * 1`",
+            attribute.name
+        )));
+    }
     let name = match scope {
         // A name such as `position` or `x` would be taken for a place.
         Scope::Vertex => format!("attribute:{}", attribute.name),
