@@ -146,11 +146,14 @@ impl EditTable {
     ///
     /// Usage.
     pub(super) fn check_is_read(&self, name: &str) -> Result<()> {
-        let (found, expected) = match (unread_type(self.batch.schema_ref(), name), self.list(name))
-        {
-            (Some(found), _) => (found, "numbers, truth values, texts, dates or times"),
-            (None, list) if !list.is_empty() => ("lists", "single values, as in the store"),
-            _ => return Ok(()),
+        let is_list = || {
+            let mut columns = self.list(name).into_iter();
+            !OF_EDITS.contains(&name) && columns.any(|at| !self.is_place(at))
+        };
+        let (found, expected) = match unread_type(self.batch.schema_ref(), name) {
+            Some(found) => (found, "numbers, truth values, texts, dates or times"),
+            None if is_list() => ("lists", "single values, as in the store"),
+            None => return Ok(()),
         };
         Err(JobError::usage(format!(
             "{}: found column {name} of {found}, expected {expected}; --rename {name}=OTHER leaves the column out",
