@@ -15,6 +15,12 @@ pub enum ValidateError {
         /// The invalid option or address, and the expected value.
         what: String,
     },
+    /// The journal could not be read or written.
+    #[error("{what}")]
+    Journal {
+        /// The journal, and the error of the system.
+        what: String,
+    },
 }
 
 impl ValidateError {
@@ -24,6 +30,7 @@ impl ValidateError {
         match self {
             Self::Store(error) => error.class(),
             Self::Misuse { .. } => Class::Misuse,
+            Self::Journal { .. } => Class::Io,
         }
     }
 }

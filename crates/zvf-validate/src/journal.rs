@@ -70,21 +70,23 @@ impl ValidationJournal {
         options: &ValidateOptions,
         tree: &StoreDocuments,
     ) -> Result<Self, ValidateError> {
-        let refused = |why: String| ValidateError::Misuse {
-            what: format!("journal {}: {why}", path.display()),
+        let text = |why: String| format!("journal {}: {why}", path.display());
+        let failed = |error: std::io::Error| ValidateError::Journal {
+            what: text(error.to_string()),
         };
         let of = fingerprint(options, tree);
         let mut open = OpenOptions::new();
         let opened = open.read(true).write(true).create(true).open(path);
-        let mut file = opened.map_err(|error| refused(error.to_string()))?;
-        let kept = read(&file, &of).map_err(|error| refused(error.to_string()))?;
+        let mut file = opened.map_err(failed)?;
+        let kept = read(&file, &of).map_err(failed)?;
         let head = JournalHead {
             journal: NAME.to_owned(),
             of,
         };
         let (kept, end) = match kept {
             FileContent::Other => {
-                return Err(refused("is not the journal of a validation".to_owned()));
+                let what = text("is not the journal of a validation".to_owned());
+                return Err(ValidateError::Misuse { what });
             }
             FileContent::New => (HashMap::new(), 0),
             FileContent::Lines { kept, end } => (kept, end),
@@ -96,7 +98,7 @@ impl ValidationJournal {
                 0 => write_line(&mut file, &head),
                 _ => Ok(()),
             });
-        ready.map_err(|error| refused(error.to_string()))?;
+        ready.map_err(failed)?;
         Ok(Self {
             path: Arc::new(path.to_owned()),
             state: Arc::new(Mutex::new(JournalState {

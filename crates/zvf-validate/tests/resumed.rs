@@ -193,3 +193,16 @@ async fn a_file_that_is_no_journal_is_left_alone() -> Outcome {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_journal_that_cannot_be_made_is_an_error_of_the_system() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let (_, files) = stores()?.pop().ok_or("no store")?;
+    let options = question(&files).await?;
+    let options = options.with_journal(folder.path().join("none/journal"));
+    let Err(error) = validate("memory:///", &options).await else {
+        return Err("validated without its journal".into());
+    };
+    assert_eq!(error.class(), zvf_store::Class::Io, "{error}");
+    Ok(())
+}
