@@ -432,12 +432,16 @@ fn columns_of_other_types_are_not_missing() -> Result<()> {
     let keys = Int8Array::from(vec![Some(1), None, Some(0)]);
     let coded = Arc::new(DictionaryArray::new(keys, numbers)) as ArrayRef;
     let bytes = Arc::new(BinaryArray::from(vec![&b"1"[..], b"2", b"3"])) as ArrayRef;
-    let pairs = std::iter::repeat_n(Some(vec![Some(1.0), Some(2.0)]), 3);
-    let pairs = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(pairs, 2);
+    let lists = |list: Vec<Option<f64>>, width| {
+        let rows = std::iter::repeat_n(Some(list), 3);
+        let lists = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(rows, width);
+        Arc::new(lists) as ArrayRef
+    };
     for (file, values) in [
         ("coded.arrow", coded),
         ("bytes.arrow", bytes),
-        ("pairs.arrow", Arc::new(pairs)),
+        ("pairs.arrow", lists(vec![Some(1.0), Some(2.0)], 2)),
+        ("single.arrow", lists(vec![Some(7.0)], 1)),
     ] {
         let places = ["x", "y", "z"].map(|axis| (axis, place()));
         let columns = places.into_iter().chain([("v", values)]);
@@ -474,7 +478,11 @@ fn columns_of_other_types_are_not_missing() -> Result<()> {
         }
     }
     assert_eq!(found("s.zv")?, wanted);
+    // A list of one value is that value.
+    home.text(&["append", "s.zv", "single.arrow"])?;
+    let rows = found("s.zv")?;
+    assert_eq!(rows.iter().filter(|row| row.ends_with(",7.0")).count(), 3);
     home.text(&["append", "s.zv", "bytes.arrow", "--rename", "v=other"])?;
-    assert_eq!(found("s.zv")?.len(), 7);
+    assert_eq!(found("s.zv")?.len(), 10);
     Ok(())
 }

@@ -51,6 +51,8 @@ impl EditTable {
                 false => self.list(name),
             };
             columns.retain(|at| !self.is_place(*at));
+            // A list of one value is a single value, as for an import.
+            let is_single = columns.len() == 1;
             // Text files have the values of `v` as `v[0]`, `v[1]`, … if other columns are called `v_0`, `v_1`, …
             for form in [["[", "]"], ["_", ""]] {
                 if columns.is_empty() {
@@ -58,7 +60,7 @@ impl EditTable {
                 }
             }
             match count.unwrap_or(columns.len()) {
-                0 | 1 => Vec::new(),
+                0 | 1 if !is_single => Vec::new(),
                 _ => columns,
             }
         };
