@@ -19,10 +19,11 @@ use zvf_write::{
 
 use crate::support::{ADDRESS, Memory, ask, column};
 
-const SORTS: [Sort; 7] = [
+const SORTS: [Sort; 8] = [
     Sort::Put,
     Sort::PutNew,
     Sort::Replace,
+    Sort::Copy,
     Sort::Delete,
     Sort::List,
     Sort::Get,
@@ -141,6 +142,18 @@ async fn an_edit_succeeds_whichever_request_fails_once() {
         }
     }
     assert!(tried > 100, "{tried}");
+}
+
+/// Where copies are not allowed, objects are read and put.
+#[tokio::test]
+async fn an_edit_needs_no_copies_by_the_backend() {
+    let memory = made().await;
+    let denied = Trouble::Before(Fault::Denied);
+    let backend = Unsteady::new(memory.0.clone(), Sort::Copy, denied, 0..u64::MAX);
+    change(through(Arc::new(backend.clone()))).await.unwrap();
+    assert!(backend.came() > 0);
+    assert_eq!(ids(&memory).await, set([1, 3, 4, 7]));
+    assert_eq!(notes(&memory).await, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -294,6 +294,41 @@ impl Local {
         Ok(())
     }
 
+    /// Copies a durable file, which no writer changes: it gets a second name, or is copied if the file system has no hard links.
+    pub(crate) fn copy(&self, from: &str, to: &str) -> Result<(), WriteError> {
+        self.check(from)?;
+        self.check(to)?;
+        let (source, path) = (self.path(from), self.path(to));
+        let temporary = path.with_file_name(self.temporary_name());
+        let link = || fs::hard_link(&source, &temporary);
+        let linked = match (link(), temporary.parent()) {
+            (Err(error), Some(folder)) if error.kind() == ErrorKind::NotFound => {
+                self.make(folder).and_then(|()| link())
+            }
+            (done, _) => done,
+        };
+        match linked {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(WriteError::io(source, error));
+            }
+            Err(_) => {
+                let bytes = fs::read(&source).map_err(|e| WriteError::io(source, e))?;
+                return self.put(to, &bytes);
+            }
+        }
+        let renamed = fs::rename(&temporary, &path);
+        // If the file at `path` is the same, because this was done before, renaming does nothing and leaves the temporary name.
+        if let Err(error) = fs::remove_file(&temporary)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(WriteError::io(temporary, error));
+        }
+        renamed.map_err(|e| WriteError::io(&path, e))?;
+        self.note(&path);
+        Ok(())
+    }
+
     pub(crate) fn put_new(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         self.check(key)?;
         let path = self.path(key);
@@ -609,4 +644,37 @@ impl Local {
 fn linked(path: PathBuf) -> WriteError {
     let to = fs::read_link(&path).unwrap_or_default();
     WriteError::Linked { path, to }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::Local;
+    use crate::WriteError;
+
+    #[test]
+    fn a_copied_file_replaces_another_and_can_be_copied_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = Local::new(folder.path().to_owned(), false);
+        local.put("staged/a/b", b"new").unwrap();
+        local.put("a/b", b"old").unwrap();
+        for to in ["a/b", "a/b", "c/d/e", "c/d/e"] {
+            local.copy("staged/a/b", to).unwrap();
+            assert_eq!(local.read(to).unwrap().as_deref(), Some(&b"new"[..]));
+        }
+        let count = fs::read_dir(folder.path().join("a")).unwrap().count();
+        assert_eq!(count, 1, "no temporary name is left");
+        // A later change of either does not change the other.
+        local.put("a/b", b"newer").unwrap();
+        assert_eq!(
+            local.read("staged/a/b").unwrap().as_deref(),
+            Some(&b"new"[..])
+        );
+        local.remove("staged/a/b").unwrap();
+        assert_eq!(local.read("c/d/e").unwrap().as_deref(), Some(&b"new"[..]));
+        let missing = local.copy("staged/a/b", "c/d/e");
+        assert!(matches!(missing, Err(WriteError::Io { .. })), "{missing:?}");
+        assert_eq!(local.read("c/d/e").unwrap().as_deref(), Some(&b"new"[..]));
+    }
 }

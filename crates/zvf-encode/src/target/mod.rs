@@ -323,23 +323,13 @@ impl Target {
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].
     pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
-        self.put_while(objects, || self.may_write())
-    }
-
-    /// Like [`put`](Self::put), as long as `may_write` allows it. Files are written one after the other, and the program may be paused between any two
-    /// of them; the requests of an object store are sent together.
-    pub(crate) fn put_while(
-        &self,
-        objects: Vec<ObjectPut>,
-        may_write: impl Fn() -> Result<(), WriteError>,
-    ) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => objects.into_iter().try_for_each(|(key, bytes)| {
-                may_write()?;
+                self.may_write()?;
                 local.put(&key, &bytes)
             }),
             Where::Remote(remote) => {
-                may_write()?;
+                self.may_write()?;
                 remote.put(objects)
             }
         }
@@ -399,6 +389,29 @@ impl Target {
             Where::Remote(remote) => {
                 self.may_write()?;
                 remote.copy(moves)
+            }
+        }
+    }
+
+    /// Copies durable objects, each to another key, where existing ones are replaced, as long as `may_write` allows it. Files are copied one after the
+    /// other, and the program may be paused between any two of them; the requests of an object store are sent together. The bytes are not
+    /// transferred: a server copies them, and on a disk a file gets a second name, unless the backend can do neither.
+    ///
+    /// # Errors
+    /// I/O, also for an object that does not exist; interrupted; those of `may_write`.
+    pub(crate) fn copy_while(
+        &self,
+        copies: Vec<(String, String)>,
+        may_write: impl Fn() -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        match &self.place {
+            Where::Local(local) => copies.into_iter().try_for_each(|(from, to)| {
+                may_write()?;
+                local.copy(&from, &to)
+            }),
+            Where::Remote(remote) => {
+                may_write()?;
+                remote.copy(copies)
             }
         }
     }

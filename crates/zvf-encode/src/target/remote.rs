@@ -14,8 +14,8 @@ use object_store::{
 };
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use zvf_store::OpenOptions;
 use zvf_store::writing::{BackendAnswer, WriteRequests};
+use zvf_store::{IoError, OpenOptions, StoreError};
 
 use crate::WriteError;
 use crate::target::{ObjectPut, SeenObject};
@@ -153,20 +153,21 @@ impl RemoteTarget {
     async fn copy_one(&self, from: &str, to: &str) -> Result<(), WriteError> {
         let (source, path) = (self.path(from)?, self.path(to)?);
         let copied = self.send(to, 0, |_| self.store.copy(&source, &path));
-        match copied.await? {
-            Ok(()) => Ok(()),
-            // The backend cannot copy.
-            Err(Error::NotImplemented { .. } | Error::NotSupported { .. }) => {
-                match self.get(from).await? {
-                    Some((_, bytes)) => self.put_one(to, bytes.to_vec()).await,
-                    None => Err(WriteError::data(
-                        from,
-                        "nothing",
-                        "the object that is copied",
-                    )),
-                }
-            }
-            Err(source) => Err(refused(from, source)),
+        match copied.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(source)) => Err(refused(from, source)),
+            // The backend cannot copy, or this program may only read and write.
+            Err(WriteError::Store(StoreError::Io(
+                IoError::NotSupported { .. } | IoError::Denied { .. },
+            ))) => match self.get(from).await? {
+                Some((_, bytes)) => self.put_one(to, bytes.to_vec()).await,
+                None => Err(WriteError::data(
+                    from,
+                    "nothing",
+                    "the object that is copied",
+                )),
+            },
+            Err(error) => Err(error),
         }
     }
 

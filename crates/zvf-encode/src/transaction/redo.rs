@@ -6,7 +6,7 @@
 //!    zvf-edit-<id>/manifest.json    what is put and what is removed
 //!    ── everything above is durable ──
 //! 3  zarr.json                      the new root, which names the edit: this commits the edit
-//! 4  <key>                          objects are copied into place, others are removed
+//! 4  <key>                          objects are copied into place (by the server; hard links on a disk), others are removed
 //!    ── everything above is durable ──
 //! 5  zarr.json                      the new root no longer names an edit
 //! 6  zvf-edit-<id>/, zvf-unfinished.json   removed
@@ -311,16 +311,8 @@ fn is_coarse(key: &str) -> bool {
 
 fn copy(change: &Change, target: &Target, redo: &Redo, keys: &[&str]) -> Result<(), WriteError> {
     for some in keys.chunks(BATCH) {
-        let mut objects = Vec::with_capacity(some.len());
-        for key in some {
-            let staged = redo.staged(key);
-            let Some(bytes) = target.read(&staged)? else {
-                let expected = "the object that the edit puts";
-                return Err(WriteError::input(staged, "nothing", expected));
-            };
-            objects.push(((*key).to_owned(), bytes));
-        }
-        target.put_while(objects, || change.check())?;
+        let copies = some.iter().map(|key| (redo.staged(key), (*key).to_owned()));
+        target.copy_while(copies.collect(), || change.check())?;
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ pub enum Sort {
     PutNew,
     /// An object in the place of one that is known.
     Replace,
+    /// A copy of an object.
+    Copy,
     /// The removal of an object.
     Delete,
     /// A listing.
@@ -219,7 +221,12 @@ impl ObjectStore for Unsteady {
         self.troubled("", work).await
     }
 
-    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> Result<()> {
-        Err(unsupported())
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        if !self.meets(Sort::Copy) {
+            return self.inner.copy_opts(from, to, options).await;
+        }
+        let (inner, source, path) = (Arc::clone(&self.inner), from.clone(), to.clone());
+        let work = async move { inner.copy_opts(&source, &path, options).await };
+        self.troubled(to.as_ref(), work).await
     }
 }
