@@ -96,7 +96,7 @@ fn main() -> Result<(), CodecError> {
 fn table(name: &str, items: u8, cell: &[u8]) -> Result<(), CodecError> {
     let first = |_, most| Ok::<_, CodecError>(cell.get(..most).unwrap_or(cell).to_vec());
     let (taken, chosen) = fastest(|| {
-        let sample = CodecSample::of(2, first)?;
+        let sample = CodecSample::of([cell.len(); 2], first)?;
         Compression::Auto.chosen(usize::from(items), &sample)
     })?;
     println!(

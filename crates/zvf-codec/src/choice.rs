@@ -46,26 +46,37 @@ pub struct CodecSample {
 }
 
 impl CodecSample {
-    /// Takes a sample of an array of `count` cells: up to 16 of them, spread evenly, of about 128 KiB together. `cell` takes the number of a cell
-    /// and a limit, and returns the first bytes of that cell, at most the limit.
+    /// Takes a sample of cells of these sizes in bytes: up to 16 of them, spread evenly over their bytes, so that large cells count more than tiny ones; of about 128 KiB
+    /// together. `cell` takes the number of a cell and a limit, and returns the first bytes of that cell, at most the limit.
+    ///
+    /// # Cost
+    /// Memory: 8 bytes a cell.
     ///
     /// # Errors
     /// The errors of `cell`.
     pub fn of<E>(
-        count: usize,
+        sizes: impl IntoIterator<Item = usize>,
         mut cell: impl FnMut(usize, usize) -> Result<Vec<u8>, E>,
     ) -> Result<Self, E> {
+        let ends = sizes.into_iter().scan(0_usize, |end, size| {
+            *end = end.saturating_add(size);
+            Some(*end)
+        });
+        let ends: Vec<usize> = ends.collect();
+        let all = ends.last().copied().unwrap_or(0);
         let mut cells = Vec::new();
         let mut bytes = 0;
         // Each further cell is in the middle of the largest gap, so that the cells are spread evenly wherever the sample ends.
         let bits = MOST_CELLS.trailing_zeros();
         let order = (0..MOST_CELLS).map(|n| n.reverse_bits() >> (usize::BITS - bits));
         let mut taken = Vec::with_capacity(MOST_CELLS);
-        for at in order.map(|part| part * count / MOST_CELLS) {
+        for part in order {
             if bytes >= SAMPLE {
                 break;
             }
-            if at < count && !taken.contains(&at) {
+            let byte = all / MOST_CELLS * part + all % MOST_CELLS * part / MOST_CELLS;
+            let at = ends.partition_point(|end| *end <= byte);
+            if at < ends.len() && !taken.contains(&at) {
                 taken.push(at);
                 let one = cell(at, LONGEST)?;
                 bytes += one.len();
@@ -193,7 +204,7 @@ mod tests {
             let cell = &cells[at];
             Ok::<_, CodecError>(cell[..most.min(cell.len())].to_vec())
         };
-        CodecSample::of(cells.len(), cell).unwrap()
+        CodecSample::of(cells.iter().map(Vec::len), cell).unwrap()
     }
 
     fn chosen(items: usize, cells: &[Vec<u8>]) -> Compression {
@@ -220,7 +231,7 @@ mod tests {
                 seen.push(at);
                 Ok::<_, CodecError>(vec![0; most.min(10)])
             };
-            CodecSample::of(count, cell).unwrap();
+            CodecSample::of(vec![10; count], cell).unwrap();
             seen.sort_unstable();
             let all: Vec<usize> = (0..count.min(16))
                 .map(|n| n * count / count.min(16))

@@ -186,24 +186,31 @@ pub type WorkItem<T> = (Vec<u64>, u64, T);
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
-/// Groups items into jobs of a useful size; items of one object are in one job.
+/// Groups items into jobs of a useful size; items of one object are in one job. The job with most bytes is the first: [codecs](crate::level::LevelCells::choose)
+/// are chosen from the first cells of an array, and those at the corner of a grid may be tiny.
 pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     items.sort_by(|(a, ..), (b, ..)| a.cmp(b));
-    let mut jobs: Vec<Vec<T>> = Vec::new();
-    let (mut bytes, mut before) = (0_u64, Vec::new());
+    let mut jobs: Vec<(u64, Vec<T>)> = Vec::new();
+    let mut before = Vec::new();
     for (object, size, item) in items {
-        let full = bytes >= JOB_BYTES || jobs.last().is_some_and(|job| job.len() >= JOB_ITEMS);
+        let full = |(bytes, job): &(u64, Vec<T>)| *bytes >= JOB_BYTES || job.len() >= JOB_ITEMS;
         match jobs.last_mut() {
-            Some(job) if !full || object == before => job.push(item),
-            _ => {
-                jobs.push(vec![item]);
-                bytes = 0;
+            Some(last) if !full(last) || object == before => {
+                last.0 += size;
+                last.1.push(item);
             }
+            _ => jobs.push((size, vec![item])),
         }
-        bytes += size;
         before = object;
     }
-    jobs
+    // Stable, and of equal jobs the first: the order does not depend on anything else.
+    let largest = (0..jobs.len())
+        .rev()
+        .max_by_key(|&at| jobs.get(at).map(|(bytes, _)| *bytes));
+    if let Some(until) = largest.and_then(|at| jobs.get_mut(..=at)) {
+        until.rotate_right(1);
+    }
+    jobs.into_iter().map(|(_, job)| job).collect()
 }
 
 /// Runs blocking work on a separate thread, so that the tasks of the runtime continue.
@@ -224,8 +231,35 @@ pub async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use super::{each, each_in_turn, each_within, ordered};
+    use super::{each, each_in_turn, each_within, ordered, pack};
     use crate::WriteError;
+
+    #[test]
+    fn the_largest_job_is_the_first_and_objects_stay_together() {
+        let mib = 1 << 20;
+        let items = |sizes: &[(u64, u64)]| {
+            let items = sizes.iter().enumerate();
+            pack(
+                items
+                    .map(|(item, (object, size))| (vec![*object], size * mib, item))
+                    .collect(),
+            )
+        };
+        let found = items(&[
+            (0, 1),
+            (1, 1),
+            (2, 3),
+            (3, 4),
+            (4, 9),
+            (4, 9),
+            (5, 1),
+            (6, 1),
+        ]);
+        assert_eq!(found, [vec![4, 5], vec![0, 1, 2], vec![3], vec![6, 7]]);
+        // Of equal ones the first.
+        assert_eq!(items(&[(0, 4), (1, 4)]), [[0], [1]]);
+        assert_eq!(items(&[]), Vec::<Vec<usize>>::new());
+    }
 
     #[test]
     fn results_come_in_the_order_of_the_jobs() {

@@ -252,7 +252,7 @@ impl Doctor<'_> {
         items: usize,
         cells: &[Vec<u8>],
     ) -> Result<EncodedSizes, CodecError> {
-        let sample = CodecSample::of(cells.len(), |at, most| {
+        let sample = CodecSample::of(cells.iter().map(Vec::len), |at, most| {
             let cell = cells.iter().skip(at).take(1).flatten();
             Ok::<_, CodecError>(cell.take(most).copied().collect())
         })?;

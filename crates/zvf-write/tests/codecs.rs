@@ -124,6 +124,34 @@ async fn chosen_codecs_do_not_depend_on_threads_and_are_smaller_than_zstd() {
     assert!(zstd.values().all(|(name, _)| name == "zstd"), "{zstd:?}");
 }
 
+/// The first job in the order of chunks has one vertex a chunk, from which zstd would be chosen.
+#[tokio::test]
+async fn codecs_are_chosen_from_large_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let options = WriteOptions::new().with_durable(false);
+    let url = path.to_str().unwrap();
+    let mut writer = StoreWriter::create(url, spec(), options).await.unwrap();
+    let (positions, labels, runs) = lines(900);
+    let alone = |n: u16| [f32::from(n) * 40.0 - 16_000.0, -500.0, -500.0];
+    let corner: Vec<f32> = (0..300).flat_map(alone).collect();
+    let each: Vec<(i64, usize)> = (1000..1300).map(|id| (id, 1)).collect();
+    for (positions, labels, runs) in [
+        (&corner[..], &[7; 300][..], &each[..]),
+        (&positions, &labels, &runs),
+    ] {
+        let batch = Batch::new(positions)
+            .with_object_runs(runs)
+            .with_attribute("label", labels);
+        writer.push(&batch).unwrap();
+    }
+    writer.finish().await.unwrap();
+    let chosen = codecs(&files(&path));
+    let (name, configuration) = &chosen["0/vertices/zarr.json"];
+    assert_eq!(name, "blosc");
+    assert_eq!(configuration["shuffle"], "shuffle");
+}
+
 #[tokio::test]
 async fn appends_keep_the_codec_of_each_array_and_old_versions_have_zstd() {
     let folder = tempfile::tempdir().unwrap();

@@ -66,8 +66,7 @@ pub(crate) fn byte_strings(
 
 /// A sample of an array with one chunk, or of its first chunk.
 pub(crate) fn sample_of(chunk: &[u8]) -> Result<CodecSample, WriteError> {
-    let count = usize::from(!chunk.is_empty());
-    CodecSample::of(count, |_, most| {
+    CodecSample::of([chunk.len()], |_, most| {
         Ok(chunk.get(..most).unwrap_or(chunk).to_vec())
     })
 }

@@ -192,7 +192,8 @@ impl LevelCells {
             let cell = VlenBuilder::cell(payload);
             cell.map_err(|source| WriteError::encode(format!("{path} at {chunk:?}"), source))
         };
-        let sample = CodecSample::of(cells.len(), first_bytes)?;
+        let sizes = cells.iter().map(|(_, payload)| payload.len());
+        let sample = CodecSample::of(sizes, first_bytes)?;
         let chosen = self.compression.chosen(self.items, &sample)?;
         self.chosen.set(path, &chosen);
         Ok(())

@@ -192,7 +192,8 @@ impl Typed {
         let mut objects = Vec::new();
         let step = to_index("bytes of a chunk", chunk_bytes)?.max(1);
         let chunks: Vec<&[u8]> = self.bytes.chunks(step).collect();
-        let sample = CodecSample::of(chunks.len(), |at, most| {
+        let sizes = chunks.iter().map(|chunk| chunk.len());
+        let sample = CodecSample::of(sizes, |at, most| {
             let chunk = chunks.get(at).or_bug("a chunk beyond those of a sample")?;
             Ok::<_, WriteError>(chunk.get(..most).unwrap_or(chunk).to_vec())
         })?;
