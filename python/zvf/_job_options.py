@@ -156,8 +156,8 @@ class ImportOptions(JobOptions, total=False):
     """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
     shard_shape: Sequence[int] | Literal["auto", "none"]
-    """Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every chunk is a
-    file of its own, so that an edit writes fewer bytes. Default: "auto"."""
+    """Chunks of a shard along each axis; auto: from 2000 cells on some hundred files, more in stores of gigabytes; none: every chunk is a file of
+    its own, so that an edit writes fewer bytes. Default: "auto"."""
     chunk_by: str | None
     """Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of chunks then;
     useful if queries name one of few values. Default: None."""

@@ -1,6 +1,7 @@
 //! Changes some cells of an array, and nothing else of it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use zvf_meta::space::Grid;
@@ -13,6 +14,7 @@ use zvf_encode::documents::presence;
 use zvf_encode::error::OrBug;
 use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, object_key};
 use zvf_encode::target::{ObjectPut, Target, is_temporary, node};
+use zvf_format::shard_lengths;
 
 /// An array of cells, and its changed cells.
 #[derive(Debug)]
@@ -281,7 +283,7 @@ impl GridEdit {
         }
         Ok(GridObjects {
             read: VecDeque::new(),
-            objects: objects.into_values(),
+            objects: objects.into_iter().peekable(),
             edit: Some(self),
             cells,
             stored,
@@ -304,6 +306,17 @@ impl GridEdit {
         }
     }
 
+    /// Bytes of the cells of a stored shard of this shape, if the document lists them; else it is small, or of a program that lists none.
+    fn listed(&self, shape: Option<&[u64]>, index: &[u64]) -> u64 {
+        let lengths = self.doc.attributes.shard_lengths.as_ref();
+        let key = KeyEncoding::default().object_key(index);
+        let text = lengths.and_then(|lengths| lengths.get(&key)?.as_str());
+        let ranges = text.zip(shape);
+        let ranges = ranges.and_then(|(text, shape)| shard_lengths::ranges(text, shape));
+        let ends = ranges.into_iter().flatten().map(|range| range.end);
+        ends.max().unwrap_or(0)
+    }
+
     /// The document of the array, after all its objects are encoded.
     fn document(mut self, cells: &LevelCells) -> ObjectPut {
         let attributes = &mut self.doc.attributes;
@@ -317,8 +330,9 @@ impl GridEdit {
     }
 }
 
-/// Shards that are written together: as many are in memory, in old and new form.
+/// Most shards that are written together, and most bytes of them, if it is more than one: they are in memory, in old and new form.
 const SHARDS: usize = 4;
+const SHARD_BYTES: u64 = 16 << 20;
 
 /// Objects of single cells that are written together.
 const CELLS: usize = 64;
@@ -331,8 +345,8 @@ pub(crate) struct GridObjects {
     cells: LevelCells,
     /// How cells are packed before the edit.
     stored: LevelCells,
-    /// The chunks of each object: new ones, kept ones, and, of shards, removed ones.
-    objects: std::collections::btree_map::IntoValues<Vec<u64>, Vec<ChunkCoord>>,
+    /// The chunks of each object, by its index: new ones, kept ones, and, of shards, removed ones.
+    objects: Peekable<std::collections::btree_map::IntoIter<Vec<u64>, Vec<ChunkCoord>>>,
     /// Stored objects that were read last.
     read: VecDeque<StoredObject>,
     target: Arc<Target>,
@@ -351,13 +365,7 @@ impl GridObjects {
         let Some(mut edit) = self.edit.take() else {
             return Ok(None);
         };
-        let most = match self.cells.shards {
-            // The cells of one new shard may come from several old ones.
-            Some(_) if self.cells.grid.origin != self.stored.grid.origin => 1,
-            Some(_) => SHARDS,
-            None => CELLS,
-        };
-        let chunks: Vec<ChunkCoord> = self.objects.by_ref().take(most).flatten().collect();
+        let chunks = self.batch(&edit);
         if chunks.is_empty() {
             return Ok(Some(vec![edit.document(&self.cells)]));
         }
@@ -421,6 +429,27 @@ impl GridObjects {
         let objects = self.cells.objects_with(&path, new, &encoded)?;
         self.edit = Some(edit);
         Ok(Some(objects))
+    }
+
+    /// The chunks of the objects that are written next.
+    fn batch(&mut self, edit: &GridEdit) -> Vec<ChunkCoord> {
+        let most = match self.cells.shards {
+            // The cells of one new shard may come from several old ones.
+            Some(_) if self.cells.grid.origin != self.stored.grid.origin => 1,
+            Some(_) => SHARDS,
+            None => CELLS,
+        };
+        let shape = self.stored.shards.as_deref();
+        let (mut chunks, mut bytes) = (Vec::new(), 0_u64);
+        for count in 0..most {
+            let next = self.objects.next_if(|(index, _)| {
+                bytes = bytes.saturating_add(edit.listed(shape, index));
+                count == 0 || bytes <= SHARD_BYTES
+            });
+            let Some((_, of_one)) = next else { break };
+            chunks.extend(of_one);
+        }
+        chunks
     }
 
     /// The cells of the read shards that neither the edit nor the presence list names. Writers that race lose entries of the list (0.9, trap T34).

@@ -103,7 +103,7 @@ options! {
         /// or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
-        /// Chunks of a shard along each axis; auto: from 1000 chunks on at most 128 files an array, or shards of up to 8 MiB; none: every
+        /// Chunks of a shard along each axis; auto: from 2000 cells on some hundred files, more in stores of gigabytes; none: every
         /// chunk is a file of its own, so that an edit writes fewer bytes
         #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
         shard_shape: ShardChoice,

@@ -7,7 +7,7 @@ use zvf_store::{ChunkCoord, Level};
 use super::source::SourceLevel;
 use super::{LevelCopy, MigrationRun, new_level};
 use zvf_codec::Compression;
-use zvf_encode::level::LevelCells;
+use zvf_encode::level::{LevelCells, arrays_of_vertices};
 use zvf_encode::spec::check_bin_count;
 use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
@@ -81,7 +81,9 @@ impl MigrationRun {
         // Without chunks there are no shards.
         let bytes = all.checked_div(wide(chunks.len())).unwrap_or(0);
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        self.rules().shards(&ShardShape::Auto, grid, dims, chunks)
+        let arrays = arrays_of_vertices(&source.level);
+        self.rules()
+            .shards(&ShardShape::Auto, grid, dims, arrays, chunks)
     }
 
     /// The shards of a level: as requested, or as in the old level if the version of the new store allows them.

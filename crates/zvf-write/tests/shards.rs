@@ -246,19 +246,19 @@ async fn cold_questions_to_large_shards_take_no_further_round() {
 }
 
 #[tokio::test]
-async fn shards_are_chosen_from_a_thousand_chunks_on() {
+async fn shards_are_chosen_from_two_thousand_cells_on() {
     let auto = || spec().with_shard_shape(ShardShape::Auto);
     let shape = |files: &BTreeMap<String, Vec<u8>>| {
         let doc = ArrayDoc::parse(&files["0/vertices/zarr.json"]).unwrap();
         doc.sharding().unwrap().map(|_| doc.chunk_shape)
     };
-    let few = points(auto(), 9, 729).await.files().await;
+    let few = points(auto(), 8, 512).await.files().await;
     assert_eq!(shape(&few), None);
     let older = points(auto().with_target(TargetVersion::V0_8_1), 10, 1000).await;
     assert!(!older.files().await.contains_key("0/vertices/zarr.json/c"));
     let chosen = points(auto(), 10, 1000).await;
     let files = chosen.files().await;
-    assert_eq!(shape(&files), Some(vec![2; 3]));
+    assert_eq!(shape(&files), Some(vec![2, 2, 4]));
     assert!(files.len() < 500, "{} files", files.len());
     chosen.check_clean().await;
     let plain = points(spec(), 10, 1000).await;
@@ -268,7 +268,7 @@ async fn shards_are_chosen_from_a_thousand_chunks_on() {
         sorted(numbers)
     );
     // The shards of a copy are chosen from the chunks of the copy.
-    for (chunk, shards) in [(None, Some(vec![2; 3])), (Some([20.0; 3]), None)] {
+    for (chunk, shards) in [(None, Some(vec![2, 2, 4])), (Some([20.0; 3]), None)] {
         let copy = Memory::default();
         let mut options = MigrateOptions::new()
             .with_write(copy.options())

@@ -103,7 +103,8 @@ pub fn write_arrays(
     let grid = ChunkSplit::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?);
     let sizes = buckets.iter().map(Bucket::size);
     let sizes = chunks.iter().copied().zip(sizes);
-    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), sizes);
+    let arrays = 2 + spec.vertex_attributes.len() + spec.fragment_attributes.len();
+    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), arrays, sizes);
     let cells = form.cells(
         grid,
         shards,
@@ -316,6 +317,12 @@ impl<'s> LevelWriter<'s> {
                 (slot, bucket),
             ));
         }
+        // Memory for the payloads and the encoded cells.
+        let weigh = |job: Vec<(u32, Bucket)>| {
+            let bytes = job.iter().map(|(_, bucket)| bucket.size());
+            (bytes.sum::<u64>().saturating_mul(2), job)
+        };
+        let jobs = pack(items).into_iter().map(weigh);
         let work =
             |job: Vec<(u32, Bucket)>, turn: Turn<'_>| self.write_job(encoder, job, file, turn);
         let take = |done: Vec<Noted>| {
@@ -335,7 +342,7 @@ impl<'s> LevelWriter<'s> {
             }
             Ok(())
         };
-        parallel::each_in_turn(self.threads, pack(items).into_iter(), work, take)?;
+        parallel::each_within(self.threads, wide(self.budget), jobs, work, take)?;
         Ok(RowsWritten {
             sorter,
             places,

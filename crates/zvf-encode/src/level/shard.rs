@@ -1,5 +1,6 @@
 //! From cells to objects: one object per cell, shards (0.9 §4.2 and §4.4), or one array per cell (0.8 §3.1).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -11,6 +12,7 @@ use zvf_format::shard_lengths::{curve, stored_order, to_text};
 use zvf_format::vlen::VlenBuilder;
 use zvf_meta::space::{Grid, chunk_of_cell};
 use zvf_meta::{Codec, JsonObject, KeyEncoding, Sharding};
+use zvf_store::owners::is_owner_column;
 use zvf_store::{ChunkCoord, GridArray, Level};
 
 use crate::WriteError;
@@ -23,7 +25,7 @@ use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::wide;
 
 /// A cell of a shard: its places along the Morton curve and in the index, and its bytes.
-type ShardCell = (u128, usize, Vec<u8>);
+type ShardCell<'c> = (u128, usize, Cow<'c, [u8]>);
 
 /// The encoded cells of one stored object, by their place in it.
 #[derive(Debug)]
@@ -269,11 +271,11 @@ impl LevelCells {
     ///
     /// # Errors
     /// As [`objects`](Self::objects). Bug: cells of [`CellContainer::Blobs`].
-    pub fn objects_with(
+    pub fn objects_with<'c>(
         &self,
         path: &str,
         cells: Payloads<'_>,
-        encoded: &[(&[i64], &[u8])],
+        encoded: &[(&[i64], &'c [u8])],
     ) -> Result<Vec<ObjectPut>, WriteError> {
         internal!(
             self.container == CellContainer::Grid,
@@ -283,8 +285,8 @@ impl LevelCells {
         let compression = self.compression_of(path);
         let failed =
             |chunk: &[i64], source| WriteError::encode(format!("{path} at {chunk:?}"), source);
-        let mut together: BTreeMap<Vec<u64>, Vec<ShardCell>> = BTreeMap::new();
-        let mut add = |chunk: &[i64], bytes: Vec<u8>| -> Result<(), WriteError> {
+        let mut together: BTreeMap<Vec<u64>, Vec<ShardCell<'c>>> = BTreeMap::new();
+        let mut add = |chunk: &[i64], bytes: Cow<'c, [u8]>| -> Result<(), WriteError> {
             let (curve, place) = self.inside(chunk)?;
             let cells = together.entry(self.object_index(chunk)?).or_default();
             cells.push((curve, place, bytes));
@@ -292,10 +294,10 @@ impl LevelCells {
         };
         for (chunk, payload) in cells.into_iter().filter(|(_, payload)| !payload.is_empty()) {
             let bytes = VlenBuilder::cell(&payload).map_err(|source| failed(chunk, source))?;
-            add(chunk, compression.encode(bytes)?)?;
+            add(chunk, compression.encode(bytes)?.into())?;
         }
-        for (chunk, bytes) in encoded {
-            add(chunk, bytes.to_vec())?;
+        for &(chunk, bytes) in encoded {
+            add(chunk, bytes.into())?;
         }
         let objects = together
             .into_iter()
@@ -309,10 +311,13 @@ impl LevelCells {
                 }
                 // Without shards an index belongs to one cell.
                 None => {
-                    let [(_, _, bytes)] = <[ShardCell; 1]>::try_from(cells).ok().or_bug(
-                        format_args!("several cells of one array are at {path}/{index:?}"),
-                    )?;
-                    Ok((object_key(path, &index), bytes))
+                    let [(_, _, bytes)] =
+                        <[ShardCell<'_>; 1]>::try_from(cells)
+                            .ok()
+                            .or_bug(format_args!(
+                                "several cells of one array are at {path}/{index:?}"
+                            ))?;
+                    Ok((object_key(path, &index), bytes.into_owned()))
                 }
             });
         objects.collect()
@@ -542,6 +547,15 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shard_shape(positions)?.map(<[u64]>::to_vec)))
 }
 
+/// The arrays of a stored level that have the shards of its vertices, for [`ShardShape::of_level`](crate::ShardShape::of_level): positions, fragments and the attributes of
+/// both. The owners of fragments have their own.
+#[must_use]
+pub fn arrays_of_vertices(level: &Level) -> usize {
+    let fragments = level.fragment_attributes().iter();
+    let fragments = fragments.filter(|one| !is_owner_column(one)).count();
+    2 + level.vertex_attributes().len() + fragments
+}
+
 /// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
 /// links inside it. Links to other levels are ignored: their shards are chosen by those of level 0.
 ///
@@ -583,20 +597,22 @@ pub(crate) fn of_rows(
     stored: Vec<Vec<u8>>,
 ) -> Result<(Vec<u8>, Option<String>), WriteError> {
     let inner = stored.into_iter().enumerate();
-    let inner = inner.map(|(place, bytes)| (curve(&[wide(place)]), place, bytes));
+    let inner = inner.map(|(place, bytes)| (curve(&[wide(place)]), place, bytes.into()));
     shard(&[u64::from(chunks)], inner.collect())
 }
 
 /// Inner chunks back to back, then the index and its checksum; and the lengths of the inner chunks, if they are listed.
 fn shard(
     shape: &[u64],
-    mut cells: Vec<ShardCell>,
+    mut cells: Vec<ShardCell<'_>>,
 ) -> Result<(Vec<u8>, Option<String>), WriteError> {
     let count = shape.iter().try_fold(1_u64, |all, &n| all.checked_mul(n));
     let count = to_index("cells of a shard", count.or_bug("more than 2^64 cells")?)?;
     let mut index = vec![ShardEntry::ABSENT; count];
     cells.sort_unstable_by_key(|(curve, place, _)| (*curve, *place));
-    let mut bytes = Vec::new();
+    // Reserved at once: a shard may have tens of megabytes, and each cell is freed when it is copied.
+    let size: usize = cells.iter().map(|(_, _, cell)| cell.len()).sum();
+    let mut bytes = Vec::with_capacity(size + size_of_val(&*index) + size_of::<u32>());
     for (_, place, cell) in cells {
         let entry = index.get_mut(place);
         let entry = entry.or_bug(format_args!("no place {place} in a shard of {count} cells"))?;
@@ -665,7 +681,7 @@ mod tests {
 
     #[test]
     fn a_shard_loses_no_cell() {
-        let cell = |place: usize| (0, place, vec![1, 2, 3]);
+        let cell = |place: usize| (0, place, vec![1, 2, 3].into());
         assert!(shard(&[2, 2], vec![cell(0), cell(3)]).is_ok());
         // A position after the index, and a position used twice.
         for wrong in [vec![cell(4)], vec![cell(1), cell(1)]] {

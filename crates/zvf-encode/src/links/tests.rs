@@ -228,12 +228,14 @@ fn shards_of_links_grow_up_to_their_bounds() {
         let chunks: Vec<_> = (0..extent.pow(3)).map(|at| (place(at), bytes)).collect();
         of_links(&grid, &level, &chunks)
     };
-    // All cells in one shard, or 2048 cells, or 1 MiB of links.
+    // All cells in one shard, or 2048 cells.
     assert_eq!(chosen(4, [2, 2, 2], 1), [4, 4, 4]);
     assert_eq!(chosen(11, [2, 2, 4], 1), [11, 11, 11]);
     assert_eq!(chosen(28, [4, 8, 8], 500), [8, 16, 16]);
-    assert_eq!(chosen(28, [4, 8, 8], 2048), [8, 8, 8]);
-    assert_eq!(chosen(28, [4, 8, 8], 2049), [4, 8, 8]);
+    // An edit would write more than fewer files are worth, and 8 MiB of links.
+    assert_eq!(chosen(28, [4, 8, 8], 4096), [8, 8, 16]);
+    assert_eq!(chosen(28, [2, 2, 2], 1 << 17), [4, 4, 4]);
+    assert_eq!(chosen(28, [2, 2, 2], (1 << 17) + 1), [2, 4, 4]);
     // Never fewer than the level has.
     assert_eq!(chosen(28, [16, 16, 16], 1 << 20), [16, 16, 16]);
     assert_eq!(chosen(1, [1, 1, 1], 1), [1, 1, 1]);

@@ -8,14 +8,15 @@ use serde::{Serialize, Serializer};
 use zvf_format::int::wide;
 use zvf_meta::space::Grid;
 
-/// Number of chunks from which a level has shards, if they are chosen automatically.
-const MANY_CHUNKS: usize = 1_000;
+/// Cells of a level from which it has shards, if they are chosen automatically: each would be a file.
+const MANY_CELLS: usize = 2_000;
 
-/// Most shards of an array, if they are chosen automatically.
-const FEW_SHARDS: usize = 128;
+/// Shards of a level that are few enough, and of each of its arrays: fewer would be written by fewer threads.
+const FEW_SHARDS: usize = 256;
+const FEW_OF_ARRAY: usize = 16;
 
-/// Most bytes of the rows in a shard: a writer holds the rows of one shard per thread, and an edit rewrites whole shards.
-const MOST_BYTES: u64 = 8 << 20;
+/// Most bytes of the rows in a shard: a writer holds them in memory.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Most cells of a chosen shard: its index has 16 bytes for each.
 const MOST_CELLS: u64 = 4_096;
@@ -24,8 +25,8 @@ const MOST_CELLS: u64 = 4_096;
 /// of the bytes that are read along instead of sending another request.
 const LINK_CELLS: u64 = 2_048;
 
-/// Most bytes of the links in a shard: an edit of one link rewrites a whole shard of each array that it changes.
-const LINK_BYTES: u64 = 1 << 20;
+/// Most bytes of the links in a shard.
+const LINK_BYTES: u64 = 8 << 20;
 
 /// Bytes of an entry of the index of a shard; cells that do not exist have one, too.
 const ENTRY: u64 = 16;
@@ -38,7 +39,7 @@ const OBJECT: u64 = 32 << 10;
 pub enum ShardShape {
     /// None: every cell is a separate object.
     None,
-    /// As few shards as can be held and edited, if a level of 0.9 has many chunks; else [`None`](Self::None). Also [`None`](Self::None) if the chunks
+    /// As few shards as can be held and edited, if a level of 0.9 has many cells; else [`None`](Self::None). Also [`None`](Self::None) if the chunks
     /// are not known before the first is written: in distributed writes, and in new stores without data.
     #[default]
     Auto,
@@ -57,12 +58,13 @@ impl ShardShape {
         }
     }
 
-    /// Returns the cells of a shard of a level with these chunks, each with the bytes of its rows. Only the last `dims` components of their
-    /// coordinates are axes; a shard never combines values of the component of an attribute before them.
+    /// Returns the cells of a shard of a level with these chunks, each with the bytes of its rows in all `arrays` arrays. Only the last `dims`
+    /// components of their coordinates are axes; a shard never combines values of the component of an attribute before them.
     ///
-    /// A chosen shard doubles along one axis after another until an array has at most 128 shards, each of at most 4096 cells and 8 MiB of rows. Of
-    /// these shapes the one is taken for which 32 KiB for each shard and 16 bytes for each of its cells, also of those that do not exist, are fewest together:
-    /// scattered chunks get small shards or none. With fewer than 1000 chunks, nothing is chosen.
+    /// A chosen shard doubles along one axis after another until the arrays have at most 256 shards together, or each has at most 16; a shard has at most
+    /// 4096 cells and 64 MiB of rows. Of these shapes the one is taken that costs the fewest bytes: for each shard of each array 32 KiB, and 16 for each of its cells, also of
+    /// those that do not exist; and those of the rows in the shard of a row, on average, which an edit of this row writes again. So scattered chunks get small shards
+    /// or none, and the number of shards grows with the square root of the bytes. With fewer than 2000 cells in all arrays, nothing is chosen.
     ///
     /// # Cost
     /// If it is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
@@ -71,11 +73,12 @@ impl ShardShape {
         &self,
         grid: &Grid,
         dims: usize,
+        arrays: usize,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match self {
             Self::None => None,
-            Self::Auto => choose(grid, dims, chunks),
+            Self::Auto => choose(grid, dims, arrays, chunks),
             Self::Cells(cells) => Some(cells.clone()),
         }
     }
@@ -84,7 +87,7 @@ impl ShardShape {
     /// cells in the grid, each with the bytes of its links.
     ///
     /// A chosen shard starts with the shape of the level and doubles along one axis after another, at most to the end of the grid. It stops when all
-    /// cells are in one shard, or before it would have more than 2048 cells or 1 MiB of links; of these shapes one is taken as for a
+    /// cells are in one shard, or before it would have more than 2048 cells or 8 MiB of links; of these shapes one is taken as for a
     /// [level](Self::of_level). A stated shape applies to every array.
     ///
     /// # Cost
@@ -101,16 +104,19 @@ impl ShardShape {
 fn choose<'c>(
     grid: &Grid,
     dims: usize,
+    arrays: usize,
     chunks: impl Iterator<Item = (&'c [i64], u64)>,
 ) -> Option<Vec<u64>> {
+    let arrays = arrays.max(1);
     let chunks: Vec<(Vec<u64>, u64)> = chunks
         .filter_map(|(chunk, bytes)| Some((grid.index(chunk)?, bytes)))
         .collect();
-    if chunks.len() < MANY_CHUNKS {
+    if chunks.len().saturating_mul(arrays) < MANY_CELLS {
         return None;
     }
     let most = Most {
-        shards: FEW_SHARDS,
+        arrays: wide(arrays),
+        shards: (FEW_SHARDS / arrays).max(FEW_OF_ARRAY),
         cells: MOST_CELLS,
         bytes: MOST_BYTES,
         in_grid: false,
@@ -122,6 +128,8 @@ fn choose<'c>(
 /// The choice of [`ShardShape::of_links`].
 pub(crate) fn of_links(grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -> Vec<u64> {
     let most = Most {
+        // Values and groups of the links are in arrays of their own.
+        arrays: 2,
         shards: 1,
         cells: LINK_CELLS,
         bytes: LINK_BYTES,
@@ -133,6 +141,8 @@ pub(crate) fn of_links(grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -
 /// Limits of growing shards.
 #[derive(Debug, Clone, Copy)]
 struct Most {
+    /// Arrays with these shards.
+    arrays: u64,
     /// Number of shards at which growing stops.
     shards: usize,
     /// Cells of a shard.
@@ -151,13 +161,16 @@ fn grown(
     chunks: &[(Vec<u64>, u64)],
     most: Most,
 ) -> Vec<u64> {
-    let cost = |shards: usize, cells: u64| {
+    let cost = |shards: &Shards, cells: u64| {
         let one = OBJECT.saturating_add(cells.saturating_mul(ENTRY));
-        wide(shards).saturating_mul(one)
+        wide(shards.count)
+            .saturating_mul(one)
+            .saturating_mul(most.arrays)
+            .saturating_add(shards.of_a_row)
     };
-    let (mut count, _) = shards_of(chunks, &shape);
-    let mut best = (cost(count, shape.iter().product()), shape.clone());
-    while count > most.shards {
+    let mut now = Shards::of(chunks, &shape);
+    let mut best = (cost(&now, shape.iter().product()), shape.clone());
+    while now.count > most.shards {
         // Starts at the last axis, which is chosen among equally short ones.
         let axes = shape.iter().zip(&grid.shape).enumerate().rev().take(dims);
         let short = axes.filter(|(_, (cells, extent))| cells < extent);
@@ -179,29 +192,47 @@ fn grown(
         let Some(cells) = cells.filter(|cells| *cells <= most.cells) else {
             break;
         };
-        let (shards, largest) = shards_of(chunks, &next);
-        if largest > most.bytes {
+        let shards = Shards::of(chunks, &next);
+        if shards.largest > most.bytes {
             break;
         }
-        (shape, count) = (next, shards);
-        if cost(count, cells) < best.0 {
-            best = (cost(count, cells), shape.clone());
+        (shape, now) = (next, shards);
+        if cost(&now, cells) < best.0 {
+            best = (cost(&now, cells), shape.clone());
         }
     }
     best.1
 }
 
-/// How many shards have chunks, and the bytes of the largest.
-fn shards_of(chunks: &[(Vec<u64>, u64)], shape: &[u64]) -> (usize, u64) {
-    let mut shards: HashMap<Vec<u64>, u64> = HashMap::new();
-    for (index, bytes) in chunks {
-        let shard = index
-            .iter()
-            .zip(shape)
-            .map(|(at, cells)| at / cells.max(&1));
-        *shards.entry(shard.collect()).or_default() += bytes;
+/// The shards of an array that have chunks.
+#[derive(Debug)]
+struct Shards {
+    count: usize,
+    /// Bytes of the largest.
+    largest: u64,
+    /// Bytes of the shard of a row, on average over all rows.
+    of_a_row: u64,
+}
+
+impl Shards {
+    fn of(chunks: &[(Vec<u64>, u64)], shape: &[u64]) -> Self {
+        let mut shards: HashMap<Vec<u64>, u64> = HashMap::new();
+        for (index, bytes) in chunks {
+            let shard = index
+                .iter()
+                .zip(shape)
+                .map(|(at, cells)| at / cells.max(&1));
+            *shards.entry(shard.collect()).or_default() += bytes;
+        }
+        let sizes = || shards.values().map(|&bytes| u128::from(bytes));
+        let squares = sizes().map(|bytes| bytes * bytes);
+        let of_a_row = squares.fold(0, u128::saturating_add) / sizes().sum::<u128>().max(1);
+        Self {
+            count: shards.len(),
+            largest: shards.values().copied().max().unwrap_or_default(),
+            of_a_row: u64::try_from(of_a_row).unwrap_or(u64::MAX),
+        }
     }
-    (shards.len(), shards.into_values().max().unwrap_or_default())
 }
 
 impl From<Vec<u64>> for ShardShape {
@@ -291,7 +322,7 @@ mod tests {
             chunks = chunks.iter().flat_map(one).collect();
         }
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        ShardShape::Auto.of_level(&grid, dims, chunks)
+        ShardShape::Auto.of_level(&grid, dims, 2, chunks)
     }
 
     #[test]
@@ -314,7 +345,7 @@ mod tests {
         };
         let chunks: Vec<[i64; 1]> = (0..1500).map(|at| [at * 1000]).collect();
         let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
-        let chosen = ShardShape::Auto.of_level(&grid, 1, chunks);
+        let chosen = ShardShape::Auto.of_level(&grid, 1, 2, chunks);
         assert_eq!(chosen, Some(vec![4096]));
     }
 
@@ -327,14 +358,14 @@ mod tests {
         };
         let chunks: Vec<[i64; 3]> = (0..3000).map(|at| [at * 9, at * 7 % 25_000, at]).collect();
         let scattered = chunks.iter().map(|chunk| (&chunk[..], 12));
-        assert_eq!(ShardShape::Auto.of_level(&grid, 3, scattered), None);
+        assert_eq!(ShardShape::Auto.of_level(&grid, 3, 2, scattered), None);
         // Pairs of chunks are in one shard, but no more.
         let pairs: Vec<[i64; 3]> = (0..3000)
             .map(|at| [at / 2 * 9, at / 2 * 7 % 25_000, at / 2 * 2 + at % 2])
             .collect();
         let pairs = pairs.iter().map(|chunk| (&chunk[..], 12));
         assert_eq!(
-            ShardShape::Auto.of_level(&grid, 3, pairs),
+            ShardShape::Auto.of_level(&grid, 3, 2, pairs),
             Some(vec![1, 1, 2])
         );
         let links: Vec<(Vec<u64>, u64)> = (0..9).map(|at| (vec![at * 900; 3], 8)).collect();
@@ -346,15 +377,34 @@ mod tests {
 
     #[test]
     fn shards_stay_small_where_chunks_are_large() {
+        // 4 GiB: half of a shard has about as many bytes as 32 KiB for each file.
+        assert_eq!(chosen(&[16, 16, 16], 3, 1 << 20), Some(vec![2, 2, 4]));
+        assert_eq!(chosen(&[40, 40, 40], 3, 1 << 20), Some(vec![4, 4, 4]));
         assert_eq!(
-            chosen(&[16, 16, 16], 3, MOST_BYTES / 8),
-            Some(vec![2, 2, 2])
-        );
-        assert_eq!(
-            chosen(&[16, 16, 16], 3, MOST_BYTES / 8 + 1),
-            Some(vec![1, 2, 2])
+            chosen(&[40, 40, 40], 3, MOST_BYTES / 64 + 1),
+            Some(vec![2, 4, 4])
         );
         assert_eq!(chosen(&[16, 16, 16], 3, MOST_BYTES), None);
+    }
+
+    #[test]
+    fn a_dense_center_does_not_make_all_shards_small() {
+        // Chunks of 16 KiB, and of 4 MiB in the middle of the grid.
+        let grid = Grid {
+            origin: vec![0; 2],
+            shape: vec![64; 2],
+        };
+        let at = |n: i64| [n / 64, n % 64];
+        let center = |at: &[i64; 2]| at.iter().all(|at| (30..34).contains(at));
+        let chunks: Vec<([i64; 2], u64)> = (0..64 * 64)
+            .map(at)
+            .map(|at| (at, if center(&at) { 4 << 20 } else { 16 << 10 }))
+            .collect();
+        let sizes = chunks.iter().map(|(at, bytes)| (&at[..], *bytes));
+        assert_eq!(
+            ShardShape::Auto.of_level(&grid, 2, 2, sizes),
+            Some(vec![4, 8])
+        );
     }
 
     #[test]

@@ -326,7 +326,7 @@ pub struct StoreSpec {
     /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1 and in distributed
     /// writes, zstd.
     pub compression: Compression,
-    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 1,000 chunks on, few objects have all cells of an array.
+    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 2,000 cells on, few objects have all cells of an array.
     pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,

@@ -94,11 +94,12 @@ impl VersionRules {
         asked: &ShardShape,
         grid: &Grid,
         dims: usize,
+        arrays: usize,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match asked {
             ShardShape::Auto if self.begins_at_zero() => None,
-            asked => asked.of_level(grid, dims, chunks),
+            asked => asked.of_level(grid, dims, arrays, chunks),
         }
     }
 
