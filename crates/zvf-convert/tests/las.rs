@@ -196,7 +196,7 @@ fn a_compressed_file_without_points_is_one_of_several() {
     empty.extend([1, 0, 0, 0]);
     empty.extend([0, 0, 0, 0, 1, 0, 0, 0, 0x15, 0xd3, 0, 0]);
     let empty = folder.file("empty.laz", empty);
-    let (_, text) = refused(&[empty.clone()], &small());
+    let (_, text) = refused(std::slice::from_ref(&empty), &small());
     assert!(text.contains("found no vertex"), "{text}");
     for files in [
         [empty.clone(), file("rgb-1.2.laz")],
