@@ -144,7 +144,7 @@ fn the_parts_of_a_store_make_the_store() -> Result<()> {
     Ok(())
 }
 
-/// `split` counts the links whose ends are in different parts, or belong to objects in no part.
+/// `split` and `export '{id}.ply'` count the links whose ends are in different parts, or belong to objects in no part.
 #[test]
 fn links_in_no_part_are_counted() -> Result<()> {
     let home = Home::made(&[
@@ -178,6 +178,13 @@ fn links_in_no_part_are_counted() -> Result<()> {
             Some(says) => ensure!(ran.stderr.contains(&says), "{by:?}: {}", ran.stderr),
             None => ensure!(!ran.stderr.contains("links"), "{by:?}: {}", ran.stderr),
         }
+    }
+    for (objects, left) in [("1-3", Some(2)), ("1,2", Some(1)), ("3", None)] {
+        let ran = home.zvf(&["export", "g.zv", "o/{id}.ply", "--objects", objects])?;
+        ensure!(ran.code == 0, "{objects}: {}", ran.stderr);
+        let said = ran.stderr.contains("links with ends in different parts");
+        let right = left.is_none_or(|left| ran.stderr.contains(&format!("in none: {left};")));
+        ensure!(said == left.is_some() && right, "{objects}: {}", ran.stderr);
     }
     Ok(())
 }

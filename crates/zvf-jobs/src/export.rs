@@ -145,11 +145,12 @@ impl ExportJob {
         let store = context.open(&self.store, 0, Need::all()).await?;
         let query = spec.resolve(&store).await;
         let query = query.map_err(JobError::query(&self.store))?;
-        let parts = object_parts(&store, &query, template).await;
-        let parts = parts.map_err(|error| JobError::from(error).at(&self.store))?;
+        let found = object_parts(&store, &query, template).await;
+        let found = found.map_err(|error| JobError::from(error).at(&self.store))?;
         let format = Format::of_output(&self.file)?;
         let mut report = SplitReport::new(&self.store);
-        for part in &parts {
+        report.note(&found.notes);
+        for part in &found.parts {
             let path = PathBuf::from(&part.name);
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)

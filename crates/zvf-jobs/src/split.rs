@@ -339,7 +339,7 @@ impl SplitReport {
     }
 
     /// Keeps notes that are new.
-    fn note(&mut self, notes: &[String]) {
+    pub(crate) fn note(&mut self, notes: &[String]) {
         for note in notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());

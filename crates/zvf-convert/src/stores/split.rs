@@ -89,7 +89,8 @@ pub fn split_parts<'a>(
             SplitBy::Attribute(name) => by_attribute(store, selection, name, &mut notes).await?,
             SplitBy::Count(count) => by_count(store, selection, *count).await?,
         };
-        notes.extend(links_in_no_part(store, selection, &found).await?);
+        let queries: Vec<&Query> = found.iter().map(|(_, query)| query).collect();
+        notes.extend(links_in_no_part(store, selection, &queries).await?);
         Ok(SplitParts {
             notes,
             ..named_parts(found)
@@ -121,7 +122,7 @@ pub fn object_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
     template: &'a str,
-) -> BoxFuture<'a, Result<Vec<SplitPart>, ConvertError>> {
+) -> BoxFuture<'a, Result<SplitParts, ConvertError>> {
     Box::pin(async move {
         let template = Template::parse(template)?;
         let wanted = wanted(selection);
@@ -149,7 +150,13 @@ pub fn object_parts<'a>(
             let expected = "a store with objects";
             return Err(ConvertError::usage(store.url(), "no objects", expected));
         }
-        Ok(parts)
+        let queries: Vec<&Query> = parts.iter().map(|part| &part.query).collect();
+        let mut notes: Vec<String> = links_in_no_part(store, selection, &queries)
+            .await?
+            .into_iter()
+            .collect();
+        notes.extend(owned_by_none(store, selection).await?);
+        Ok(SplitParts { parts, notes })
     })
 }
 
@@ -383,7 +390,7 @@ async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
 async fn links_in_no_part(
     store: &Store,
     selection: &Query,
-    parts: &NamedQueries,
+    parts: &[&Query],
 ) -> Result<Option<String>, ConvertError> {
     let explicit = || store.root().links_convention().ok() == Some(LinksConvention::Explicit);
     let join_objects = match store.kind() {
@@ -395,7 +402,7 @@ async fn links_in_no_part(
         return Ok(None);
     }
     let mut parts_of: HashMap<i64, BTreeSet<usize>> = HashMap::new();
-    for (number, (_, part)) in parts.iter().enumerate() {
+    for (number, part) in parts.iter().enumerate() {
         for id in part.objects.iter().flatten() {
             parts_of.entry(*id).or_default().insert(number);
         }
