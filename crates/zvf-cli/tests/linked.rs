@@ -188,6 +188,46 @@ fn faces_of_other_corners_are_cut_or_refused() -> Result<()> {
     Ok(())
 }
 
+/// The kind of several files is that of their links, in any order; a mesh may lack faces, and a graph edges, also in what the program writes.
+#[test]
+fn files_without_links_are_read_in_any_order() -> Result<()> {
+    let graph = mesh(10, &[]).replace(
+        "element face 0\nproperty list uchar int vertex_indices\nend_header\n",
+        "element edge 1\nproperty int vertex1\nproperty int vertex2\nend_header\n",
+    ) + "3 4\n";
+    let home = Home::made(&[
+        ("../t.ply", mesh(0, &[&[0, 1, 2]]).into()),
+        ("../none.ply", mesh(20, &[]).into()),
+        ("../g.ply", graph.into()),
+        ("../v.csv", vertices(0).into()),
+        ("../e.csv", "source,target\n".into()),
+    ])?;
+    for (first, second) in [("t.ply", "none.ply"), ("none.ply", "t.ply")] {
+        let store = format!("{first}.zv");
+        home.text(&["import", first, second, &store])?;
+        assert_eq!(links(&home, &store, "--faces")?, ["0 1 2"]);
+    }
+    for (first, second) in [("t.ply", "g.ply"), ("g.ply", "t.ply")] {
+        let import = ["import", first, second, "x.zv"];
+        let as_in = format!("as in {first}");
+        let words = [second, "faces", "edges", &as_in, "--kind point_cloud"];
+        refused(&home, &import, &words)?;
+    }
+    home.text(&["import", "none.ply", "n.zv", "--kind", "mesh"])?;
+    home.text(&["append", "n.zv", "t.ply", "--new-ids"])?;
+    home.text(&["append", "n.zv", "none.ply", "--new-ids"])?;
+    assert_eq!(links(&home, "n.zv", "--faces")?, ["0 1 2"]);
+    let edges = ["--edges", "e.csv", "--links-by-row"];
+    home.text(&[&["import", "v.csv", "e.zv"], &edges[..]].concat())?;
+    let parquet = ["--edges", "e.parquet"];
+    home.text(&[&["export", "e.zv", "v.parquet"], &parquet[..]].concat())?;
+    home.text(&[&["import", "v.parquet", "again.zv"], &parquet[..]].concat())?;
+    assert_eq!(links(&home, "again.zv", "--edges")?, [""; 0]);
+    home.text(&["export", "e.zv", "e.ply"])?;
+    home.text(&["import", "e.ply", "ply.zv", "--kind", "graph"])?;
+    Ok(())
+}
+
 /// Link attributes are not converted to the categories of a vertex attribute of the same name.
 #[test]
 fn links_have_values_of_their_own_beside_texts_of_that_name() -> Result<()> {

@@ -132,8 +132,8 @@ pub(crate) struct Ply {
     header: PlyHeader,
     schema: SchemaRef,
     limits: FileLimits,
-    /// Whether edges are preferred if the file has faces, too.
-    edges: bool,
+    /// The kind that the options state.
+    kind: Option<Kind>,
 }
 
 /// The numbers of a file, in order. A line of text is one row of an element.
@@ -305,19 +305,18 @@ impl Ply {
             header,
             schema,
             limits: options.limits,
-            edges: !matches!(options.kind, None | Some(Kind::Mesh | Kind::PointCloud)),
+            kind: options.kind,
         })
     }
 
-    /// The element that holds links, the properties of its ends, and the kind that it implies.
+    /// The element that holds links, and the kind that it implies. One without rows counts if the options state its kind.
     fn link(&self) -> Option<(&PlyElement, Kind)> {
-        let of = |name: &str| {
-            let elements = self.header.elements.iter();
-            elements
-                .clone()
-                .find(|element| element.name == name && element.count > 0)
+        let of = |name: &str, kind: Kind| {
+            let counts = |element: &PlyElement| element.count > 0 || self.kind == Some(kind);
+            let mut elements = self.header.elements.iter();
+            elements.find(|element| element.name == name && counts(element))
         };
-        let faces = of("face").filter(|faces| faces.properties.iter().any(corners));
+        let faces = of("face", Kind::Mesh).filter(|faces| faces.properties.iter().any(corners));
         let faces = faces.map(|faces| (faces, Kind::Mesh));
         let ends = |edges: &&PlyElement| {
             ["vertex1", "vertex2"].iter().all(|name| {
@@ -327,11 +326,12 @@ impl Ply {
                     .any(|property| property.name == *name && property.count.is_none())
             })
         };
-        let edges = of("edge").filter(ends).map(|edges| (edges, Kind::Graph));
-        if self.edges {
-            edges.or(faces)
-        } else {
-            faces.or(edges)
+        let edges = of("edge", Kind::Graph)
+            .filter(ends)
+            .map(|edges| (edges, Kind::Graph));
+        match self.kind {
+            None | Some(Kind::Mesh | Kind::PointCloud) => faces.or(edges),
+            Some(_) => edges.or(faces),
         }
     }
 

@@ -201,6 +201,11 @@ impl SurveyedLinks {
             _ => ends.len(),
         };
         let legal = if faces { 3..=4 } else { 2..=2 };
+        // Lists without a fixed length, as Parquet has them, have no length in a table without rows.
+        let width = match width {
+            1 if is_listed(&schema, &ends) && !has_rows(source.as_ref())? => *legal.start(),
+            width => width,
+        };
         if !legal.contains(&width) {
             let found = format!("{width} ends of a link");
             let expected = if faces {
@@ -478,6 +483,24 @@ fn alike(schema: &SchemaRef, columns: &[usize]) -> bool {
     })
 }
 
+/// Whether the ends are one column of lists.
+fn is_listed(schema: &Schema, ends: &[usize]) -> bool {
+    let [at] = ends else {
+        return false;
+    };
+    let field = schema.fields().get(*at);
+    field.is_some_and(|field| matches!(field.data_type(), DataType::FixedSizeList(..)))
+}
+
+fn has_rows(source: &dyn TableSource) -> Result<bool, ConvertError> {
+    let mut rows = 0;
+    source.vertices(1 << 10, &mut |batch| {
+        rows += batch.num_rows();
+        Ok(())
+    })?;
+    Ok(rows > 0)
+}
+
 /// The columns with the ends of links: the `named` ones, else the only column, a list `vertices`, or columns with usual names, such as
 /// `vertices_0` and `vertices_1`, or `source` and `target`.
 ///
@@ -504,11 +527,7 @@ pub fn link_ends(
     if schema.fields().len() == 1 {
         return Ok(vec![0]);
     }
-    let listed = |at: &usize| {
-        let field = schema.fields().get(*at);
-        field.is_some_and(|field| matches!(field.data_type(), DataType::FixedSizeList(..)))
-    };
-    if let Some(at) = find(LISTED).filter(listed) {
+    if let Some(at) = find(LISTED).filter(|at| is_listed(schema, &[*at])) {
         return Ok(vec![at]);
     }
     let all = |set: &[&str]| {

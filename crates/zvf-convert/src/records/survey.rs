@@ -45,7 +45,7 @@ struct Looked {
     positions: NumberType,
     /// The census of each attribute of the layout.
     seen: Vec<ValueCensus>,
-    /// The kind that the links of the first file imply for all files.
+    /// The kind that the links of the files imply.
     linked: Option<Kind>,
     widths: Widths,
     /// Rows that are left out.
@@ -101,6 +101,7 @@ fn look_at_columns(
     options: &Options,
     notes: &mut Vec<String>,
 ) -> Result<(Looked, VertexTally), ConvertError> {
+    let linked = linked(files, format, options)?;
     let mut known: Option<(Looked, VertexTally)> = None;
     for (number, file) in files.iter().enumerate() {
         let source = source(file, format, options)?;
@@ -120,7 +121,6 @@ fn look_at_columns(
         let (looked, tally) = match &mut known {
             Some(known) => known,
             None => {
-                let linked = source.linked();
                 let fields = own.nodes.iter().filter_map(|at| schema.fields().get(*at));
                 let names = fields.map(|field| field.name().clone()).collect();
                 let own_nodes = NodeCensus::new(names, options);
@@ -190,6 +190,40 @@ fn look_at_columns(
         }
     }
     known.ok_or_else(|| ConvertError::usage("files", "none", "at least one"))
+}
+
+/// The kind that the links of the files imply, if any has some. Fails if the store would keep links, and files have links of different kinds.
+fn linked(
+    files: &[PathBuf],
+    format: Format,
+    options: &Options,
+) -> Result<Option<Kind>, ConvertError> {
+    let mut known: Option<(Kind, &Path)> = None;
+    // Other formats have no links.
+    let files = files
+        .iter()
+        .filter(|_| matches!(format, Format::Ply | Format::Npz));
+    for file in files {
+        let Some(own) = source(file, format, options)?.linked() else {
+            continue;
+        };
+        let (kind, first) = *known.get_or_insert((own, file));
+        if own != kind && matches!(options.kind, None | Some(Kind::Graph | Kind::Mesh)) {
+            let what = |kind| if kind == Kind::Mesh { "faces" } else { "edges" };
+            let expected = format!(
+                "{}, as in {}: a store has one of them (--kind graph takes the edges of files with both; --kind point_cloud leaves both out)",
+                what(kind),
+                first.display()
+            );
+            return Err(ConvertError::malformed(
+                file,
+                InFile::Whole,
+                what(own),
+                expected,
+            ));
+        }
+    }
+    Ok(known.map(|(kind, _)| kind))
 }
 
 impl Looked {
