@@ -467,3 +467,26 @@ fn whole_numbers_that_some_objects_lack_are_merged() -> Result<()> {
     assert_eq!(table["data_type"], "int64");
     Ok(())
 }
+
+/// Stores whose vertices were all deleted are merged, simplified and resampled, into stores with their bounds.
+#[test]
+fn stores_without_vertices_are_merged() -> Result<()> {
+    let lines = "x,y,z,object_id\n1,2,3,1\n4,5,6,1\n7,8,9,2\n1,1,1,2\n";
+    let home = Home::made(&[("../p.csv", lines.into())])?;
+    home.text(&["import", "p.csv", "p.zv", "--kind", "polyline"])?;
+    home.text(&["copy", "p.zv", "full.zv"])?;
+    home.text(&["edit", "p.zv", "delete", "1", "2"])?;
+    home.text(&["copy", "p.zv", "q.zv"])?;
+    for (store, args) in [
+        ("m.zv", &["merge", "p.zv", "q.zv", "m.zv"][..]),
+        ("s.zv", &["simplify", "p.zv", "s.zv", "--tolerance", "1"]),
+        ("r.zv", &["resample", "p.zv", "r.zv", "--step", "1"]),
+    ] {
+        home.text(args)?;
+        home.validates(store)?;
+        let told = home.json(&["info", store, "--json"])?;
+        assert_eq!(told["levels"][0]["vertices"], 0, "{store}");
+        home.text(&["append", store, "full.zv", "--new-ids"])?;
+    }
+    Ok(())
+}

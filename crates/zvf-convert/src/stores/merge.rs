@@ -310,6 +310,9 @@ fn unite(
             ));
         }
     }
+    // Only a store without vertices states bounds.
+    let all_empty = described.iter().all(|one| one.spec.bounds.is_some());
+    spec.bounds = spec.bounds.filter(|_| all_empty);
     if maps.iter().any(|(map, _)| map.is_some()) {
         spec.positions = after_conversion(spec.positions);
     }

@@ -28,8 +28,8 @@ use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Level, Names, Need, Store};
 use zvf_write::{
-    AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, StoreSpec, StoreWriter,
-    Values, WriteError, WriteOptions,
+    AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, Outside, StoreSpec,
+    StoreWriter, Values, WriteError, WriteOptions,
 };
 
 use crate::answered::groups_of;
@@ -139,6 +139,11 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     } else if kind == Kind::PointCloud {
         let bins = level.bin_shape().map(<[f64]>::to_vec);
         spec.bin_shape = bins.filter(|bins| bins.as_slice() != level.chunk_shape());
+    }
+    if level.doc().vertex_count == 0 && objects.iter().all(|(_, count)| *count == 0) {
+        // Those of a new store without vertices.
+        let (low, high) = root.zarr_vectors.bounds.clone();
+        spec = spec.with_bounds(low, high, Outside::Grow);
     }
     if spec.takes_links() {
         if let Some(links) = &schemas.links {
