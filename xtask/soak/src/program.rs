@@ -225,7 +225,8 @@ impl Program {
         }
         let from = self.now();
         let mut child = command.spawn().context("the program does not start")?;
-        let ended = self.wait(&mut child, fault, &jumps);
+        let mut met = false;
+        let ended = self.wait(&mut child, fault, &jumps, &mut met);
         let to = self.now();
         if !matches!(ended, Ok(Some(_))) {
             // A run that takes too long is not left behind.
@@ -244,8 +245,13 @@ impl Program {
             let _ = std::fs::remove_file(&jumps);
         }
         if let Some(name) = fault.name() {
-            // A kill or a jump that came too late was none.
-            if code.is_none() || !matches!(fault, Fault::Kill(_)) {
+            // A kill, a pause or a jump that came too late was none, and without libfaketime no clock jumps.
+            let happened = match fault {
+                Fault::Kill(_) => code.is_none(),
+                Fault::Pause(..) | Fault::Clock(..) => met,
+                _ => true,
+            };
+            if happened {
                 self.count(name);
             }
         }
@@ -266,31 +272,36 @@ impl Program {
         })
     }
 
-    /// Waits for the end of a run. `None`: it takes too long.
-    fn wait(&self, child: &mut Child, fault: Fault, jumps: &Path) -> Result<Option<ExitStatus>> {
+    /// Waits for the end of a run. `None`: it takes too long. `met` becomes true if the run met the fault before its end.
+    fn wait(
+        &self,
+        child: &mut Child,
+        fault: Fault,
+        jumps: &Path,
+        met: &mut bool,
+    ) -> Result<Option<ExitStatus>> {
         let start = Instant::now();
-        let mut met = false;
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(Some(status));
             }
             let elapsed = start.elapsed();
-            let at = |millis: u64| !met && elapsed >= Duration::from_millis(millis);
+            let at = |millis: u64| !*met && elapsed >= Duration::from_millis(millis);
             match fault {
                 Fault::Kill(after) if at(after) => {
                     child.kill()?;
-                    met = true;
+                    *met = true;
                 }
                 Fault::Pause(after, pause) if at(after) => {
                     let id = child.id().to_string();
                     signal("-STOP", &id)?;
                     std::thread::sleep(Duration::from_millis(pause));
                     signal("-CONT", &id)?;
-                    met = true;
+                    *met = true;
                 }
                 Fault::Clock(after, seconds) if at(after) && self.clock.is_some() => {
                     std::fs::write(jumps, format!("{seconds:+}\n"))?;
-                    met = true;
+                    *met = true;
                 }
                 _ => {}
             }
