@@ -281,16 +281,21 @@ def cases():
         timestamptz '2024-03-01 10:00:00+00' + to_seconds(row) as tz, date '2024-03-01' + row::int as day,
         (row * 3)::hugeint as huge, uuid '8f0d5a3c-6d8e-4a4e-9c0c-0d6f4f6e1b2a' as id, case when row % 5 = 0 then null
         else row::int end as gap from source order by row"""
-    connection = duckdb.connect()
-    connection.execute("set timezone = 'UTC'")
     source = pa.table({**numbers(), "kind": text})
-    connection.register("source", source)
-    answer = connection.sql(query).to_arrow_table()
+
+    def connected():
+        connection = duckdb.connect()
+        connection.execute("set timezone = 'UTC'")
+        connection.register("source", source)
+        return connection
+
+    answer = connected().sql(query).to_arrow_table()
     id_text = ["8f0d5a3c-6d8e-4a4e-9c0c-0d6f4f6e1b2a"] * ROWS
     loose = {"id": id_text}.items()
 
     def copy(path, options):
-        connection.execute(f"copy ({query}) to '{path}' ({options})")
+        # Cases run on two threads, and a connection serves one.
+        connected().execute(f"copy ({query}) to '{path}' ({options})")
 
     add("duckdb.parquet", lambda path: copy(path, "format parquet"), answer, loose=loose)
     add("duckdb-v2.parquet", lambda path: copy(path, "format parquet, parquet_version v2"), answer, loose=loose)
