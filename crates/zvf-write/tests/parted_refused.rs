@@ -230,20 +230,3 @@ async fn a_repeated_commit_removes_temporary_files() {
     assert_eq!(done.summary.unwrap().vertices, 24);
     assert!(!left.exists());
 }
-
-/// A program that is killed before it put the marker leaves its file; another one begins the store.
-#[tokio::test]
-async fn a_commit_removes_the_file_of_a_killed_beginning() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("s.zv");
-    std::fs::create_dir(&place).unwrap();
-    let left = place.join(".zvf-0000000000000001-0");
-    std::fs::write(&left, "half a mar").unwrap();
-    let options = WriteOptions::new().with_durable(false);
-    let store = PartedStore::begin(place.to_str().unwrap(), spec(Kind::PointCloud), options)
-        .await
-        .unwrap();
-    points(&store, "left", PartOptions::new(), 1).await.unwrap();
-    store.commit(&Groups::default()).await.unwrap();
-    assert!(!left.exists());
-}

@@ -563,7 +563,7 @@ impl Target {
 
     /// Like [`remove_temporary`](Self::remove_temporary), for the files beside the root document, which a program leaves that is interrupted before it
     /// put its marker. Lists one folder.
-    pub fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
+    pub(crate) fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove_temporary_beside_root(),
             Where::Remote(_) => Ok(()),

@@ -402,8 +402,6 @@ impl PartedStore {
         target.put(vec![(folder.below("root"), bytes)])?;
         target.barrier()?;
         target.may_write()?;
-        // A program that was killed when it began the store may have left one.
-        target.remove_temporary_beside_root()?;
         let put = target.put_new(ROOT, note.root.clone().into_bytes())?;
         if !put && target.read(ROOT)?.as_deref() != Some(note.root.as_bytes()) {
             let what = "another program created a store there while this one was written";
