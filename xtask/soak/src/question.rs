@@ -290,9 +290,10 @@ fn escape(text: &str) -> String {
 pub(super) fn table<'a>(rows: impl Iterator<Item = (i64, &'a Row)>) -> String {
     let mut text = "object_id,x,y,z,n,w,t\n".to_owned();
     for (id, row) in rows {
+        // With a decimal also if it is whole: the type of a column follows its values, and parts need the same one.
         let w = f64::from(row.w) / 2.0;
         let (at, n, t) = (corner(row.at), row.n, field(row.t));
-        text.push_str(&format!("{id},{at},{n},{w},{t}\n"));
+        text.push_str(&format!("{id},{at},{n},{w:.1},{t}\n"));
     }
     text
 }
