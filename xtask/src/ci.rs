@@ -164,11 +164,11 @@ const WEEKLY: &[Stage] = &[
 /// workspace a second time. The stage `features` says that the two are the same.
 const ASK_ZVF: &[&str] = &["demo", "pictures", "browser", "conformance"];
 
-/// The stages that wait for programs in Python and for a browser, which use one core: they run beside the stages from [`FROM`] on, one after
-/// the other, in a process of their own. In [`STAGES`] nothing stands between them.
+/// These stages mostly wait for a browser and for programs in Python, which use one core. A process of its own runs one after the other, while this
+/// one runs the stages from [`FROM`] on. In [`STAGES`] nothing stands between them.
 const BESIDE: &[&str] = &["conformance", "browser"];
 
-/// The stage beside which those of [`BESIDE`] start.
+/// The stages of [`BESIDE`] start together with this one.
 const FROM: &str = "clippy";
 
 /// Stages that run beside others; what they say goes to a file.

@@ -53,7 +53,7 @@ fn of_vertices(home: &Home, name: &str) -> Result<BTreeMap<(i64, i64), Value>> {
 #[test]
 fn values_of_vertices_are_computed() -> Result<()> {
     let home = lines()?;
-    // Two vertices are at x 9 and z 0: the values are those of the second one.
+    // Two vertices have x 9 and z 0; the second one has these values.
     let at = [(0, 0), (3, 0), (3, 12), (9, 0)];
     for (name, type_, expression, wanted) in [
         (

@@ -141,7 +141,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
         spec.bin_shape = bins.filter(|bins| bins.as_slice() != level.chunk_shape());
     }
     if level.doc().vertex_count == 0 && objects.iter().all(|(_, count)| *count == 0) {
-        // Those of a new store without vertices.
+        // A new store without vertices states its bounds, as this one does.
         let (low, high) = root.zarr_vectors.bounds.clone();
         spec = spec.with_bounds(low, high, Outside::Grow);
     }

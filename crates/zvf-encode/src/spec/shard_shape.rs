@@ -61,10 +61,11 @@ impl ShardShape {
     /// Returns the cells of a shard of a level with these chunks, each with the bytes of its rows in all `arrays` arrays. Only the last `dims`
     /// components of their coordinates are axes; a shard never combines values of the component of an attribute before them.
     ///
-    /// A chosen shard doubles along one axis after another until the arrays have at most 256 shards together, or each has at most 16; a shard has at most
-    /// 4096 cells and 64 MiB of rows. Of these shapes the one is taken that costs the fewest bytes: for each shard of each array 32 KiB, and 16 for each of its cells, also of
-    /// those that do not exist; and those of the rows in the shard of a row, on average, which an edit of this row writes again. So scattered chunks get small shards
-    /// or none, and the number of shards grows with the square root of the bytes. With fewer than 2000 cells in all arrays, nothing is chosen.
+    /// A chosen shard doubles along one axis after another until all arrays together have at most 256 shards, or each has at most 16; a shard has at
+    /// most 4096 cells and 64 MiB of rows. Of these shapes the cheapest is taken. Each shard of each array costs 32 KiB, and 16 bytes for each of its
+    /// cells, whether the cell exists or not. To this is added what an edit of one row writes again: the bytes of its shard, as a mean over all rows.
+    /// So scattered chunks get small shards or none, and the number of shards grows with the square root of the bytes. With fewer than 2000 cells in all
+    /// arrays, nothing is chosen.
     ///
     /// # Cost
     /// If it is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
@@ -210,7 +211,7 @@ struct Shards {
     count: usize,
     /// Bytes of the largest.
     largest: u64,
-    /// Bytes of the shard of a row, on average over all rows.
+    /// Bytes of the shard that a row is in, as a mean over all rows.
     of_a_row: u64,
 }
 

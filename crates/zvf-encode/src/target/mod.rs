@@ -398,7 +398,7 @@ impl Target {
     /// transferred: a server copies them, and on a disk a file gets a second name, unless the backend can do neither.
     ///
     /// # Errors
-    /// I/O, also for an object that does not exist; interrupted; those of `may_write`.
+    /// I/O, also if an object to be copied does not exist; interrupted; the errors of `may_write`.
     pub(crate) fn copy_while(
         &self,
         copies: Vec<(String, String)>,

@@ -406,7 +406,8 @@ impl Separated {
         let position = self.reader.position();
         let text = self.record.as_slice().bytes();
         let inside = text.filter(|byte| *byte == b'\n').count() as u64;
-        // The parser reads the line feed behind a carriage return with the next record. The one behind the last line may be that of the sentinel.
+        // At a carriage return the parser ends the record; the line feed after it belongs to the next one. At the end of the file, that line feed may be
+        // the one of the sentinel line.
         let ended =
             self.state.ended.get() && position.byte().saturating_add(1) == self.state.total.get();
         let end = u64::from(!self.carriage || ended);
