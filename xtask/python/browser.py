@@ -76,7 +76,7 @@ class Server:
         self.log = open(self.path, "wb")
         paths = [str(path) for path in stores.values()]
         self.process = subprocess.Popen(
-            [zvf, "serve", "--log", *paths], stdout=subprocess.PIPE, stderr=self.log
+            [zvf, "serve", "--log-requests", *paths], stdout=subprocess.PIPE, stderr=self.log
         )
         line = self.process.stdout.readline().decode().strip()
         check(line.startswith("listening on http://127.0.0.1:"), f"first line: {line!r}")

@@ -37,7 +37,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return usage(&error, json),
     };
     output::interrupt::answer();
-    log(cli.common.log_filter.as_ref());
+    log(cli.common.log.as_ref());
     match carry_out(&cli) {
         Ok(()) => 0,
         Err(error) => failed(&error, cli.common.json),

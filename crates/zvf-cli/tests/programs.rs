@@ -189,14 +189,7 @@ fn the_version_is_a_document() -> Result<()> {
 fn requests_and_jobs_are_events() -> Result<()> {
     let home = Home::new("real_skeleton")?;
     let ran = home.zvf(&[
-        "query",
-        STORE,
-        "--limit",
-        "1",
-        "-o",
-        "a.csv",
-        "--log-filter",
-        "debug",
+        "query", STORE, "--limit", "1", "-o", "a.csv", "--log", "debug",
     ])?;
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     for part in [
@@ -209,11 +202,13 @@ fn requests_and_jobs_are_events() -> Result<()> {
     }
     let ran = home.zvf(&["info", STORE, "--log-filter", "zvf_jobs=info"])?;
     assert!(ran.stderr.contains("job{name=\"info\"}") && !ran.stderr.contains("method="));
-    let ran = home.zvf(&["info", STORE, "--log-filter", "zvf_io=loud"])?;
-    assert!(
-        ran.code == 2 && ran.stderr.contains("zvf_io=debug"),
-        "{}",
-        ran.stderr
-    );
+    for wrong in ["zvf_io=loud", "requests.log", "logs/zvf"] {
+        let ran = home.zvf(&["info", STORE, "--log", wrong])?;
+        assert!(
+            ran.code == 2 && ran.stderr.contains("zvf_io=debug"),
+            "{wrong}: {}",
+            ran.stderr
+        );
+    }
     Ok(())
 }

@@ -83,7 +83,7 @@ impl Drop for Serving {
 fn a_server_answers_until_it_is_interrupted() -> Result<()> {
     for signal in ["INT", "TERM"] {
         let home = Home::new("points_ids")?;
-        let serving = Serving::start(&home, &["serve", STORE, "--log"])?;
+        let serving = Serving::start(&home, &["serve", STORE, "--log-requests"])?;
         assert!(
             serving.address()?.0.starts_with("127.0.0.1:"),
             "{}",

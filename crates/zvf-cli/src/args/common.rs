@@ -53,8 +53,8 @@ pub(crate) struct Common {
     pub(crate) trace_io: Option<PathBuf>,
     /// Says on stderr what is done, by the levels error, warn, info, debug and trace, for all or by crate: debug, or zvf_io=debug,h2=info
     /// [default: the variable RUST_LOG]
-    #[arg(long, global = true, value_name = "FILTER", value_parser = filter)]
-    pub(crate) log_filter: Option<Targets>,
+    #[arg(long, global = true, value_name = "FILTER", alias = "log-filter", value_parser = filter)]
+    pub(crate) log: Option<Targets>,
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
     pub(crate) anonymous: bool,
@@ -136,8 +136,17 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// Levels of events.
 fn filter(text: &str) -> Result<Targets, String> {
     let expected = "levels such as debug or zvf_io=debug,h2=info";
-    let filter = text.parse();
-    filter.map_err(|error| format!("found {text:?} ({error}), expected {expected}"))
+    let filter: Targets = text
+        .parse()
+        .map_err(|error| format!("found {text:?} ({error}), expected {expected}"))?;
+    // A file name would be the name of a crate that logs nothing.
+    let a_path = |name: &str| {
+        name.contains(|letter: char| !letter.is_alphanumeric() && !"_-:".contains(letter))
+    };
+    match filter.iter().find(|(target, _)| a_path(target)) {
+        Some((target, _)) => Err(format!("found {target:?}, expected {expected}")),
+        None => Ok(filter),
+    }
 }
 
 /// `KEY=VALUE`; the value may be empty or hold more `=`.

@@ -24,7 +24,7 @@ pub(crate) struct ServeArgs {
     pub(crate) port: u16,
     /// Says one line on stderr for each request: method, path, range, status, bytes, milliseconds until the answer began
     #[arg(long)]
-    pub(crate) log: bool,
+    pub(crate) log_requests: bool,
     /// Opens the page of the server, `/`, in the browser of the desktop
     #[arg(long)]
     pub(crate) open: bool,

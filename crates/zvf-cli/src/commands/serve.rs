@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     if let Some(bytes) = context.common.memory_budget {
         options.memory_budget = bytes;
     }
-    if args.log {
+    if args.log_requests {
         options.log = Some(Arc::new(|line: &str| crate::complain(line)));
     }
     let remark = context.remarks();
