@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::channel::oneshot;
+use futures_channel::oneshot;
 
 use crate::tasks::Tasks;
 use crate::{Ask, Cap, IoError, Object};

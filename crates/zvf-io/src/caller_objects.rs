@@ -438,7 +438,9 @@ mod tests {
         let other = CallerStore::new();
         let error = other.wait(get(), |_| Ok(None)).unwrap().unwrap_err();
         assert!(error.to_string().contains("of the same store"), "{error}");
-        let error = futures::executor::block_on(get()).unwrap_err();
+        let error = futures::FutureExt::now_or_never(get())
+            .unwrap()
+            .unwrap_err();
         assert_eq!(error.class(), Class::Misuse);
         // Only one run at a time; the next may begin when it is dropped.
         let run = store.run(get()).unwrap();

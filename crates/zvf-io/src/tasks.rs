@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use futures::channel::oneshot;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
+use futures_channel::oneshot;
 
 use crate::IoError;
 
@@ -191,7 +191,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use futures::channel::oneshot;
+    use futures_channel::oneshot;
 
     use super::{Tasks, is_caller_run};
     use crate::{IoError, blocking, driven};

@@ -10,7 +10,7 @@ use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures::channel::oneshot;
+use futures_channel::oneshot;
 
 use zvf_grid::int::wide;
 

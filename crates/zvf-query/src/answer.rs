@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use futures::channel::mpsc;
 use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{BoxStream, Stream, StreamExt};
+use futures_channel::mpsc;
 
 use zvf_store::{Class, Store};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::channel::oneshot;
+use futures_channel::oneshot;
 use serde_json::json;
 use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};

@@ -1,12 +1,14 @@
 //! Runs CPU work on worker threads.
 
-use std::task::Poll;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
-use futures::channel::mpsc;
-use futures::executor::block_on;
 use futures::future::{BoxFuture, FutureExt};
 use futures::sink::SinkExt;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use futures_channel::mpsc;
 use zvf_store::io::blocking;
 use zvf_store::{Store, StoreError};
 
@@ -76,7 +78,7 @@ impl Workers {
         }
         let (mut sender, receiver) = mpsc::channel(0);
         let run = async move {
-            let mut hand_over = move |made| block_on(sender.send(made)).is_ok();
+            let mut hand_over = move |made| wait(sender.send(made)).is_ok();
             // Not on a worker thread, because it waits.
             let done = blocking(move || work(&mut hand_over)).await;
             done.map_err(StoreError::from)?
@@ -85,6 +87,28 @@ impl Workers {
             .into_stream()
             .filter_map(|end| async move { end.err().map(Err) });
         stream::select(receiver.map(Ok), end).boxed()
+    }
+}
+
+/// Wakes the thread that waits for a future.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Blocks this thread until a future is ready.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
     }
 }
 

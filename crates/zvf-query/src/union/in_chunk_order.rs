@@ -2,8 +2,8 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use futures::channel::oneshot;
 use futures::future::try_join_all;
+use futures_channel::oneshot;
 
 use super::level_answer::LevelAnswer;
 use super::objects::Sums;
