@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use zvf_meta::Kind;
 use zvf_store::{CheckedFragments, ChunkCoord, StoreError};
 
-use super::Edit;
+use super::edit::Edit;
 use super::index::EditedIndex;
 use super::rows::VertexRows;
 use super::state::{EditState, FragmentAt};

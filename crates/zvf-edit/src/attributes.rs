@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::edit::{Added, Edit, Words};
 use super::matching::{Scope, put_whole};
+use super::ops;
 use super::state::EditedChunk;
 use super::tables::AttributeTable;
-use super::{Added, Edit, Words, ops};
 use zvf_encode::batches::Categories;
 use zvf_encode::error::OrBug;
 use zvf_encode::tables::TableOf;

@@ -9,8 +9,9 @@ use zvf_store::writing::Redo;
 use zvf_store::{CellWant, ChunkCoord};
 
 use super::commit::{declare, level_doc};
+use super::edit::{Added, Edit, EditSummary, mark_stale};
 use super::grid::{document_of, packing};
-use super::{Added, Edit, EditSummary, Scope, mark_stale, ops};
+use super::{Scope, ops};
 use zvf_codec::Compression;
 use zvf_encode::documents::{grid_doc, presence};
 use zvf_encode::error::OrBug;

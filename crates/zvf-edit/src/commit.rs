@@ -10,10 +10,11 @@ use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
 use super::documents::{document, index_doc};
+use super::edit::{Edit, EditSummary, mark_stale};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::groups::GroupTable;
 use super::state::index_cell;
-use super::{Edit, EditSummary, Scope, between, links, mark_stale, owner_column};
+use super::{Scope, between, links, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::OrBug;
 use zvf_encode::error::signed64;
@@ -194,8 +195,8 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
         owners = wide(index.changed.len());
         if !index.changed.is_empty() {
             let (manifests, ids) = (
-                index_doc(edit, "manifests").await?,
-                index_doc(edit, "object_ids").await?,
+                index_doc(&edit.target, "manifests").await?,
+                index_doc(&edit.target, "object_ids").await?,
             );
             objects.extend(index.manifest_objects(&edit.state, &manifests).await?);
             objects.extend(index.id_objects(&ids)?);
@@ -286,7 +287,7 @@ async fn attribute_families(
     let mut docs = BTreeMap::new();
     for one in &edit.state.spec.links.attributes {
         let key = format!("0/link_attributes/{}/0/zarr.json", one.name);
-        if let Some(bytes) = document(edit, key).await? {
+        if let Some(bytes) = document(&edit.target, key).await? {
             docs.insert(one.name.clone(), LinkAttributeFamilyDoc::parse(&bytes)?);
         }
     }
@@ -419,7 +420,10 @@ async fn group_docs(
         above.insert("0/link_attributes".to_owned());
     }
     for path in above {
-        if document(edit, format!("{path}/zarr.json")).await?.is_none() {
+        if document(&edit.target, format!("{path}/zarr.json"))
+            .await?
+            .is_none()
+        {
             add(&path);
         }
     }

@@ -7,15 +7,8 @@ use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
 use zvf_meta::ArrayDoc;
 
-use super::Edit;
-
-/// Reads a document of the store.
-pub(super) async fn document(edit: &Edit, key: String) -> Result<Option<Vec<u8>>, WriteError> {
-    document_at(&edit.target, key).await
-}
-
 /// Reads a document of the store at `target`.
-pub(super) async fn document_at(
+pub(super) async fn document(
     target: &Arc<Target>,
     key: String,
 ) -> Result<Option<Vec<u8>>, WriteError> {
@@ -23,9 +16,10 @@ pub(super) async fn document_at(
     blocking(move || target.read(&key)).await
 }
 
-pub(super) async fn index_doc(edit: &Edit, name: &str) -> Result<ArrayDoc, WriteError> {
+/// Reads the document of an array of the object index.
+pub(super) async fn index_doc(target: &Arc<Target>, name: &str) -> Result<ArrayDoc, WriteError> {
     let path = format!("0/object_index/{name}");
-    match document(edit, format!("{path}/zarr.json")).await? {
+    match document(target, format!("{path}/zarr.json")).await? {
         Some(bytes) => Ok(ArrayDoc::parse(&bytes)?),
         None => Err(WriteError::unsupported(path, "nothing", "an array")),
     }

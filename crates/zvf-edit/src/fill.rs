@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_meta::{FILL, JsonObject, RootDoc};
 
-use super::Edit;
+use super::edit::Edit;
 use super::matching::{Scope, TableValues};
 use super::tables::described_by;
 use zvf_encode::error::OrBug;

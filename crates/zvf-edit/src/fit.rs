@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Edit, fill};
+use super::edit::Edit;
+use super::fill;
 use zvf_encode::batches::Owners;
 use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 

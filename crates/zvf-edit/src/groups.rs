@@ -13,8 +13,9 @@ use zvf_meta::{ArrayAttributes, ArrayDoc, KeyEncoding};
 use zvf_store::group_of;
 
 use super::documents::document;
+use super::edit::Edit;
+use super::ops;
 use super::tables::{AttributeTable, AttributeTables};
-use super::{Edit, ops};
 
 /// The array of the members, below the level.
 const PATH: &str = "0/groups";
@@ -533,7 +534,7 @@ impl Edit {
                 table.hidden.extend::<Vec<i64>>(gone);
                 table.members.push(members);
             }
-            let Some(bytes) = document(self, format!("{PATH}/zarr.json")).await? else {
+            let Some(bytes) = document(&self.target, format!("{PATH}/zarr.json")).await? else {
                 return Err(WriteError::unsupported(PATH, "nothing", "an array"));
             };
             table.doc = Some(ArrayDoc::parse(&bytes)?);

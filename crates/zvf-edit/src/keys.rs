@@ -3,7 +3,7 @@
 use serde_json::Value;
 use zvf_meta::space::Grid;
 
-use super::Edit;
+use super::edit::Edit;
 use super::ops::{self, Spot};
 use super::state::EditState;
 use zvf_encode::batches::{Corners, Unkeyed};

@@ -4,10 +4,11 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use zvf_format::keys::format_key;
 
+use super::Scope;
+use super::edit::{Added, At, Edit};
 use super::links::near;
 use super::ops::{Spot, column_bytes};
 use super::vertex::{FRESH, LinkAt, NewLink, Vertex, parts};
-use super::{Added, At, Edit, Scope};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError};

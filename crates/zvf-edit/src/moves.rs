@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use zvf_meta::Kind;
 use zvf_meta::space::{bins_per_chunk, chunk_at};
 
-use super::Edit;
 use super::append::{add_fragment, insert};
+use super::edit::Edit;
 use super::links::records_near;
 use super::ops::Spot;
 use super::rows::VertexRows;

@@ -9,7 +9,8 @@ use zvf_encode::arrow::{check_unit, column_type, described, values, with_nulls};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, AttributeType, WriteError};
 
-use super::{Edit, tabular};
+use super::edit::Edit;
+use super::tabular;
 
 /// The column of ids.
 const ID: &str = "object_id";

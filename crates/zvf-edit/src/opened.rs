@@ -1,7 +1,7 @@
 //! Places of vertices in the store at the beginning of the edit: tables of queries have these places, and the edit may have deleted or moved rows
 //! since.
 
-use super::Edit;
+use super::edit::Edit;
 use super::state::EditState;
 use super::vertex::stored;
 use zvf_encode::WriteError;

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::edit::{At, Edit};
 use super::state::{EditState, FragmentAt};
 use super::vertex::{Vertex, stored};
-use super::{At, Edit};
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 use zvf_format::int::{index, wide};

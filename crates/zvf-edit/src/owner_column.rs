@@ -9,7 +9,7 @@ use zvf_store::owners::{
 };
 use zvf_store::{CellWant, ChunkCoord, VertexAttribute};
 
-use super::Edit;
+use super::edit::Edit;
 use super::grid::GridEdit;
 use super::index::EditedIndex;
 use super::ops::no_objects;

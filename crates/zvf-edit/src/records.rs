@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
+use super::edit::Edit;
 use super::matching::{Matching, Scope};
-use super::{Edit, Fitted, Matched};
+use super::{Fitted, Matched};
 use zvf_encode::arrow::{attributes, column, object_attributes, values};
 use zvf_encode::{AttributeSpec, Values, WriteError};
 

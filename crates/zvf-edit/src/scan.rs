@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use zvf_store::GridArray;
 
-use super::Edit;
+use super::edit::Edit;
 use super::matching::lay;
 use super::state::{EditState, FragmentAt};
 use zvf_encode::batches::row_size;

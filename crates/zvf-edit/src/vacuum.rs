@@ -11,10 +11,10 @@ use zvf_store::writing::Redo;
 use zvf_store::{GridArray, Level, Need, ObjectIndex, Store};
 
 use super::commit::{CommitPlan, make};
-use super::documents::{document_at, index_doc};
+use super::documents::{document, index_doc};
+use super::edit::{Edit, EditSummary};
 use super::grid::{cells_of, document_of, packing};
 use super::index::{EditedIndex, manifest_layout, table_of_ids};
-use super::{Edit, EditSummary};
 use zvf_codec::Compression;
 use zvf_encode::error::to_index;
 use zvf_encode::parallel::blocking;
@@ -137,7 +137,7 @@ async fn leftovers(
             .collect();
         for name in ["object_index/manifests", "object_index/object_ids"] {
             let path = format!("{number}/{name}");
-            if let Some(bytes) = document_at(target, format!("{path}/zarr.json")).await?
+            if let Some(bytes) = document(target, format!("{path}/zarr.json")).await?
                 && let Ok(doc) = ArrayDoc::parse(&bytes)
             {
                 docs.push((path, doc));
@@ -335,8 +335,8 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         .map(|(_, id)| *id)
         .collect();
     let (manifests, ids_doc) = (
-        index_doc(edit, "manifests").await?,
-        index_doc(edit, "object_ids").await?,
+        index_doc(&edit.target, "manifests").await?,
+        index_doc(&edit.target, "object_ids").await?,
     );
     let mut objects =
         all_manifests(index, &manifests, &gone, edit.state.level.next_round()).await?;

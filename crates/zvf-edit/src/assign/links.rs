@@ -11,9 +11,10 @@ use super::{
     Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
     no_way, not_a_key, row_major,
 };
+use crate::edit::Edit;
 use crate::link_values::{FoundLink, LinkEndColumns};
 use crate::matching::{Coding, Matching, Scope, TableKeys, listed, normalize, show};
-use crate::{Edit, tabular};
+use crate::tabular;
 
 /// The number type of an attribute of links, and its bytes in a row of all of them.
 type StoredField = (NumberType, std::ops::Range<usize>);

@@ -12,9 +12,10 @@ use super::{
     Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
     no_way, not_a_key,
 };
+use crate::edit::Edit;
 use crate::matching::{Coding, Matching, Scope, TableKeys, normalize};
 use crate::tables::AttributeTable;
-use crate::{Edit, ops, tabular};
+use crate::{ops, tabular};
 
 impl Edit {
     /// Sets values of several attributes of objects; `gaps` are the rows without a value, by attribute.

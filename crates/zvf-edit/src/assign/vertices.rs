@@ -11,11 +11,12 @@ use super::{
     Matched, PairedRows, Search, by_rows, check_level, exclusive, in_order, key_column, no_way,
     not_a_key, row_major, unmatched,
 };
+use crate::edit::{At, Edit};
 use crate::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed, show,
 };
 use crate::scan::KeySource;
-use crate::{At, Edit, ops, tabular};
+use crate::{ops, tabular};
 
 impl Edit {
     pub(super) async fn set_rows(
