@@ -7,12 +7,12 @@ use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::{LinkAttribute, LinkFamily, LinkReader};
 
+use super::migration::{LevelCopy, MigrationRun};
 use super::new_level::NewLevel;
 use super::reading;
 use super::rechunk::CutEdges;
 use super::report::Notes;
 use super::source::SourceLevel;
-use super::{LevelCopy, MigrationRun};
 use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::links::{LinkColumn, LinkEnd, LinkPlacer, Policy};

@@ -4,8 +4,9 @@ use zvf_meta::Kind;
 use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
+use super::migration::{LevelCopy, MigrationRun};
+use super::new_level;
 use super::source::SourceLevel;
-use super::{LevelCopy, MigrationRun, new_level};
 use zvf_codec::Compression;
 use zvf_encode::level::{LevelCells, arrays_of_vertices};
 use zvf_encode::spec::check_bin_count;
