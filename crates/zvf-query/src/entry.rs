@@ -1,0 +1,72 @@
+//! The entry of queries.
+
+use futures::future::BoxFuture;
+use zvf_store::Store;
+
+use crate::{
+    Answer, Query, QueryError, Select, answer, gather, object_relation, prepare, scan, union,
+};
+
+/// Runs a query.
+///
+/// Returns as soon as the schemas are known, after the first cells were read: the width of an attribute follows from its bytes (trap T8). The
+/// rest is read when batches are requested.
+///
+/// # Cost
+///
+/// One round of requests for documents that are not loaded yet; one for a box, two for objects. Cells are read twice only in these cases: objects
+/// need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass); the first cells show that
+/// chunk keys are unusable, so that all chunks are read (trap T12); objects share most of their rows and are larger than the budget. Conditions on
+/// objects are evaluated first, with the table of ids, with the fragment indexes for attributes and `count()`, and with the vertices of the
+/// remaining objects for lengths and ends.
+///
+/// # Errors
+///
+/// Misuse: a level, attribute, object id or group that does not exist, a box of other dimensions, objects where there
+/// is no object index, a filter that does not fit. I/O; malformed or unsupported data; a limit.
+///
+/// # Examples
+///
+/// See the crate's page.
+pub fn query<'a>(store: &'a Store, query: Query) -> BoxFuture<'a, Result<Answer, QueryError>> {
+    Box::pin(async move {
+        let mut remarks = Vec::new();
+        let named = query.objects.is_some() || query.groups.is_some();
+        let query = object_relation::resolve(store, query, &mut remarks).await?;
+        let by_object = query.is_by_object();
+        let empty_objects = query.select != Select::Objects && (named || !query.has_conditions());
+        let alone = !query.outputs.links && !query.outputs.objects;
+        let some = query.chunks.is_some() || query.within.is_some();
+        if some && (by_object || !alone) {
+            return Err(QueryError::misuse(
+                "a range or list of chunks (a split) has the vertex table alone, and no whole objects: with --select objects splits are cut by object",
+            ));
+        }
+        let prepared = Box::pin(prepare::prepare(store, query)).await;
+        // The documents of a level are the second round of requests.
+        let mut levels = answer::or_changed(prepared, store, 2).await?;
+        for level in &mut levels {
+            level.empty_objects = empty_objects;
+        }
+        let only = if levels.len() == 1 {
+            levels.pop()
+        } else {
+            None
+        };
+        let first = levels.iter().chain(&only).map(|p| p.round).max();
+        // Cells are one round, by object manifests are one before them.
+        let reading = 1 + u32::from(by_object);
+        let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
+        Answer::start(|mut emit| async move {
+            let run = match (only, by_object) {
+                (Some(prepared), true) => gather::run::run(prepared, &mut emit).await,
+                (Some(prepared), false) => scan::run::run(prepared, &mut emit).await,
+                (None, true) => union::by_object::run(levels, &mut emit).await,
+                (None, false) => union::in_chunk_order::run(levels, &mut emit).await,
+            };
+            emit.end(run, &store, last).await
+        })
+        .await
+        .map(|answer| answer.with_remarks(remarks))
+    })
+}
