@@ -7,7 +7,8 @@ use zvf_jobs::words::argument;
 use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport, TemporaryFolder};
 use zvf_write::WriteError;
 
-use super::{edited, guarded, import, made, stepped};
+use super::import;
+use super::interruption::{edited, guarded, made, stepped};
 use crate::args::{Cli, command_of};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};

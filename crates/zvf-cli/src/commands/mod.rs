@@ -13,6 +13,7 @@ mod import;
 mod import_parts;
 mod info;
 mod inspect;
+mod interruption;
 mod jobs;
 mod links;
 mod listing;
@@ -38,14 +39,13 @@ mod validate;
 #[cfg(feature = "volumes")]
 mod volume;
 
-use zvf_jobs::words::argument;
-
 use crate::args::Command;
 #[cfg(feature = "volumes")]
 use crate::args::volume::VolumeCommand;
 use crate::context::Context;
-use crate::error::{Class, CliError, Result};
-use crate::output::interrupt::{self, Changing};
+use crate::error::Result;
+
+use interruption::{guarded, stepped};
 
 /// Runs a command.
 ///
@@ -55,22 +55,6 @@ use crate::output::interrupt::{self, Changing};
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
     check_outputs(command)?;
     guarded(changed(command), || dispatch(command, context))
-}
-
-/// Does work that changes a store, if one is named, with the command that cleans up after an interruption.
-fn guarded<T>(changed: Option<(&str, String)>, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let changing = changed.map(|(store, remedy)| Changing::begin(store, remedy));
-    match work() {
-        Err(error) if interrupt::stop().is_asked() && error.class() != Class::Interrupted => {
-            let left = changing.as_ref().and_then(Changing::left);
-            let message = match left {
-                Some(left) => format!("interrupted: {left}"),
-                None => "interrupted".to_owned(),
-            };
-            Err(CliError::new(Class::Interrupted, message))
-        }
-        done => done,
-    }
 }
 
 /// Refuses output files inside stores, in addition to those that are refused when they are created.
@@ -84,28 +68,6 @@ fn check_outputs(command: &Command) -> Result<()> {
         },
         _ => Ok(()),
     }
-}
-
-/// A store that a command makes, and the command that cleans up after an interruption.
-fn made<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
-    let remedy = match journal {
-        true => "the same command continues where it was".to_owned(),
-        false => format!("`zvf {name} … --clear-leftovers` removes what it left"),
-    };
-    Some((store, remedy))
-}
-
-/// A store that a command changes, and the command that cleans up after an interruption.
-fn edited(store: &str) -> Option<(&str, String)> {
-    let address = argument(store);
-    let remedy = format!("`zvf edit {address} resume` completes or undoes it");
-    Some((store, remedy))
-}
-
-/// A store in parts that a command changes, and how to continue after an interruption.
-fn stepped(store: &str) -> (&str, String) {
-    let remedy = "the same command does it again, or finishes it".to_owned();
-    (store, remedy)
 }
 
 /// For commands that are not jobs: the store that the command changes, and the command that cleans up after an interruption.
