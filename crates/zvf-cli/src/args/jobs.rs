@@ -11,7 +11,7 @@ pub(crate) struct JobArgs<J: Args> {
     /// The options.
     #[command(flatten)]
     pub(crate) job: J,
-    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    /// Prints the job as JSON for `zvf run` and does not run it. Common options are not included: give them to `zvf run`
     #[arg(long)]
     pub(crate) print_job: bool,
 }
