@@ -157,7 +157,7 @@ impl LevelMaker<'_> {
         }
     }
 
-    /// The base bins; the bins of all levels are multiples of them. Given bins are declared in the root if they do not divide chunks.
+    /// Returns the bins of level 0; the bins of all levels are multiples of them. Given bins are written to the root, except for points.
     fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
         if let BaseBins::Given(bins) = base {
             self.declare(root, bins);
