@@ -50,8 +50,8 @@ pub struct LevelReport {
     pub chunk_shape: Vec<f64>,
     /// Largest distance in world units from any part of level 0 to the level; `None` if there is no guaranteed bound.
     pub error_bound: Option<f64>,
-    /// Vertices of the finer level in parts of meshes whose faces all lost their area: the level has neither these vertices nor representatives of
-    /// them. 0 for other kinds.
+    /// Vertices of the finer level in parts of meshes that lost all their faces: the level has neither these vertices nor representatives of them. 0 for
+    /// other kinds.
     pub vanished_vertices: u64,
     /// Objects with such vertices.
     pub vanished_objects: u64,
