@@ -146,12 +146,12 @@ pub(super) fn rows_of_largest_chunk(objects: &Objects, level: &str) -> u64 {
 
 /// A fragment index: the rows of each fragment (0.9 §9.1).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Index {
+pub(super) struct FragmentRows {
     pub(super) rows: Vec<Vec<i64>>,
     ranges: Vec<bool>,
 }
 
-impl Index {
+impl FragmentRows {
     pub(super) fn parse(blob: &[u8]) -> Option<Self> {
         let word = |at: usize| {
             blob.get(at..)

@@ -34,7 +34,7 @@ pub(super) struct ChainMeasures {
 
 /// The measures of the manifest entries in some chunks.
 #[derive(Debug, Default)]
-struct Part {
+struct EntryMeasures {
     /// The number of each entry, its object, and its number of rows.
     entries: Vec<(u32, u32, u64)>,
     /// For each entry: first position, last position, length; then, if bounds are requested, the smallest and the largest coordinates.
@@ -116,8 +116,8 @@ impl ChainMeasures {
             with_empty_entries: HashSet::new(),
         };
         let width = dims * if bounds { 4 } else { 2 } + 1;
-        let mut parts =
-            fold.parts(move |entry, part: &mut Part| part.add(entry, (dims, metric, width)));
+        let mut parts = fold
+            .parts(move |entry, part: &mut EntryMeasures| part.add(entry, (dims, metric, width)));
         // By the number of an entry: its last position, or the first position of the next entry, until the other one is known.
         let mut open: HashMap<usize, Vec<f64>> = HashMap::new();
         while let Some(part) = parts.try_next().await? {
@@ -229,7 +229,7 @@ fn set(all: &mut [f64], at: usize, values: &[f64]) -> Result<(), QueryError> {
     Ok(())
 }
 
-impl Part {
+impl EntryMeasures {
     /// Measures the rows of an entry.
     fn add(
         &mut self,
