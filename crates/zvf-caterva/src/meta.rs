@@ -17,16 +17,16 @@ pub const MOST_FIXED: u16 = 16;
 /// Most variable-length metalayers.
 pub const MOST_VARIABLE: u16 = 8192;
 /// Most bytes of a name.
-const NAME: u8 = 31;
+const MOST_NAME: u8 = 31;
 
-/// A section of metalayers, used in place.
+/// A section of metalayers, read in place without copying.
 #[derive(Debug, Clone, Copy)]
 pub struct Metalayers<'a> {
     fields: MarkedFields<'a>,
-    /// Where the first entry begins in `fields`.
+    /// Offset of the first entry in `fields`.
     entries: usize,
     count: u16,
-    /// What positions count from, as an offset to `fields`.
+    /// Stored positions are this much larger than offsets in `fields`.
     shift: usize,
 }
 
@@ -35,7 +35,7 @@ pub struct Metalayers<'a> {
 pub struct Metalayer<'a> {
     /// The name, up to 31 bytes, UTF-8 in all files seen.
     pub name: &'a [u8],
-    /// The content. A variable-length metalayer's is a chunk, which [`zvf_blosc::Chunk`] decodes.
+    /// The content. In a trailer it is a Blosc chunk, which [`zvf_blosc::Chunk`] decodes.
     pub content: &'a [u8],
 }
 
@@ -60,7 +60,7 @@ impl<'a> Metalayers<'a> {
         let fields = MarkedFields::new(trailer, at);
         fields.marker("trailer", 0, 0x94)?;
         fields.marker("trailer version", 1, 1)?;
-        // The fixed end is no part of the section.
+        // The section ends before the tail, which has a fixed size.
         let end = trailer.len().saturating_sub(crate::TrailerTail::LEN);
         let section = trailer.get(2..end.max(2)).unwrap_or_default();
         Self::parse(
@@ -145,7 +145,7 @@ impl<'a> Metalayers<'a> {
         let fields = &self.fields;
         let marker = fields.byte("metalayer name", at)?;
         let length = marker.wrapping_sub(0xa0);
-        if length > NAME {
+        if length > MOST_NAME {
             let expected = Expected::Text("a name of up to 31 bytes");
             let place = fields.position(at);
             return Err(DecodeError::malformed(

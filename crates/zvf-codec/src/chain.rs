@@ -1,6 +1,6 @@
-//! Lists of codecs, decoded last to first.
+//! Decodes the bytes-to-bytes codecs of an array, from the last to the first.
 //!
-//! Every step checks the decoded size before it allocates memory.
+//! Every codec checks the decoded size before it allocates memory.
 
 use zvf_meta::Codec;
 
@@ -42,7 +42,7 @@ enum ChainCodec {
 pub struct Chain(Vec<ChainCodec>);
 
 impl Chain {
-    /// The chain of a codec list without its first, array-to-bytes entry.
+    /// The chain of these bytes-to-bytes codecs, in the order of the document.
     ///
     /// # Errors
     /// The name of the codec that cannot be decoded, and the reason if there is one.
@@ -107,12 +107,12 @@ impl Chain {
         Ok(data)
     }
 
-    /// Returns the first `keep` of the `whole` bytes of a chunk, for a chunk whose padding exceeds the limit. All of it is decoded and
-    /// checked. Only the first bytes are held if the compressing codec is zstd, gzip, zlib, bz2 or blosc; other codecs decode the whole
-    /// chunk.
+    /// Decodes a chunk of `whole` bytes, of which only the first `keep` are data and the rest is padding. If `whole` exceeds the limit and the first
+    /// codec of the document is zstd, gzip, zlib, bz2 or blosc, decodes and checks the whole chunk, but holds and returns only the first `keep` bytes.
+    /// Otherwise returns the whole chunk.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), with the limit on the bytes that are held; a chunk of another length than `whole`.
+    /// As [`decode`](Self::decode), with the limit on the bytes that are held; in the first case also a chunk of another length than `whole`.
     pub fn decode_first<'b>(
         &self,
         data: Data<'b>,
@@ -151,7 +151,7 @@ impl Chain {
         Ok(Data::Shared(bytes.into()))
     }
 
-    /// The codecs that are decoded before the last one, if that is a codec of blocks.
+    /// If the codec decoded last is Blosc, which has separate blocks: the chain of the codecs decoded before it.
     pub(crate) fn split_blocks(&self) -> Option<Self> {
         match self.0.split_last() {
             #[cfg(feature = "blosc-frames")]
@@ -160,17 +160,17 @@ impl Chain {
         }
     }
 
-    /// Whether there are no codecs: the bytes are stored as they are.
+    /// Whether there are no codecs, so that stored bytes are the decoded bytes.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Decodes the first `keep` of the `whole` bytes of a stream; within a limit if all of them have to be decoded.
+/// Decodes the first `keep` of the `whole` bytes of a stream. The last argument limits the decoded bytes if the codec cannot stop early.
 type DecodeFirst = fn(&[u8], usize, u64, u64) -> Result<Vec<u8>, CodecError>;
 
-/// Most bytes of a chunk that are decoded to get its first bytes; bounds the time for a hostile chunk.
+/// Most bytes of a chunk that are decoded to get its first bytes. Bounds the time for a malicious chunk.
 const MOST_STREAMED: u64 = 1 << 30;
 
 /// Compares the last four bytes with the CRC-32C of the rest, and removes them.

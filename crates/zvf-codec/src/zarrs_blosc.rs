@@ -1,4 +1,4 @@
-//! Blosc for `zarrs`, whose own Blosc codec is the C library with a C++ library for Snappy.
+//! Blosc for `zarrs`. It replaces the Blosc codec of `zarrs`, which needs the C library and a C++ library for Snappy.
 
 use std::any::Any;
 use std::borrow::Cow;

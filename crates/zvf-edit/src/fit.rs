@@ -25,7 +25,7 @@ pub struct Fitted {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotGiven {
-    /// Attributes whose values are missing (NaN, or no text).
+    /// Attributes that are stored as missing values (NaN, or no text).
     pub missing: BTreeSet<String>,
     /// Attributes that have their [fill](Edit::fill) instead.
     pub filled: BTreeSet<String>,

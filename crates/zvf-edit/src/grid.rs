@@ -270,7 +270,7 @@ impl GridEdit {
         let origin = self.grid.origin.iter().any(|&o| o != 0);
         attributes.chunk_grid_origin = origin.then(|| self.grid.origin.clone());
         let mut objects: BTreeMap<Vec<u64>, Vec<ChunkCoord>> = BTreeMap::new();
-        // A shard whose listed cells are all removed is read, too: it may have cells that the list lacks.
+        // A shard is read even if all its listed cells are removed, because it may have cells that the list lacks.
         let removed = |chunk: &ChunkCoord| {
             let sharded = self.stored.is_some() && stored.shards.is_some();
             sharded && stored.grid.index(chunk).is_some()

@@ -70,8 +70,8 @@ impl Scope {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matching {
-    /// Attributes whose values, or combinations of values, differ in every vertex, object or link. They are compared with columns of the table of the
-    /// same names. `object_id` may be one.
+    /// Attributes that identify each vertex, object or link by their values or combination of values. They are compared with the columns of the same
+    /// names in the table. `object_id` may be one.
     pub key: Vec<String>,
     /// Row i is for vertex, object or link i, in the order in which queries return them. The table has exactly as many rows.
     pub by_order: bool,

@@ -1,4 +1,4 @@
-//! Object attributes under an edit.
+//! Attributes of objects and groups while a store is edited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +23,13 @@ pub(crate) struct AttributeTable {
     of: TableOf,
     /// The stored document; `None` if the table is new.
     doc: Option<ArrayDoc>,
+    /// Values, in the order in which they were read and set. Replaced ones are not removed.
     held: HeldColumn,
-    /// The row of `held` with the value of each object.
+    /// The row of `held` with the value of each object or group; `None` if it has no value.
     places: Vec<Option<usize>>,
-    /// Whether rows may lack a value.
+    /// Whether the stored table declares a fill value for missing values. True for new tables.
     absence: bool,
+    /// Rows that differ from the stored table.
     changed: BTreeSet<usize>,
 }
 
@@ -112,7 +114,8 @@ impl AttributeTable {
         self.places.get(row).copied().flatten()
     }
 
-    /// What a row has instead of a value; `None` if it has this value, or if this is no value. `held` are the values of the table.
+    /// Describes how a row differs from the value `given`, for a message. `None` if it is equal, or if `given` is missing (null or NaN). `held` are
+    /// the [held](Self::held) values.
     pub(crate) fn other_value(
         &self,
         held: &Values,
@@ -131,7 +134,7 @@ impl AttributeTable {
         Ok((own != *given).then_some("keeps its value"))
     }
 
-    /// The values, not in the order of objects.
+    /// The values, in the order in which they were read and set. [`place`](Self::place) finds the one of a row.
     pub(crate) fn held(&self) -> &HeldColumn {
         &self.held
     }
@@ -157,14 +160,14 @@ impl AttributeTable {
         }
     }
 
-    /// Removes the value of an object, if the table can express that.
+    /// Removes the value of a row, if the table can store that it is missing.
     pub(crate) fn clear(&mut self, row: usize) {
         if self.absence {
             self.forget(row);
         }
     }
 
-    /// Removes the value of an object: the table must then be able to express it.
+    /// Removes the value of a row. [`finish`](Self::finish) fails if the type cannot store that it is missing.
     pub(crate) fn forget(&mut self, row: usize) {
         // A row that the table does not have yet has no value.
         if let Some(value) = self.places.get_mut(row) {
@@ -173,7 +176,7 @@ impl AttributeTable {
         }
     }
 
-    /// Gives rows of deleted objects, which are never read, a value if the type has none that means absence.
+    /// Sets the rows of deleted objects that have no value to false if the type is bool, which cannot store missing values. These rows are never read.
     pub(crate) fn occupy(&mut self, rows: impl Iterator<Item = usize>) -> Result<(), WriteError> {
         if self.spec.values.number() != Some(NumberType::Bool) {
             return Ok(());
@@ -226,7 +229,7 @@ impl AttributeTable {
         rows.map(|(row, _)| row).collect()
     }
 
-    /// Keeps some rows, in their order, and drops all others.
+    /// Keeps the rows for which `keep` is true, in their order.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let places = std::mem::take(&mut self.places);
         let kept = (0..).zip(places).filter(|(row, _)| keep(*row));
@@ -237,11 +240,12 @@ impl AttributeTable {
     /// Whether anything has to be written.
     pub(crate) fn is_changed(&self) -> bool {
         let stored = self.doc.as_ref().and_then(|doc| doc.shape.first());
-        // A table that lost its last rows has no changed row.
+        // If all rows were dropped, no row is in `changed`.
         stored != Some(&wide(self.places.len())) || !self.changed.is_empty()
     }
 
-    /// The objects of the changed chunks, the document, and keys that may be removed.
+    /// Encodes the table. Returns the objects to write, which are the changed chunks and the document, and the keys of stored chunks that these
+    /// replace or drop.
     pub(crate) fn finish(
         self,
         ids: &[i64],
@@ -256,7 +260,10 @@ impl AttributeTable {
             None => compression.clone(),
         };
         // Chunks that are not rewritten are still encoded with the old fill and width.
-        let same = self.doc.as_ref().is_some_and(|doc| keeps(doc, &typed));
+        let same = self
+            .doc
+            .as_ref()
+            .is_some_and(|doc| chunks_stay_valid(doc, &typed));
         let rows = self
             .doc
             .as_ref()
@@ -326,7 +333,7 @@ impl AttributeTable {
 }
 
 /// Whether chunks that were written with the old document are valid under the new one.
-fn keeps(doc: &ArrayDoc, typed: &Typed) -> bool {
+fn chunks_stay_valid(doc: &ArrayDoc, typed: &Typed) -> bool {
     let was = doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     let width = match &typed.element {
         ElementType::Number(_) => true,

@@ -402,7 +402,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
     Ok(Some((wide(gone.len()), plan)))
 }
 
-/// All manifests except those of some rows, and their document.
+/// The manifests of all rows except `gone`, and their document.
 async fn all_manifests(
     index: &EditedIndex,
     doc: &ArrayDoc,

@@ -97,7 +97,7 @@ impl Folder {
         self.root.get_or_init(|| at::Root::of(&self.path))
     }
 
-    /// The same folder, whose path is resolved again at the first access.
+    /// The same folder. Its path is resolved again at the first access.
     pub(crate) fn reopened(&self) -> Self {
         Self {
             overlay: self.overlay.clone(),
@@ -198,7 +198,7 @@ mod at {
         .union(OFlags::NOCTTY)
         .union(OFlags::CLOEXEC);
 
-    /// Converts a number of a stamp, whose type depends on the system; negative numbers become 0.
+    /// Converts a number of a stamp; its type depends on the operating system. Negative numbers become 0.
     fn positive(number: impl TryInto<u64>) -> u64 {
         number.try_into().unwrap_or(0)
     }

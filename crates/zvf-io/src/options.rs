@@ -132,7 +132,7 @@ impl IoOptions {
         self
     }
 
-    /// The same options, with those of [`backend`](Self::backend) that apply to an address.
+    /// The same options, but only those options of [`backend`](Self::backend) that apply to an address.
     ///
     /// # Errors
     /// Misuse: a key that is an address alone, without the name of an option.

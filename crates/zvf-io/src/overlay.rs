@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// The prefix of the names of folders with staged objects. Listings omit them.
+/// Prefix of the names of folders with staged objects. Listings omit these folders.
 pub const STAGING: &str = "zvf-edit-";
 
-/// The objects that a change replaces, adds and removes, by key. New ones are staged in the folder [`STAGING`]`<id>` under
-/// their own keys.
+/// The keys of the objects that a change replaces, adds and removes. The new object for a key is staged under the same key in the folder
+/// [`STAGING`]`<id>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlay {
     id: String,
@@ -18,8 +18,8 @@ pub struct Overlay {
 /// The location of an object under an overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum OverlayPlace {
-    /// At its own key.
-    Own,
+    /// At its final key.
+    Final,
     /// In the folder of staged objects.
     Staged(String),
     /// Removed.
@@ -27,7 +27,7 @@ enum OverlayPlace {
 }
 
 impl Overlay {
-    /// An overlay. The caller has checked `id` and the keys.
+    /// Creates an overlay. The caller checks `id` and the keys.
     #[must_use]
     pub fn new(id: String, put: BTreeSet<String>, removed: BTreeSet<String>) -> Self {
         Self { id, put, removed }
@@ -51,24 +51,24 @@ impl Overlay {
         &self.removed
     }
 
-    /// The key of a staged object.
+    /// The key under which the new object for `key` is staged.
     #[must_use]
     pub fn staged(&self, key: &str) -> String {
         format!("{STAGING}{}/{key}", self.id)
     }
 
-    /// The location of the object of a key.
+    /// The location of the object that belongs to a key.
     fn place(&self, key: &str) -> OverlayPlace {
         if self.put.contains(key) {
             OverlayPlace::Staged(self.staged(key))
         } else if self.removed.contains(key) {
             OverlayPlace::Gone
         } else {
-            OverlayPlace::Own
+            OverlayPlace::Final
         }
     }
 
-    /// Corrects the list of folders below a prefix: adds folders of new objects, removes folders with a removed document.
+    /// Corrects a listing of the folders below `prefix`: adds folders of new objects, and removes folders whose `zarr.json` is removed.
     pub(crate) fn correct_folders(&self, prefix: &str, names: &mut Vec<String>) {
         let below = below(prefix);
         names.retain(|name| !self.removed.contains(&format!("{below}{name}/zarr.json")));
@@ -82,7 +82,7 @@ impl Overlay {
         names.dedup();
     }
 
-    /// Corrects the keys of the objects below a prefix, which are relative to it.
+    /// Corrects a listing of the objects below `prefix`. Keys are relative to it.
     pub(crate) fn correct_keys(&self, prefix: &str, keys: &mut Vec<String>) {
         let below = below(prefix);
         let gone = |key: &str| self.removed.contains(&format!("{below}{key}"));
@@ -99,13 +99,13 @@ impl Overlay {
 /// The key of the object that is read for `key`; `None` if the object is removed.
 pub(crate) fn placed<'k>(overlay: Option<&Overlay>, key: &'k str) -> Option<Cow<'k, str>> {
     match overlay.map(|overlay| overlay.place(key)) {
-        None | Some(OverlayPlace::Own) => Some(Cow::Borrowed(key)),
+        None | Some(OverlayPlace::Final) => Some(Cow::Borrowed(key)),
         Some(OverlayPlace::Staged(key)) => Some(Cow::Owned(key)),
         Some(OverlayPlace::Gone) => None,
     }
 }
 
-/// The beginning of the keys below a prefix.
+/// What all keys below `prefix` begin with.
 fn below(prefix: &str) -> String {
     if prefix.is_empty() {
         String::new()
@@ -128,7 +128,7 @@ mod tests {
             OverlayPlace::Staged("zvf-edit-e1/0/a/c/0".to_owned())
         );
         assert_eq!(overlay.place("0/a/c/1"), OverlayPlace::Gone);
-        assert_eq!(overlay.place("0/a/c/2"), OverlayPlace::Own);
+        assert_eq!(overlay.place("0/a/c/2"), OverlayPlace::Final);
         let mut names = ["a", "c", "d"].map(str::to_owned).to_vec();
         overlay.correct_folders("0", &mut names);
         assert_eq!(names, ["a", "b", "c"]);

@@ -149,7 +149,7 @@ impl ObjectLocation {
     /// One request.
     ///
     /// # Errors
-    /// I/O; limit: more bytes than `cap` allows, of which no more are read.
+    /// I/O; limit: more bytes than `cap` allows. Reading stops at the limit.
     pub fn read(&self, cap: Cap) -> BoxFuture<'_, Result<Option<Bytes>, IoError>> {
         let Self { kv, remote, key } = self.clone();
         let purpose = Use { cap, role: None };
@@ -177,7 +177,7 @@ impl ObjectLocation {
         Box::pin(driven(save))
     }
 
-    /// The objects below this location, each of which is opened when it is read.
+    /// The objects below this location. Each is opened when it is read.
     ///
     /// # Errors
     /// Misuse: no tokio runtime is running.

@@ -90,8 +90,8 @@ pub async fn blocking<R: Send + 'static>(
     result.take()
 }
 
-/// Runs short `work` on a worker thread: it reads local files or computes. There are few of these threads, so that `work` must not wait for
-/// other work. Under a [`CallerRun`](crate::CallerRun), it runs on the calling thread. Work whose caller is dropped may not run.
+/// Runs short `work`, such as reading a local file or decoding, on a worker thread. There are few worker threads, so `work` must not wait for other
+/// work. Under a [`CallerRun`](crate::CallerRun), it runs on the calling thread. If the future is dropped, `work` may not run.
 ///
 /// # Errors
 /// I/O: the system gives no thread.

@@ -126,7 +126,7 @@ pub struct Versions {
 struct VersionsInner {
     /// Documents by the path of their node: the key without `zarr.json`.
     documents: BTreeMap<String, Pinned>,
-    /// Nodes whose documents were requested together with the root and do not exist.
+    /// Nodes without a document, as requested together with the root.
     absent: BTreeSet<String>,
     /// Listings that were requested together with the root, by prefix.
     listed: BTreeMap<String, ListingDigest>,
@@ -149,7 +149,7 @@ struct VersionsInner {
 /// root need no check. It allows for differences between clocks: buckets refuse signed requests with a larger difference.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
-/// Most objects other than documents whose states are recorded. Further objects are not compared when they are read again.
+/// Most objects, besides documents, with recorded states. Further objects are not compared when they are read again.
 const MOST_CONTENT: usize = 1 << 18;
 
 /// Microseconds since 1970, if there is a clock; WebAssembly has none.
@@ -176,8 +176,8 @@ impl Versions {
         self.on
     }
 
-    /// Whether a document may have other bytes in the same state: the backend states neither ETag nor time, or states times in whole seconds, of which
-    /// web servers also make their ETags, and the document is so new that it may be written again within the same second.
+    /// Whether a document may change without a change of its state: the backend states neither ETag nor time; or it states times in whole seconds (and
+    /// web servers derive ETags from them), and the document is so new that it may be written again within the same second.
     fn is_ambiguous(&self, state: &ReportedState) -> bool {
         let seconds = state.modified % 1_000_000 == 0;
         let young = state.modified > self.opened.saturating_sub(SETTLED);

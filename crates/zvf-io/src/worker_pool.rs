@@ -1,8 +1,8 @@
-//! A few threads for short work: reads of local files, decoding, and what is made of decoded chunks.
+//! A few threads for short work: reading local files, decoding, and processing decoded chunks.
 //!
-//! A query has dozens of groups of chunks in flight. With a thread for each, the allocator of each thread keeps the buffers of its last chunks, and
-//! new ones are new memory: of the CPU time of a scan, more than half were page faults. So there is one thread more than cores, and more where the
-//! work waits for files, as on a network file system: as many as keep the cores busy.
+//! A query has dozens of groups of chunks in flight. With a thread for each, the allocator of each thread keeps the buffers of its last chunks, and new
+//! buffers need new memory: more than half of the CPU time of a scan were page faults. So the pool has one thread more than there are cores. If work
+//! waits for files, as on a network file system, it has more, as many as keep the cores busy.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -117,7 +117,7 @@ impl Pool {
         Ok(())
     }
 
-    /// What a thread does until it has had no work for [`KEEP_ALIVE`], or there are too many.
+    /// Runs jobs on this thread until it had no work for [`KEEP_ALIVE`], or there are too many threads.
     fn work(&'static self) {
         let mut waits = Waits {
             worked: Duration::ZERO,

@@ -1,4 +1,4 @@
-//! Checks that several jobs make of their options.
+//! Checks of options that several jobs share.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use zvf_store::writing::store_at_or_around;
 
 use crate::JobError;
 
-/// Sizes along axes.
+/// Checks sizes along axes: at least one, each finite and above 0.
 pub(crate) fn sizes(member: &str, sizes: Option<&[f64]>) -> Result<(), JobError> {
     let Some(sizes) = sizes else { return Ok(()) };
     if sizes.is_empty() {
@@ -19,7 +19,7 @@ pub(crate) fn sizes(member: &str, sizes: Option<&[f64]>) -> Result<(), JobError>
     numbers(member, sizes, "a finite size above 0", |size| size > 0.0)
 }
 
-/// Finite numbers that are `legal`.
+/// Checks that all numbers are finite and `legal`.
 pub(crate) fn numbers(
     member: &str,
     numbers: &[f64],
@@ -42,8 +42,8 @@ pub(crate) fn numbers(
     }
 }
 
-/// Refuses more than one of some options. Each is a member, and whether it is given.
-pub(crate) fn one_of(options: &[(&str, bool)]) -> Result<(), JobError> {
+/// Refuses more than one of these options. Each is its member's name, and whether it is given.
+pub(crate) fn at_most_one(options: &[(&str, bool)]) -> Result<(), JobError> {
     let mut given = options.iter().filter(|(_, given)| *given);
     match (given.next(), given.next()) {
         (Some((member, _)), Some((other, _))) => {
@@ -54,7 +54,7 @@ pub(crate) fn one_of(options: &[(&str, bool)]) -> Result<(), JobError> {
     }
 }
 
-/// Refuses an option that is given without others.
+/// Refuses an option that is given while one of `others` is not.
 pub(crate) fn needs(
     (member, given): (&str, bool),
     others: &[(&str, bool)],
@@ -68,7 +68,7 @@ pub(crate) fn needs(
     }
 }
 
-/// Refuses a path to write to that is a store or is in the folder of one.
+/// Refuses a path to write to that is a store or is inside one.
 ///
 /// # Errors
 ///

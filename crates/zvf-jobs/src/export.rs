@@ -12,7 +12,7 @@ use zvf_encode::error::OrBug;
 use zvf_query::{PieceOf, Query, QuerySpec, Select};
 use zvf_store::{Need, Store};
 
-use crate::checks::one_of;
+use crate::checks::at_most_one;
 use crate::error::Result;
 use crate::file_export::{remarks, write_file};
 use crate::selection::{of_member, opened, set};
@@ -79,8 +79,8 @@ impl ExportJob {
         let faces = ("faces", self.faces.is_some());
         let split = ("split", self.split.is_some());
         let limit = ("limit", self.limit.is_some());
-        one_of(&[edges, faces])?;
-        one_of(&[split, limit])?;
+        at_most_one(&[edges, faces])?;
+        at_most_one(&[split, limit])?;
         let is_url = self.file.to_string_lossy().contains("://");
         if !is_url {
             Format::of_output(&self.file)?;

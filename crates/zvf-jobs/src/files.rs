@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use zvf_convert::{ObjectIds, Options};
 
-use crate::checks::one_of;
+use crate::checks::at_most_one;
 use crate::values::pairs;
 use crate::{ColumnName, ColumnType, DecimalMark, Delimiter, JobError, SpaceBox, SpaceName};
 
@@ -90,7 +90,7 @@ options! {
 impl ColumnOptions {
     pub(crate) fn check(&self) -> Result<(), JobError> {
         let by_row = ("links_by_row", self.links_by_row);
-        one_of(&[("node_id", self.node_id.is_some()), by_row])
+        at_most_one(&[("node_id", self.node_id.is_some()), by_row])
     }
 
     /// Sets them in the options of a reader; ids of vertices keep to a memory budget in bytes.
@@ -123,7 +123,7 @@ options! {
 
 impl IdOptions {
     pub(crate) fn check(&self) -> Result<(), JobError> {
-        one_of(&[
+        at_most_one(&[
             ("new_ids", self.new_ids),
             ("id_offset", self.id_offset.is_some()),
             ("id_from_file", self.id_from_file),

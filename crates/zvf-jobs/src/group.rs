@@ -10,7 +10,7 @@ use zvf_edit::Edit;
 use zvf_store::Need;
 use zvf_store::format::int;
 
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::edit::{EditReport, add_to_group, begin, check_group, end, or_abandon};
 use crate::error::Result;
 use crate::rows::{RowSink, check_output};
@@ -56,7 +56,7 @@ options! {
 impl GroupJob {
     pub(crate) fn check(&self) -> Result<()> {
         let (add, ends) = (("add", self.add.is_some()), ("ends", self.ends.is_some()));
-        one_of(&[add, ends])?;
+        at_most_one(&[add, ends])?;
         if !add.1 && !ends.1 {
             return Err(JobError::option("add", "nothing", "ids, or `ends`"));
         }

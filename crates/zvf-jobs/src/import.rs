@@ -12,7 +12,7 @@ use zvf_encode::{Batch, Groups, ObjectTable, ShardShape, StoreSpec, WriteError};
 use zvf_store::io::Stop;
 use zvf_write::StoreWriter;
 
-use crate::checks::{needs, one_of, outside, sizes};
+use crate::checks::{at_most_one, needs, outside, sizes};
 use crate::input_files::expanded;
 use crate::local_files::{LocalFiles, check_endings};
 use crate::values::pairs;
@@ -170,7 +170,7 @@ impl ImportJob {
         self.ids.check()?;
         self.points.check()?;
         self.columns.check()?;
-        one_of(&[
+        at_most_one(&[
             ("edges", self.edges.is_some()),
             ("faces", self.faces.is_some()),
         ])?;
@@ -178,8 +178,8 @@ impl ImportJob {
         let part = ("part", self.part.is_some());
         let bounds = ("bounds", self.bounds.is_some());
         let shape = ("chunk_shape", self.chunk_shape.is_some());
-        one_of(&[begin, part, commit, ("journal", self.journal.is_some())])?;
-        one_of(&[part, commit, ("clear_leftovers", self.clear_leftovers)])?;
+        at_most_one(&[begin, part, commit, ("journal", self.journal.is_some())])?;
+        at_most_one(&[part, commit, ("clear_leftovers", self.clear_leftovers)])?;
         for step in [begin, part, commit] {
             needs(step, &[bounds, shape])?;
         }

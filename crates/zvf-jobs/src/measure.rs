@@ -11,7 +11,7 @@ use zvf_query::{Measures, stale_level};
 use zvf_store::Store;
 use zvf_store::format::int;
 
-use crate::checks::one_of;
+use crate::checks::at_most_one;
 use crate::edit::{begin, end, or_abandon};
 use crate::error::Result;
 use crate::rows::{RowSink, check_output, warnings_of};
@@ -57,8 +57,8 @@ impl MeasureJob {
         self.terms.check()?;
         check_output(self.output.as_deref())?;
         let attributes = ("attributes", !self.attributes.is_empty());
-        one_of(&[attributes, ("limit", self.limit.is_some())])?;
-        one_of(&[attributes, ("output", self.output.is_some())])?;
+        at_most_one(&[attributes, ("limit", self.limit.is_some())])?;
+        at_most_one(&[attributes, ("output", self.output.is_some())])?;
         if attributes.1 && self.at.level != 0 {
             let found = format!("it with level {}", self.at.level);
             let expected = "level 0, whose objects have attributes";

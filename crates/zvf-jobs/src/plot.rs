@@ -17,7 +17,7 @@ use zvf_plot::{
 };
 use zvf_query::Select;
 
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::error::Result;
 use crate::selection::opened;
 use crate::{
@@ -198,7 +198,7 @@ impl PlotJob {
             }
         }
         let line_width = ("line_width", self.line_width.is_some());
-        one_of(&[("radius", self.radius.is_some()), line_width])?;
+        at_most_one(&[("radius", self.radius.is_some()), line_width])?;
         let center = ("center", self.center.is_some());
         let units = ("units_per_pixel", self.units_per_pixel.is_some());
         needs(center, &[units])?;

@@ -7,7 +7,7 @@ use zvf_encode::WriteOptions;
 use zvf_pyramid::{BaseBins, CrossLevel, Existing, LevelStep, Method, PyramidSpec};
 use zvf_store::Need;
 
-use crate::checks::{needs, numbers, one_of, sizes};
+use crate::checks::{at_most_one, needs, numbers, sizes};
 use crate::{ChunkScale, Context, JobError};
 
 options! {
@@ -139,7 +139,7 @@ impl PyramidJob {
         ];
         let changes = [("add", self.add), ("replace", self.replace)];
         let alone = |member: &'static str, given: &[(&'static str, bool)]| {
-            one_of(&[&[(member, true)], given].concat())
+            at_most_one(&[&[(member, true)], given].concat())
         };
         let all = [&[factors], &of_levels[..], &how, &drawn, &changes].concat();
         if self.refresh {

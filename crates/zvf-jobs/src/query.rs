@@ -16,7 +16,7 @@ use zvf_query::{Outputs, Query, QuerySpec, Select, Table};
 use zvf_store::format::int;
 use zvf_store::{Need, Store};
 
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::error::Result;
 use crate::export::ExportTarget;
 use crate::output::{AnswerPlace, AnswerSink, GROUPS};
@@ -175,7 +175,7 @@ impl QueryJob {
         SelectName::check(self.select, self.terms.place.relation())?;
         let result = &self.result;
         let limit = ("limit", result.limit.is_some());
-        one_of(&[("split", self.split.is_some()), limit])?;
+        at_most_one(&[("split", self.split.is_some()), limit])?;
         let output = ("output", result.output.is_some());
         needs(("format", result.format.is_some()), &[output])?;
         result.set(&mut QuerySpec::new(), result.target()?)

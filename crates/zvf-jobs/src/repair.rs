@@ -9,7 +9,7 @@ use zvf_validate::repair::{
     Applied, RepairError, RepairOptions, RepairPlan, apply, document, plan, undo,
 };
 
-use crate::checks::{needs, one_of, outside};
+use crate::checks::{at_most_one, needs, outside};
 use crate::error::Result;
 use crate::validate::depth;
 use crate::{CheckName, Context, JobError, JobEvent};
@@ -53,7 +53,7 @@ impl RepairJob {
             ("only", self.only.is_some()),
             ("accept_loss", self.accept_loss),
         ] {
-            one_of(&[undo, other])?;
+            at_most_one(&[undo, other])?;
         }
         needs(("backup", self.backup.is_some()), &[apply])?;
         needs(("force", self.force), &[undo])?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 use zvf_convert::{NewPoints, ResampleOptions, Resampled};
 use zvf_store::Need;
 
-use crate::checks::one_of;
+use crate::checks::at_most_one;
 use crate::error::Result;
 use crate::{Context, JobError, JobEvent};
 
@@ -35,7 +35,7 @@ impl ResampleJob {
             ("points", self.points.is_some()),
             ("step", self.step.is_some()),
         ];
-        one_of(&found)?;
+        at_most_one(&found)?;
         let points = self.points.map(NewPoints::Count);
         let points = points.or_else(|| self.step.map(NewPoints::Step));
         points.ok_or_else(|| JobError::option("points", "nothing", "it or `step`"))

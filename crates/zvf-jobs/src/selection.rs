@@ -19,7 +19,7 @@ use zvf_store::{Class, Need, Store};
 
 #[cfg(feature = "volumes")]
 use crate::JobEvent;
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::error::Result;
 use crate::local_files::{LocalFiles, read_list};
 use crate::members::shown;
@@ -534,7 +534,7 @@ impl RegionOptions {
 
     fn check(&self) -> Result<()> {
         let relations = self.relations();
-        one_of(&relations.map(|(relation, given)| (relation.name(), given)))?;
+        at_most_one(&relations.map(|(relation, given)| (relation.name(), given)))?;
         needs(("hull", self.hull), &[("mesh", self.mesh.is_some())])?;
         let mask = ("mask", self.mask.is_some());
         needs(("labels", self.labels.is_some()), &[mask])?;
@@ -549,8 +549,8 @@ impl RegionOptions {
             Some(Term(Value::String(volume))) => volume.clone(),
             Some(Term(Value::Object(_))) => {
                 let runs = ("mask", true);
-                one_of(&[runs, ("labels", self.labels.is_some())])?;
-                one_of(&[runs, ("mask_affine", self.mask_affine.is_some())])?;
+                at_most_one(&[runs, ("labels", self.labels.is_some())])?;
+                at_most_one(&[runs, ("mask_affine", self.mask_affine.is_some())])?;
                 return Ok(None);
             }
             Some(Term(other)) => {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use zvf_query::{QuerySpec, Select, Split, StateTag, Target};
 use zvf_store::Names;
 
-use crate::checks::one_of;
+use crate::checks::at_most_one;
 use crate::error::Result;
 use crate::selection::{opened_with, set};
 use crate::{Context, JobError, LevelOptions, SelectName, SelectionOptions, Term};
@@ -54,7 +54,7 @@ impl SplitsJob {
             ("rows", self.rows),
             ("bytes", self.bytes),
         ];
-        one_of(&sizes.map(|(member, size)| (member, size.is_some())))?;
+        at_most_one(&sizes.map(|(member, size)| (member, size.is_some())))?;
         if let Some((member, _)) = sizes.iter().find(|(_, size)| *size == Some(0)) {
             return Err(JobError::option(member, 0, "a number above 0"));
         }

@@ -12,8 +12,8 @@ use crate::json::{Builder, FromJson, JsonObject, Members, Pointer};
 use crate::keylist::KeyList;
 use crate::node::GroupDoc;
 
-/// Fill values with which object attributes of texts declare that a text is absent (0.9 §11.4): the empty text, which the reference writes, and those
-/// that this workspace writes where objects have empty texts, the symbol for null and the replacement character.
+/// Fill values that mean "no text" in object attributes of texts (0.9 §11.4). The reference writes the empty text. If an object has an empty text,
+/// this workspace writes one of the others: U+2400 (symbol for null) or U+FFFD (replacement character).
 pub const ABSENT_TEXTS: [&str; 3] = ["", "\u{2400}", "\u{fffd}"];
 
 document! {
@@ -30,38 +30,38 @@ document! {
         pub name: Option<String> = Optional("name"),
         /// Type of the numbers inside a cell. Spelled as in numpy; absent means `float32` on `vertices` (§8.2).
         pub dtype: Option<String> = Optional("dtype"),
-        /// How a cell is written. `raw`, `draco`, `fragment_index_v1` or `dictionary`.
+        /// Encoding of a cell. `raw`, `draco`, `fragment_index_v1` or `dictionary`.
         pub encoding: Option<String> = Optional("encoding"),
-        /// Value of each code, in the order of the codes. Present on categorical attributes (§12.3).
+        /// Categories, in the order of their codes. Present on categorical attributes (§12.3).
         pub categories: Option<Vec<Value>> = CategoriesInPlace("categories"),
-        /// Whether the order of the categories means something.
+        /// Whether the categories have a meaningful order.
         pub ordered: Option<bool> = Optional("ordered"),
         /// The code of a missing value.
         pub fill_code: Option<i64> = Optional("_FillValue"),
-        /// Where the chunks of the further endpoints are, relative to the chunk of endpoint 0. `L - 1` lists of `K`; repeats the path (§13.1).
+        /// Chunks of endpoints 1 and up, relative to the chunk of endpoint 0. `L - 1` lists of `K` numbers; repeats the path (§13.1).
         pub offsets: Option<Vec<Vec<i64>>> = Optional("offsets"),
-        /// Whether rows begin with the order in which the application gave the endpoints. A permutation code (§13.3); absent means derive it.
+        /// Whether rows begin with a permutation code. It restores the order in which the application gave the endpoints (§13.3). If this member is
+        /// absent, the answer follows from the family.
         pub has_perm: Option<bool> = Optional("has_perm"),
         /// Endpoints of a record: 2 edges, 3 triangles. `L`; repeats the family.
         pub link_width: Option<u32> = Optional("link_width"),
         /// Levels between endpoint 0 and the others. Repeats the path.
         pub level_delta: Option<i32> = Optional("level_delta"),
-        /// Whether some links legitimately have no value. A member that this workspace writes in copies of stores before 0.9, whose writers gave
-        /// values to links inside chunks only.
+        /// Whether links may have no value. Only this workspace writes the member, in copies of stores older than 0.9: their writers stored values only
+        /// for links inside a chunk.
         pub links_without_values: Option<bool> = Optional("links_without_values"),
-        /// Shape of one row: `[]` = one value, `[w]` = w channels; the bytes decide. See trap T8.
+        /// Shape of one row: `[]` = one value, `[w]` = w channels. Readers rely on the number of bytes instead, see trap T8.
         pub row_shape: Option<Vec<u64>> = Optional("row_shape"),
         /// Names of the channels.
         pub channel_names: Option<Vec<String>> = Optional("channel_names"),
         /// Shape of the values. Rows and channels of an object or group attribute; repeats the array's shape (§11.4).
         pub shape: Option<Vec<u64>> = Optional("shape"),
-        /// Number of chunks that the writer stored, also those that hold only the fill value. They are the first chunks of the array in C order. A
-        /// member that this workspace writes: a chunk below this number that does not exist is lost. Without the member, a chunk that does not exist
-        /// may hold only the fill value.
+        /// Number of chunks that the writer stored, including those that hold only the fill value. They are the first chunks of the array in C order,
+        /// so a missing chunk among them is lost. Without the member, a missing chunk may hold only the fill value. Only this workspace writes it.
         pub stored_chunks: Option<u64> = Optional("zvf_stored_chunks"),
-        /// Lengths of the inner chunks of large shards, in base 64: readers ask for cells together with the index of a shard. A text of
-        /// `zvf_format::shard_lengths` by the key of each shard below the array: a member that this workspace writes. The index decides where inner
-        /// chunks are: with another length they are only read later.
+        /// Lengths of the inner chunks of large shards, in base 64: with them, readers request cells together with the index of a shard. The member maps
+        /// the key of each shard below the array to a text of `zvf_format::shard_lengths`. Only this workspace writes it. Readers trust the index: if a
+        /// length is wrong, the cell is requested again after the index.
         pub shard_lengths: Option<JsonObject> = Optional("zvf_shard_lengths"),
         /// Whether a table of objects has a child `present_mask` (0.7 §10.3).
         pub has_present_mask: Option<bool> = Optional("has_present_mask"),
@@ -69,17 +69,17 @@ document! {
         pub fill_sentinel_meaning: Option<String> = Optional("fill_sentinel_meaning"),
         /// Unit of the values.
         pub unit: Option<String> = Optional("unit"),
-        /// What the values are.
+        /// Description of the values.
         pub description: Option<String> = Optional("description"),
-        /// Groups. Rows of `groups` (§11.5).
+        /// Number of groups. Rows of `groups` (§11.5).
         pub num_groups: Option<u64> = Optional("num_groups"),
-        /// Groups given as a range of ids instead of a list. They replace the stored members.
+        /// Groups given as a range of ids. The range replaces the stored list of members.
         pub group_ranges: Option<Vec<GroupRange>> = Ranges("group_ranges"),
-        /// Names of the groups, by number. May be shorter than the rows.
+        /// Names of the groups, by number. May have fewer entries than there are groups.
         pub group_names: Option<Vec<String>> = Optional("group_names"),
     }
     beside {
-        /// Keys of the chunks that hold anything: absolute coordinates, ASCII order; the only way to find them. See §7.4.
+        /// Keys of the chunks that hold data: absolute coordinates, ASCII order. Readers of 0.9 find chunks only by this list (§7.4).
         pub nonempty_chunks: Option<KeyList>,
     }
 }
@@ -141,7 +141,7 @@ impl ArrayAttributes {
         Self::from_parts(presence, members)
     }
 
-    /// Returns the first category whose kind differs from that of the first category, and its index. Categories must be all texts, all booleans or
+    /// Returns the first category that does not have the JSON type of the first category, and its index. Categories must be all texts, all booleans or
     /// all numbers.
     ///
     /// Source: 0.9 §12.3.
@@ -161,7 +161,7 @@ impl ArrayAttributes {
         all.find(|(_, value)| !seen.insert(*value))
     }
 
-    /// Returns [`fill_code`](Self::fill_code) if it is also the code of a category, whose values would be read as missing.
+    /// Returns [`fill_code`](Self::fill_code) if it is also the code of a category: values of that category would be read as missing.
     ///
     /// Source: 0.9 §12.3.
     #[must_use]
@@ -234,7 +234,7 @@ impl Serialize for ArrayAttributes {
     }
 }
 
-/// Returns the first value that is not a text, boolean or number, or whose kind differs from that of the first value, and its index.
+/// Returns the first value that is not a text, boolean or number, or does not have the JSON type of the first value, and its index.
 #[must_use]
 pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     let kind = |value: &Value| match value {
@@ -248,8 +248,8 @@ pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     values.find(|(_, value)| kind(value).is_none() || kind(value) != first)
 }
 
-/// The rule for categories. They are parsed as they are, but only their position is written, as null: long lists are written from where they are
-/// stored.
+/// The rule for categories. They are parsed like any member, but `put` writes `null` in their place: callers replace it, so that long lists are not
+/// copied.
 struct CategoriesInPlace;
 
 impl MemberRule<Option<Vec<Value>>> for CategoriesInPlace {
@@ -262,7 +262,7 @@ impl MemberRule<Option<Vec<Value>>> for CategoriesInPlace {
     }
 }
 
-/// Group ranges: an object of group numbers to `[start, stop]`.
+/// The rule for group ranges: an object that maps group numbers to `[start, stop]`.
 struct Ranges;
 
 impl MemberRule<Option<Vec<GroupRange>>> for Ranges {
@@ -299,8 +299,9 @@ impl FromJson for RangesByGroup {
                 .parse::<u64>()
                 .ok()
                 .filter(|group| group.to_string() == name);
-            let group = group
-                .ok_or_else(|| MetaError::unexpected(at, "there", "a group number as the name"))?;
+            let group = group.ok_or_else(|| {
+                MetaError::unexpected(at, "this name", "a group number as the name")
+            })?;
             match *<Vec<i64>>::from_json(value, &at)? {
                 [start, stop] => list.push(GroupRange { group, start, stop }),
                 ref other => {

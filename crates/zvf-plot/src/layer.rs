@@ -190,8 +190,8 @@ impl PlotSpace {
         ([1.0; 3], Some(text))
     }
 
-    /// The size of the unit of radii in units of this space: the one that the attribute states, else that of positions, whose mean is taken where
-    /// the axes differ.
+    /// The length of one unit of radii in the units of the picture. The unit is the one that the attribute states, else that of positions; if axes have
+    /// different units, their geometric mean.
     fn radius_scale(&self, store: &Store, level: &Level, radius: Option<&str>) -> f64 {
         let mut attributes = level.vertex_attributes().iter();
         let stated = radius.and_then(|name| attributes.find(|one| one.name == name)?.unit.clone());
@@ -716,7 +716,7 @@ impl Colors {
             .vertex_attributes()
             .iter()
             .find(|one| one.name == name);
-        // Queries also have the attribute by whose values chunks are divided.
+        // Queries also return the attribute that divides chunks, although it is not a vertex attribute.
         let divides = level.doc().chunk_attribute_name.as_deref() == Some(name);
         if own.is_some() || divides {
             self.title = title(&own.and_then(|own| own.unit.clone()));

@@ -20,7 +20,7 @@ pub struct Picture {
 /// How strongly nearer neighbours darken a pixel, relative to the depth of the whole scene.
 const RELIEF: f32 = 24.0;
 
-/// The least brightness of a pixel behind its neighbours.
+/// The least brightness of a pixel that is darkened by nearer neighbours.
 const RELIEF_LEAST: f32 = 0.45;
 
 impl Picture {

@@ -69,7 +69,7 @@ pub(crate) struct DrawnColumns {
     pub(crate) paint: Paint,
     /// The number that is subtracted from numbers before they are rounded to float32; `None` until one is known.
     pub(crate) origin: Option<f64>,
-    /// Whether numbers that float32 does not hold are outside of the range of the colour map, where they have the colour of its nearer end.
+    /// Whether numbers that float32 cannot represent are outside the range of the colour map, so that they get the colour of its nearer end.
     pub(crate) clipped: bool,
     /// The column with the radius of lines.
     pub(crate) radius: Option<String>,

@@ -50,7 +50,7 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
     Ok((narrow("chunks", slot)?, vertex - start))
 }
 
-/// How positions are added to the sums of their bins. The order must be that of the package, since the sum of floats depends on it.
+/// How positions are added to the sums of their bins. The order is that of the Python package, because the sum of floats depends on it.
 #[derive(Debug)]
 enum Adding {
     /// All fragments, chunk by chunk, as they are read.
@@ -210,8 +210,8 @@ fn settle(
     Ok((metas, vertices))
 }
 
-/// The chunk of a mean on one axis. If positions were rounded to float32, rounding may place a mean outside the bounds,
-/// where no chunk exists; such a mean is moved inside.
+/// The chunk of a mean on one axis. Positions rounded to float32 can have a mean outside the bounds, in a chunk that does not exist. Such a mean is
+/// moved inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
     // A grid beyond the range of numbers has no last chunk.
     let last = i64::try_from(cells)

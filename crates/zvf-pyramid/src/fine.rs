@@ -204,7 +204,7 @@ impl Fine {
         })
     }
 
-    /// A level in memory whose rows are one fragment each. `starts` has one more number than there are chunks.
+    /// Creates a level in memory in which each row is a fragment. `starts` has one more number than there are chunks.
     pub(crate) fn held(
         number: u32,
         chunk_shape: Vec<f64>,

@@ -50,8 +50,8 @@ pub struct LevelReport {
     pub chunk_shape: Vec<f64>,
     /// Largest distance in world units from any part of level 0 to the level; `None` if there is no guaranteed bound.
     pub error_bound: Option<f64>,
-    /// Vertices of the finer level in parts of meshes whose faces all lost their area: the level has neither these vertices nor representatives of
-    /// them. 0 for other kinds.
+    /// Vertices of the finer level in parts of meshes that lost all their faces: the level has neither these vertices nor representatives of them. 0 for
+    /// other kinds.
     pub vanished_vertices: u64,
     /// Objects with such vertices.
     pub vanished_objects: u64,
@@ -157,7 +157,7 @@ impl LevelMaker<'_> {
         }
     }
 
-    /// The base bins; the bins of all levels are multiples of them. Given bins are declared in the root if they do not divide chunks.
+    /// Returns the bins of level 0; the bins of all levels are multiples of them. Given bins are written to the root, except for points.
     fn base(&self, root: &mut RootDoc, base: &BaseBins) -> Vec<f64> {
         if let BaseBins::Given(bins) = base {
             self.declare(root, bins);

@@ -77,7 +77,7 @@ pub(crate) struct PyramidPlan {
     beside: Vec<bool>,
 }
 
-/// The wanted levels: those of a specification, or of a plan.
+/// The requested levels: from a specification, or from a plan.
 #[derive(Debug, Clone)]
 pub(crate) enum WantedLevels<'w> {
     New(&'w PyramidSpec),

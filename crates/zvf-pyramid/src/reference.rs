@@ -291,7 +291,7 @@ pub(crate) fn write_column(
         table.push(values.row(row).filter(|_| !lost))?;
     }
     let element = table.element();
-    // Of truth values one means absence only where it must.
+    // For booleans, one of the two values means absence only if a row has no value.
     let candidates = match stays && table.missing() == 0 {
         true => Vec::new(),
         false => element.fills(),

@@ -369,7 +369,7 @@ impl PyramidRun<'_> {
         for number in store.levels() {
             let level = self.handle.block_on(store.level(*number, &Need::nothing()));
             let level = match level {
-                // What a writer left of a coarse level: without these documents it is none, and may be removed.
+                // Stale files of an interrupted writer: without its documents this is not a level, and may be removed.
                 Err(_) if *number > 0 && !self.is_level(*number)? => continue,
                 level => level?,
             };

@@ -142,7 +142,7 @@ impl Store {
         warnings.filter_map(unknown).collect()
     }
 
-    /// The [warnings](Self::warnings) about data that answers lack: nodes that are left out, and attributes and links whose names are not known.
+    /// The [warnings](Self::warnings) about data that answers lack: nodes that are left out, and attributes and links with unknown names.
     pub fn not_read(&self) -> Vec<String> {
         let warnings = self.typed_warnings().into_iter();
         let lacking = warnings.filter(|warning| !matches!(warning, Warning::Other(_)));

@@ -17,7 +17,7 @@ pub struct KeyAttribute<'l> {
     pub dtype: Option<DType>,
     /// Unit of the values.
     pub unit: Option<&'l str>,
-    /// What the values are.
+    /// Description of the values.
     pub description: Option<&'l str>,
 }
 

@@ -9,8 +9,8 @@ use crate::cells::{dealt, wanted};
 use crate::{GridArray, Level, ObjectIndex, ReadCell, StoreError};
 
 impl Level {
-    /// Whether this coarse level remains correct when level 0 has `rows` rows of objects: the level has as many, or ids that are not those of
-    /// level 0. A level that was made before objects were deleted has rows for them; one that was made later has none.
+    /// Whether this coarse level remains correct when level 0 has `rows` rows of objects: it has as many rows, or its ids are not the ids of level 0. A
+    /// level that was made before objects were deleted has rows for them; one that was made later has none.
     ///
     /// The level must have been opened with [`Need::objects`](crate::Need::objects); without its object index it does not fit.
     pub fn fits_objects(&self, rows: u64) -> bool {

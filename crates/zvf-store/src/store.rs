@@ -284,7 +284,7 @@ impl Store {
         self.inner.tree.kv.is_local()
     }
 
-    /// Checks that the documents behind a result are unchanged. Call it once, after all reads for the result. Does nothing if
+    /// Checks that the documents from which a result was read are unchanged. Call it once, after all reads for the result. Does nothing if
     /// [`IoOptions::verify`](zvf_io::IoOptions::verify) is off.
     ///
     /// # Changes that are detected

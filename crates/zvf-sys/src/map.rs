@@ -28,7 +28,7 @@ pub struct Map {
 impl Map {
     /// Maps the whole file at `path`.
     ///
-    /// The file must not be truncated or written to while the map lives, see [`Map`].
+    /// The file must not be truncated or written to while the map exists, see [`Map`].
     ///
     /// # Cost
     ///
@@ -48,7 +48,7 @@ impl Map {
     /// As [`open`](Self::open).
     #[allow(
         unsafe_code,
-        reason = "a map of a file cannot be made by safe code; the condition is on the type"
+        reason = "mapping a file is unsafe; the type documents the condition"
     )]
     pub fn of(file: &File) -> io::Result<Self> {
         if !file.metadata()?.is_file() {
@@ -58,8 +58,8 @@ impl Map {
             ));
         }
         // SAFETY: the map is read-only and private to this value, and no slice outlives it: `Deref`
-        // borrows it. memmap2 also requires that the file is not changed while it is mapped; this is the
-        // documented condition of this function and of the type, and programs offer plain reads if it cannot be met.
+        // borrows it. memmap2 also requires that the file is not changed while it is mapped: callers must
+        // guarantee this, as the documentation of the function and of the type states.
         let map = unsafe { memmap2::Mmap::map(file)? };
         Ok(Self { map })
     }

@@ -31,7 +31,7 @@ classes! {
     Truncated = "truncated",
     /// The file does not begin with `TETR`.
     BadMagic = "bad_magic",
-    /// A layout that this crate does not know.
+    /// A layout version that this crate does not support.
     UnsupportedLayoutVersion = "unsupported_layout_version",
     /// The chunk index is not inside the file.
     IndexOutOfBounds = "index_out_of_bounds",
@@ -43,25 +43,25 @@ classes! {
     BadRank = "bad_rank",
     /// A name that is not UTF-8.
     BadNameUtf8 = "bad_name_utf8",
-    /// Records that end before or after the directory.
+    /// Records that do not end where the directory ends.
     DirectoryLengthMismatch = "directory_length_mismatch",
     /// An index that does not begin at the end of the directory.
     IndexOffsetMismatch = "index_offset_mismatch",
     /// The index does not begin with `TIDX`.
     BadIndexMagic = "bad_index_magic",
-    /// A version of the index that this crate does not know.
+    /// A version of the index that this crate does not support.
     UnsupportedIndexVersion = "unsupported_index_version",
     /// An index whose length does not match its number of entries.
     IndexLengthMismatch = "index_length_mismatch",
     /// The flags announce a footer, but the file does not end with one.
     FooterMissing = "footer_missing",
-    /// A version of the footer that this crate does not know.
+    /// A version of the footer that this crate does not support.
     UnsupportedHistoryVersion = "unsupported_history_version",
     /// A footer that is not between the index and the tail.
     FooterOutOfBounds = "footer_out_of_bounds",
     /// A footer, or metadata, that is not the expected JSON.
     FooterJson = "footer_json",
-    /// Metadata both in the footer and beside it.
+    /// Metadata both inside the footer and in a spill that `metadata_ref` points to.
     FooterRefConflict = "footer_ref_conflict",
     /// A spill that is not before the footer.
     SpillOutOfBounds = "spill_out_of_bounds",
@@ -71,7 +71,7 @@ classes! {
     RawStoredMismatch = "raw_stored_mismatch",
     /// A payload that is not inside the file, or overlaps the footer.
     PayloadOutOfBounds = "payload_out_of_bounds",
-    /// An element type that this crate does not know.
+    /// An element type that this crate does not support.
     UnknownDtype = "unknown_dtype",
     /// A shape or chunk shape with a 0.
     ZeroExtent = "zero_extent",
@@ -156,7 +156,7 @@ pub enum FieldOwner {
     Entry(u64),
 }
 
-/// A fault of a file: its class, the field and its byte, what was found and what was expected. Small and `Copy`.
+/// A fault of a file: its class, the field and its byte, the value found and the value expected.
 ///
 /// ```
 /// use zvf_tet::{Profile, Tet};
@@ -268,13 +268,13 @@ pub enum Profile {
 /// One kind of irregularity: how often it occurs, and where first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warning {
-    /// The kind.
+    /// The kind of irregularity.
     pub class: Class,
     /// The first such field.
     pub what: &'static str,
     /// The byte of the file at which that field begins.
     pub at: u64,
-    /// How many there are.
+    /// How often it occurs.
     pub count: u64,
 }
 
@@ -285,7 +285,7 @@ pub struct Warnings {
 }
 
 impl Warnings {
-    /// Counts one more warning.
+    /// Counts a warning of this class; `what` and `at` are stored for the first one.
     pub(crate) fn add(&mut self, class: Class, what: &'static str, at: u64) {
         for slot in &mut self.slots {
             match slot {

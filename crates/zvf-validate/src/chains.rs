@@ -99,7 +99,7 @@ impl Chains {
         self.last = Some((slot, last));
     }
 
-    /// Compares the steps with the links of the level, whose number and sum of [`step`] are `found`.
+    /// Compares the steps with the links of the level. `found` is the multiset of the links.
     pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: StepMultiset) {
         if found != self.steps {
             let what = format!(

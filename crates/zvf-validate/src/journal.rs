@@ -162,7 +162,7 @@ pub(crate) fn batch_key(path: &str, number: usize) -> String {
 /// Processes a batch, or returns its recorded result.
 ///
 /// # Errors
-/// Those of the batch.
+/// The errors of the batch.
 pub(crate) async fn once<T, E>(
     journal: Option<ValidationJournal>,
     key: String,

@@ -34,8 +34,8 @@
 //!
 //! # Damaged stores
 //!
-//! A cell that cannot be read is a finding, and checks that depend on it are skipped: one damaged cell causes one finding, not hundreds. The rules of
-//! the format apply even where the released package warns about every store of points, or ignores a damaged chunk (0.9 §19, trap T16).
+//! A cell that cannot be read is a finding, and checks that depend on it are skipped: one damaged cell causes one finding, not hundreds. Findings
+//! follow the rules of the format, not the Python package, which warns about every store of points and ignores damaged chunks (0.9 §19, trap T16).
 //!
 //! # Order and limits
 //!

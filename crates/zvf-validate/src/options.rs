@@ -225,7 +225,7 @@ type ProgressFn = dyn Fn(&ValidationStep) + Send + Sync;
 type LastReport = (String, u64);
 
 impl Progress {
-    /// Reports progress to `told`.
+    /// Reports progress by calling `told`.
     #[must_use]
     pub fn to(told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
         Self(Some((Arc::new(told), Arc::default())))

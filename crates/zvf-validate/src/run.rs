@@ -17,7 +17,7 @@ pub(crate) struct Session<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
-    /// Whether a change of the store is unfinished, whose objects readers ignore.
+    /// Whether a change of the store is unfinished. Readers ignore its objects.
     pub(crate) is_unfinished: bool,
     pub(crate) skipped: Vec<String>,
     pub(crate) measured: Measured,

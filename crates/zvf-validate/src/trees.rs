@@ -144,7 +144,7 @@ impl ConnectedParts {
         if a == b {
             return false;
         }
-        // The smaller number becomes the root, so that the paths of chains, whose rows are in order, stay short.
+        // The smaller number becomes the root. The rows of chains are in order, so their paths stay short.
         let (low, high) = (a.min(b), a.max(b));
         if let Some(place) = self.0.get_mut(index(high)) {
             *place = low;

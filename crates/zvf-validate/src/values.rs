@@ -7,7 +7,8 @@ use zvf_meta::moments::Moments;
 use crate::check::Check;
 use crate::finding::{Findings, Place};
 
-/// Checks the values of a cell or table, whose rows from `first` on have `width` elements of `dtype`; reports the first invalid one.
+/// Checks the values of a cell or table, and reports the first invalid one. `bytes` are the rows from `first` on, each with `width` elements of
+/// `dtype`.
 pub(crate) fn check(
     findings: &mut Findings,
     place: impl Fn() -> Place,

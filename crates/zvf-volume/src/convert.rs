@@ -48,13 +48,14 @@ pub struct Converted {
     pub lost: Vec<String>,
 }
 
-/// Writes a volume to a local path whose ending selects the container: `.tet`, `.b2nd` (`.b2frame`) or `.zarr`.
+/// Writes a volume to a local path. Its ending selects the container: `.tet`, `.b2nd` (`.b2frame`) or `.zarr`.
 ///
-/// The file, or the folder of a Zarr array, is renamed to its final name when it is complete; until then a previous one remains.
+/// The file, or the folder of a Zarr array, is renamed to its final name when it is complete. Until then, a previous one remains. `progress` is
+/// called with the number of written chunks and their total.
 ///
 /// # Cost
-/// Reads every element once, by chunks of the new volume: memory for one of them and for the chunks of the source in flight. If the chunks of both do
-/// not match, a chunk of the source is decoded once for each new chunk that it intersects.
+/// Reads every element once, by chunks of the new volume. Memory: one new chunk, and the chunks of the source that are read for it. If the chunks of
+/// the two volumes do not match, a chunk of the source is decoded once for each new chunk that it intersects.
 ///
 /// # Errors
 /// Misuse: an unknown ending, a type or shape that the container does not support, an existing file. I/O; malformed source.
@@ -62,7 +63,7 @@ pub async fn convert(
     volume: &Volume,
     out: &Path,
     options: &ConvertOptions,
-    told: impl Fn(u64, u64),
+    progress: impl Fn(u64, u64),
 ) -> Result<Converted, VolumeError> {
     let info = volume.info();
     let form = form_of(out)?;
@@ -108,7 +109,7 @@ pub async fn convert(
         })
         .await?;
         done = done.saturating_add(1);
-        told(done, total);
+        progress(done, total);
     }
     blocking(move || sink.finish()).await?;
     Ok(Converted {
@@ -119,8 +120,8 @@ pub async fn convert(
     })
 }
 
-/// Extents of a chunk for any container: those of the source, limited to the extents of the volume, because some containers store the part of a chunk
-/// outside the volume. At least 1, for axes without elements.
+/// The default chunk shape: that of the source, limited to the shape of the volume, because some containers store the part of a chunk that is outside
+/// the volume. At least 1 on each axis, even if the axis has no elements.
 fn chunk_of(info: &VolumeInfo) -> Result<Dims, VolumeError> {
     let extents = info.chunk.iter().zip(info.shape.iter());
     let extents = extents.map(|(chunk, shape)| (*chunk).min(*shape).max(1));
@@ -142,14 +143,14 @@ fn form_of(out: &Path) -> Result<VolumeFormat, VolumeError> {
     }
 }
 
-/// The properties that a container cannot store, or that are not converted to its own. What the writer of a container finds is added later.
+/// The properties that the container cannot store, or that are not converted. Writers add what they cannot store later.
 fn lost(volume: &Volume, form: VolumeFormat) -> Vec<String> {
     let info = volume.info();
     let mut lost = Vec::new();
     if info.axes.iter().any(|axis| axis.place.is_some()) {
-        lost.push("where the elements are (scale and translation of the image)".to_owned());
+        lost.push("positions of the elements (scale and translation of the image)".to_owned());
     } else if info.affine.is_some() {
-        lost.push("where the elements are (the affine of the image)".to_owned());
+        lost.push("positions of the elements (the affine of the image)".to_owned());
     }
     let named = info.axes.iter().any(|axis| axis.name.is_some());
     if named && form == VolumeFormat::Caterva {
@@ -214,7 +215,7 @@ fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<Str
     (!names.is_empty()).then(|| format!("{what} ({})", names.join(", ")))
 }
 
-/// Whether a fill value is that of a container without fill values.
+/// Whether a fill value is zero, as containers without fill values imply.
 fn is_zero(fill: &Value) -> bool {
     matches!(fill, Value::Null | Value::Bool(false)) || fill.as_f64() == Some(0.0)
 }
@@ -223,7 +224,7 @@ fn lost_fill(fill: &Value) -> String {
     format!("the fill value {fill}; elements that have it stay as they are")
 }
 
-/// Names of the metalayers of a frame that do not state its array.
+/// Names of the metalayers of a frame, except for those that describe its array.
 fn layers(array: &zvf_caterva::Array) -> impl Iterator<Item = String> {
     let frame = array.frame();
     let layers = [frame.metalayers(), frame.vlmetalayers()];
@@ -232,12 +233,12 @@ fn layers(array: &zvf_caterva::Array) -> impl Iterator<Item = String> {
     names.filter(|name| !is_of_array(name))
 }
 
-/// Whether a metalayer has the shape, the chunks and the type of the array. Writers make such a layer themselves.
+/// Whether a metalayer describes the array: its shape, chunks and type. Writers create this layer themselves.
 fn is_of_array(layer: &str) -> bool {
     matches!(layer, "b2nd" | "caterva")
 }
 
-/// Adds the metalayers of a frame; those that cannot be copied are lost.
+/// Adds the metalayers of a frame to the options. Adds those that cannot be copied to `lost`.
 fn with_layers(
     mut write: zvf_caterva::WriteOptions,
     array: &zvf_caterva::Array,
@@ -382,7 +383,8 @@ fn short(dtype: DType) -> String {
     format!("{letter}{}", dtype.size() * 8)
 }
 
-/// A footer with the names of the axes, if every axis has a name; from a TET file also with the attributes and labels of the dataset, and the history.
+/// The footer of the new file. If the source is a TET file, it has the attributes, labels and axis names of the dataset, and the history; otherwise
+/// the names of the axes, if every axis has one.
 fn footer(volume: &Volume, name: &str, lost: &mut Vec<String>) -> zvf_tet::Footer {
     let info = volume.info();
     let of = |history: Vec<zvf_tet::HistoryRow>, own: zvf_tet::DatasetMetadata| {
@@ -425,11 +427,11 @@ fn footer(volume: &Volume, name: &str, lost: &mut Vec<String>) -> zvf_tet::Foote
     zvf_tet::Footer::default()
 }
 
-/// Extents of a block: the requested ones, those of the source, or a part of the chunk.
+/// The block shape: as requested, else as in the source if the chunk shape is too, else a part of the chunk.
 fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
-    /// Elements of a block on one axis, unless the chunk has fewer.
+    /// Least elements of a block on each axis, unless the chunk has fewer.
     const LEAST: u64 = 32;
-    /// Most bytes of a block with more elements on an axis.
+    /// Most bytes of a block that has more than `LEAST` elements on an axis.
     const BYTES: u64 = 256 << 10;
     if let Some(block) = &options.block {
         return Ok(Dims::new(block)?);
@@ -442,7 +444,7 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
                 .map(|(one, chunk)| (*one).clamp(1, *chunk))
                 .collect()
         }
-        // Small blocks compress badly. With one axis, 32 elements are few.
+        // Small blocks compress badly: with one axis, 32 elements are too few.
         None => {
             let bytes = |most: u64| {
                 let element = wide(info.element.size).max(1);
@@ -585,7 +587,7 @@ impl ZarrSink {
         let failed = |what: &str| VolumeError::file(format!("{what} {}", out.display()));
         let parent = parent(out);
         sync(self.folder.path()).map_err(failed("writing"))?;
-        // The old folder is moved aside first, so that one of the two exists at any time.
+        // The old folder is renamed first, so that the old or the new array exists on disk at any time.
         let mut aside = None;
         if self.overwrite && out.exists() {
             let folder = hidden(parent)?;

@@ -19,12 +19,12 @@ pub(crate) struct ZarrArray {
     path: String,
     document: Value,
     attributes: Value,
-    /// Names of the attributes of its image, without those of the levels.
+    /// Names of the attributes of the image that the array belongs to, except for `multiscales` and `version`.
     of_image: Vec<String>,
 }
 
-/// The arrays at an address, in order: the levels of an image, or else the arrays of a group by name. A picked one is opened alone, so that others
-/// that are missing or cannot be read do no harm; a number counts those that can be read.
+/// The arrays at an address, in order: the levels of an image, or else the arrays of a group by name. If `pick` is a name, only that array is opened,
+/// so that other arrays may be missing or unreadable. If it is a number, it counts the arrays that can be read.
 ///
 /// `None` if there is no Zarr node.
 pub(crate) async fn arrays(
@@ -96,7 +96,7 @@ pub(crate) async fn arrays(
     Ok(Some(found))
 }
 
-/// A document of Zarr, of either version.
+/// A Zarr array or group, of version 2 or 3.
 struct ZarrNode {
     is_array: bool,
     version: u8,
@@ -152,7 +152,7 @@ struct ImageLevel {
     axes: Vec<AxisInfo>,
 }
 
-/// Names of the attributes of an image, without those that state its levels.
+/// Names of the attributes of an image, except for `multiscales` and `version`.
 fn of_image(attributes: &Value) -> Vec<String> {
     let members = attributes["ome"].as_object();
     let members = members.or_else(|| attributes.as_object());
@@ -308,7 +308,7 @@ fn array(
     };
     let mut attributes = node.attributes;
     if let Some(attributes) = attributes.as_object_mut() {
-        // The writer's name, which every writer states anew.
+        // The name of the writer: every writer adds its own.
         attributes.shift_remove("_zarrs");
     }
     let array = ZarrArray {
@@ -384,7 +384,7 @@ impl ZarrArray {
         &self.document["fill_value"]
     }
 
-    /// Names of the attributes of its image, without those that state its levels.
+    /// Names of the attributes of the image that the array belongs to, except for `multiscales` and `version`.
     pub(crate) fn of_image(&self) -> &[String] {
         &self.of_image
     }

@@ -1,4 +1,4 @@
-//! The elements of a volume that have certain values, as runs of neighbouring elements.
+//! Finds the elements of a volume that have certain labels, as runs of consecutive elements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -20,12 +20,12 @@ const LARGEST: u64 = 256 << 20;
 /// Most labels that a message lists.
 const LISTED: usize = 20;
 
-/// A first element and a count, in C order of the axes of space.
+/// First element and number of elements, in C order over the axes of space.
 type ElementRun = (u64, u64);
 
 impl Volume {
     /// Returns the elements that have one of the `labels`, given as ranges; without labels, the elements that are not 0. The result is a list of
-    /// ascending, separate runs (first element, count), numbered in C order over the axes of space. NaN and numbers with a fraction are not labels.
+    /// ascending, separate runs (first element, count), numbered in C order over the axes of space. NaN and fractional numbers are not labels.
     ///
     /// # Cost
     ///
@@ -34,8 +34,8 @@ impl Volume {
     ///
     /// # Errors
     ///
-    /// Misuse: elements that are not numbers; a range of which no element has a label; only zeros; uses that do not fit the axes. Limit: more than `most` runs. As
-    /// [`read`](Self::read).
+    /// Misuse: elements that are not numbers; no element with a label of one of the ranges; only zeros; `axes` that do not fit the volume. Limit: more
+    /// than `most` runs. As [`read`](Self::read).
     pub fn runs_of_labels<'a>(
         &'a self,
         axes: &'a [AxisUse],
@@ -156,9 +156,9 @@ fn fit(window: &mut [u64], extents: &[u64], size: usize, forward: bool) {
 struct LabelRuns {
     /// The given ranges, ascending; if empty, all labels except 0.
     labels: Vec<RangeInclusive<i64>>,
-    /// The labels in the ranges, cut where one starts or ends, ascending; and whether a label of each part was found.
+    /// The disjoint [parts](parts()) of the ranges, ascending, and whether an element with a label in the part was found.
     parts: Vec<(RangeInclusive<i64>, bool)>,
-    /// Some other labels that were found.
+    /// Some labels that were found, for error messages.
     others: BTreeSet<i64>,
     dtype: DType,
     runs: Vec<ElementRun>,
@@ -319,9 +319,9 @@ impl LabelRuns {
     }
 }
 
-/// The labels in ranges, cut where one of them starts or ends, so that each range consists of whole parts.
+/// Divides the ranges into disjoint parts, ascending, so that each range is a union of parts.
 fn parts(ranges: &[RangeInclusive<i64>]) -> Vec<(RangeInclusive<i64>, bool)> {
-    // How many more ranges contain a label than contain the one before it.
+    // By label: how many more ranges contain it than contain the label before it.
     let mut changes = BTreeMap::<i64, i64>::new();
     for range in ranges.iter().filter(|range| !range.is_empty()) {
         *changes.entry(*range.start()).or_default() += 1;

@@ -23,7 +23,7 @@ pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
         "{{'descr': {descr}, 'fortran_order': False, 'shape': ({}), }}",
         extents.trim_end()
     );
-    // NumPy reads the text of versions 1.0 and 2.0 as Latin-1, and that of 3.0 as UTF-8.
+    // NumPy reads the header text as Latin-1 in versions 1.0 and 2.0, and as UTF-8 in version 3.0.
     let version = match text.is_ascii() {
         true if text.len() < usize::from(u16::MAX) - 128 => 1,
         true => 2,

@@ -11,9 +11,9 @@ use crate::{Affine, Counts, Volume, VolumeError};
 /// How a value is computed at a place between elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interpolation {
-    /// The value of the element whose voxel contains the place: index `floor(v + 0.5)`. The result has the type of the volume; for labels.
+    /// The value of the voxel that contains the place: index `floor(v + 0.5)`. The result has the type of the volume. Suitable for labels.
     Nearest,
-    /// Linear interpolation along every axis between the centres of neighbouring elements. The result is floats.
+    /// Linear interpolation along every axis between the centres of neighbouring elements. The results are floats.
     Linear,
 }
 
@@ -42,13 +42,13 @@ pub enum AxisUse {
 /// # Inside
 ///
 /// `v` is the place in elements. A place is inside if `0 <= v <= n - 1` on every axis with [`Interpolation::Linear`], or `-0.5 <= v < n - 0.5` with
-/// [`Interpolation::Nearest`]. At closed ends a millionth of an element more is accepted, because maps round. All other places, including coordinates
-/// that are NaN, get the value of [`outside`](Self::with_outside).
+/// [`Interpolation::Nearest`]. Where `<=` is stated, a millionth of an element more is accepted, because affine maps round. All other places, including
+/// places with NaN, get the value of [`outside`](Self::with_outside).
 #[derive(Debug, Clone)]
 pub struct Sampler {
     volume: Volume,
     axes: Vec<AxisUse>,
-    /// From the world to elements.
+    /// Maps world coordinates to elements.
     to_voxel: Affine,
     order: Interpolation,
     /// The bytes of a value outside the volume.
@@ -71,7 +71,7 @@ pub struct Sampled {
 }
 
 impl Sampler {
-    /// The default limit on a box in one read, in bytes; a batch with a larger bounding box is cut.
+    /// The default limit on the box of one read, in bytes. A batch with a larger bounding box is divided.
     pub const BOX: u64 = 256 << 20;
 
     /// Creates a sampler of a volume of numbers. `to_world` maps the index of an element to its position, axes of space in order.
@@ -179,7 +179,7 @@ impl Sampler {
         self.result
     }
 
-    /// The values at `places`, which has one number for each axis of space of each place.
+    /// Returns the values at `places`: for each place, one coordinate for each axis of space.
     ///
     /// # Cost
     /// The bounding box of the places inside the volume is read once, so every tile, chunk or block is read once. If the box exceeds the limit, the
@@ -288,7 +288,7 @@ impl Sampler {
         (!group.is_empty()).then_some(region)
     }
 
-    /// Cuts a group whose box is too large in two, along the longest axis of the box, at a block border.
+    /// If the box of a group is too large, divides the group in two along the longest axis of the box, at a block border.
     fn cut(
         &self,
         voxels: &[f64],
@@ -313,7 +313,7 @@ impl Sampler {
             .collect();
         let rank = region.len();
         let extents = self.extents();
-        // The longest axis first; an axis on which all places share an element cannot be cut.
+        // The longest axis first. If all places share an element on an axis, it cannot be divided.
         let mut order: Vec<usize> = (0..rank).collect();
         let length = |axis: &usize| region.get(*axis).map_or(0, |(low, high)| high - low);
         order.sort_by_key(|axis| std::cmp::Reverse(length(axis)));

@@ -12,8 +12,7 @@ use zvf_meta::LevelDoc;
 
 use crate::journal::Journal;
 
-/// Writes the store. On failure, removes unfinished objects if that is possible. With a journal, objects that an interrupted run of the same writer left
-/// are replaced.
+/// Writes the store. On failure, tries to remove what it wrote. With a journal, replaces the objects of an interrupted run of the same writer.
 pub(crate) fn write(
     input: LevelInput,
     target: &Target,
@@ -24,7 +23,7 @@ pub(crate) fn write(
     let begun = new_mark(json!({}));
     let mut again = false;
     if let Some(journal) = &mut journal {
-        // Recorded before it is put, so that a later run recognizes it.
+        // The marker is recorded before it is written, so that a later run recognizes it.
         journal.mark(&begun)?;
         again = new_store::begin_again(target, address, journal.marks(), &begun)?;
     }
@@ -49,7 +48,7 @@ pub(crate) fn write(
     }
 }
 
-/// Writes everything except the root, whose document is returned.
+/// Writes everything except the root, and returns the root document.
 fn fill(
     mut input: LevelInput,
     target: &Target,
@@ -92,7 +91,7 @@ pub(crate) fn write_above(
     Ok(root.to_json())
 }
 
-/// The declared bounds: the given ones, extended to data that may be outside or is rounded to a value outside them.
+/// The declared bounds: those of the specification, extended to `extent`, because vertices may be outside or rounded to values outside.
 fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
     match (spec.bounds.clone(), extent) {
         (Some(one), None) | (None, Some(one)) => Ok(one),

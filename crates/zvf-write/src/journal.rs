@@ -24,21 +24,21 @@ pub(crate) struct Journal {
     file: RecordLog,
     /// Replayed calls that the caller has not repeated yet, in order.
     kept: VecDeque<Mark>,
-    /// The markers that earlier runs recorded, and that of this run.
+    /// The markers of earlier runs and of this run.
     marks: Vec<Vec<u8>>,
 }
 
-/// What a journal records about a store that its writer began to write.
+/// The records of a journal about a store that was begun: its markers and its root.
 #[derive(Debug, Default)]
 pub(crate) struct BegunStore {
-    /// The markers that its runs put.
+    /// The markers that the runs of the writer wrote.
     pub(crate) marks: Vec<Vec<u8>>,
-    /// The root document that was put last, and the counts of the store.
+    /// The root document, which is written last, and the counts of the store.
     pub(crate) end: Option<(String, Summary)>,
 }
 
 impl BegunStore {
-    /// Reads these records of a journal, and no others.
+    /// Reads the marker and end records of a journal; skips all others.
     ///
     /// # Errors
     /// I/O.
@@ -54,7 +54,7 @@ impl BegunStore {
     }
 }
 
-/// Identifies a call: calls with equal marks are taken to be the same.
+/// Identifies a call. Calls with equal marks are treated as equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     kind: u8,

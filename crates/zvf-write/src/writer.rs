@@ -22,7 +22,7 @@ use zvf_encode::{
 /// Writes one new store of one level.
 ///
 /// The address stays empty until [`finish`](Self::finish), and no store exists before its last step: see the documentation of the crate. A dropped
-/// writer leaves nothing behind.
+/// writer leaves no files.
 #[derive(Debug)]
 pub struct StoreWriter {
     target: Arc<Target>,
@@ -38,12 +38,12 @@ pub struct StoreWriter {
     /// The part to write, if this is a distributed write.
     part: Option<PartIdentity>,
     broken: Option<String>,
-    /// The counts of the store, if an interrupted run of this writer completed it.
+    /// The counts of the store, if an earlier run of this writer completed the store but was interrupted before it ended.
     complete: Option<Summary>,
 }
 
 impl StoreWriter {
-    /// Prepares a new store.
+    /// Creates a writer of a new store. With a journal, replays its records.
     ///
     /// # Cost
     /// Two requests and one listing. Nothing is written.
@@ -153,14 +153,14 @@ impl StoreWriter {
         journal.map_or(Ok(false), |journal| journal.skip(call))
     }
 
-    /// Skips a batch that the [journal](WriteOptions::journal) has: for a caller that restarts and pushes everything again, in the same order.
-    /// `false`: the batch is new, and has to be pushed.
+    /// Skips a batch that is in the [journal](WriteOptions::journal), for a caller that restarts and pushes everything again, in the same order.
+    /// Returns `false` if the batch is new and must be pushed.
     ///
     /// # Cost
     /// Copies the batch once.
     ///
     /// # Errors
-    /// Misuse: the checksum of the batch differs from that of the batch recorded at this place. The writer is unusable afterwards.
+    /// Misuse: the batch and the next recorded one have different checksums. The writer is unusable afterwards.
     pub fn skip_batch(&mut self, batch: &Batch) -> Result<bool, WriteError> {
         self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
@@ -256,7 +256,7 @@ impl StoreWriter {
         self.keep(&Call::Batch(Cow::Borrowed(batch)))
     }
 
-    /// Pushes a table of objects. Objects without vertices are kept.
+    /// Pushes a table of objects. Objects without vertices are stored, too.
     ///
     /// # Errors
     /// Misuse: a table that does not fit, or an object that already has a row; the table has no effect.
@@ -281,19 +281,19 @@ impl StoreWriter {
         self.keep(&Call::Groups(Cow::Borrowed(groups)))
     }
 
-    /// Number of vertices pushed so far: the number of the next one, for [links between batches](Batch::with_links_between_batches).
+    /// Number of vertices pushed so far, which is the number of the next vertex in [links between batches](Batch::with_links_between_batches).
     #[must_use]
     pub fn vertices(&self) -> u64 {
         self.router.vertices
     }
 
-    /// Number of batches pushed so far, including those of a [journal](WriteOptions::journal): the number of the next one.
+    /// Number of batches pushed so far, including batches replayed from a [journal](WriteOptions::journal).
     #[must_use]
     pub fn batches(&self) -> u64 {
         self.router.batches
     }
 
-    /// Number of tables of objects pushed so far, including those of a [journal](WriteOptions::journal).
+    /// Number of tables of objects pushed so far, including tables replayed from a [journal](WriteOptions::journal).
     #[must_use]
     pub fn tables(&self) -> u64 {
         self.taken
@@ -306,7 +306,7 @@ impl StoreWriter {
         }
     }
 
-    /// Abandons the writer. The writer of a part removes the note that the part was begun; any other writer has left nothing behind.
+    /// Abandons the writer. If it writes a part, removes the note that the part was begun; otherwise there is nothing to remove.
     pub fn abandon(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             if let Some(part) = self.part {
@@ -315,7 +315,7 @@ impl StoreWriter {
                     part.abandon(&target);
                     Ok(())
                 };
-                // The commit removes anything left.
+                // If this fails, the commit removes the rest.
                 let _ = blocking(abandon).await;
             }
         })
@@ -327,7 +327,7 @@ impl StoreWriter {
     /// Every cell is encoded and written once, on several threads. Memory: see [`WriteOptions::memory_budget`].
     ///
     /// # Errors
-    /// Misuse: no vertices and no bounds; chains whose vertices are not contiguous; groups with members that do not exist; an
+    /// Misuse: no vertices and no bounds; chains with vertices that are not contiguous; groups with members that do not exist; an
     /// address that is no longer empty. I/O. No store exists after an error, unless [`WriteError::is_committed`].
     pub fn finish(self) -> BoxFuture<'static, Result<Summary, WriteError>> {
         Box::pin(async move {

@@ -1,10 +1,10 @@
-//! Cells taken apart: places of vertices, fragment indexes, manifests.
+//! Decodes cells: positions of vertices, fragment indexes, manifests.
 
 use serde_json::Value;
 
 use crate::decode::{Objects, array_of, elements};
 
-/// The properties of a level that determine the valid places of vertices.
+/// The properties of a level that determine the valid positions of vertices.
 pub(super) struct Places {
     pub(super) dims: usize,
     wide: bool,
@@ -51,6 +51,7 @@ impl Places {
         })
     }
 
+    /// The coordinates in a decoded cell.
     pub(super) fn rows(&self, bytes: &[u8]) -> Vec<f64> {
         if self.wide {
             bytes
@@ -65,7 +66,7 @@ impl Places {
         }
     }
 
-    /// The chunk of an object; `None` in shards.
+    /// The chunk coordinates of the cell at `key`; `None` if the array is sharded.
     pub(super) fn chunk(&self, objects: &Objects, path: &str, key: &str) -> Option<Vec<f64>> {
         let (array, document) = array_of(objects, key)?;
         if document["codecs"][0]["name"] == "sharding_indexed" {
@@ -96,7 +97,7 @@ impl Places {
                 .map(|part| part.parse().ok())
                 .collect::<Option<_>>()?
         };
-        // Behind the number of a chunk attribute, if there is one.
+        // If chunks are also divided by an attribute, its number comes before the coordinates.
         Some(parts.get(parts.len().checked_sub(self.dims)?..)?.to_vec())
     }
 }
@@ -125,7 +126,7 @@ pub(super) fn extent(objects: &Objects) -> Option<(Vec<f64>, Vec<f64>)> {
     Some((low, high))
 }
 
-/// The most rows that any chunk of a level has.
+/// The number of rows of the largest chunk of a level; `u64::MAX` if vertices cannot be decoded here.
 pub(super) fn rows_of_largest_chunk(objects: &Objects, level: &str) -> u64 {
     let mut most = 0;
     let Some(places) = Places::of(objects, &format!("{level}/vertices")) else {
@@ -145,12 +146,12 @@ pub(super) fn rows_of_largest_chunk(objects: &Objects, level: &str) -> u64 {
 
 /// A fragment index: the rows of each fragment (0.9 §9.1).
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Index {
+pub(super) struct FragmentRows {
     pub(super) rows: Vec<Vec<i64>>,
     ranges: Vec<bool>,
 }
 
-impl Index {
+impl FragmentRows {
     pub(super) fn parse(blob: &[u8]) -> Option<Self> {
         let word = |at: usize| {
             blob.get(at..)
@@ -216,6 +217,7 @@ impl Index {
         (range == ranges && word(offsets)? == 0).then_some(index)
     }
 
+    /// Whether all fragments are ranges, and follow each other from row 0 without gaps.
     pub(super) fn tiles(&self) -> bool {
         let mut next = 0;
         self.ranges.iter().zip(&self.rows).all(|(range, rows)| {
@@ -226,7 +228,7 @@ impl Index {
     }
 }
 
-/// The blocks of a manifest (0.9 §11.3): chunk and fragments as numbers.
+/// The blocks of a manifest (0.9 §11.3), each as a list of its numbers: chunk coordinates, then fragments as stored.
 pub(super) fn manifest(blob: &[u8], rank: usize) -> Option<Vec<Vec<i64>>> {
     let mut rest = blob;
     let wide = |rest: &mut &[u8]| -> Option<i64> {

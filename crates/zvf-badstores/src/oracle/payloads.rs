@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::parts::{Index, Places, manifest, rows_of_largest_chunk};
+use super::parts::{FragmentRows, Places, manifest, rows_of_largest_chunk};
 use super::{Both, Verdict};
 use crate::decode::elements;
 
@@ -150,10 +150,10 @@ impl Both<'_> {
     fn fragments(&self, parts: &[&str], before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         let mut worst = Verdict::Nothing("padding of a fragment index");
         for (old, new) in before.iter().zip(after).filter(|(old, new)| old != new) {
-            let Some(old) = Index::parse(old) else {
+            let Some(old) = FragmentRows::parse(old) else {
                 continue;
             };
-            let Some(new) = Index::parse(new) else {
+            let Some(new) = FragmentRows::parse(new) else {
                 return Broken("a fragment index that does not parse");
             };
             if old == new {

@@ -17,7 +17,7 @@ pub(crate) struct EditArgs {
     /// What to do
     #[command(subcommand)]
     pub(crate) what: EditWhat,
-    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    /// Prints the job as JSON for `zvf run` and does not run it. Common options are not included: give them to `zvf run`
     #[arg(long, global = true)]
     pub(crate) print_job: bool,
 }

@@ -11,13 +11,13 @@ pub(crate) struct JobArgs<J: Args> {
     /// The options.
     #[command(flatten)]
     pub(crate) job: J,
-    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    /// Prints the job as JSON for `zvf run` and does not run it. Common options are not included: give them to `zvf run`
     #[arg(long)]
     pub(crate) print_job: bool,
 }
 
 impl<J: Args + Clone + Into<Job>> JobArgs<J> {
-    /// The job, and whether it is printed only.
+    /// The job, and whether it is only printed.
     pub(crate) fn job(&self) -> (Job, bool) {
         (self.job.clone().into(), self.print_job)
     }
@@ -71,10 +71,10 @@ mod tests {
             let members = schema["properties"].as_object().unwrap();
             for (member, of) in members.iter().filter(|(member, _)| *member != "job") {
                 let id = match (name, member.as_str()) {
-                    // `version` is the flag of every command.
+                    // `--version` is a flag of every command already.
                     ("import" | "create", "version") => "target",
                     (_, "version") => "to",
-                    // Options may be between the files and the store.
+                    // One list of paths, so that options may be between the files and the store.
                     ("import", "files" | "store") | ("merge", "sources" | "target") => "paths",
                     (_, member) => member,
                 };
@@ -85,7 +85,7 @@ mod tests {
                 let help = argument.get_help().map(|help| words(&help.to_string()));
                 let documented = of["description"].as_str().map(words);
                 let help = match (name, id) {
-                    // A program has a stdout, too.
+                    // Only the command writes to stdout, not the job.
                     ("plot", "output") => help.map(|help| help.replace(", or - for stdout", "")),
                     _ => help,
                 };
@@ -93,7 +93,7 @@ mod tests {
                 let expected = match of.get("default") {
                     None => {
                         let required = argument.is_positional() || argument.is_required_set();
-                        // A picture may be shown instead of written.
+                        // `--show` replaces the output file.
                         let shown = (name, id) == ("plot", "output");
                         assert!(required || shown, "{name}: {member}");
                         continue;
@@ -106,7 +106,7 @@ mod tests {
                 };
                 assert_eq!(default(argument), expected, "{name}: {member}");
             }
-            // Those that clap adds to every command.
+            // Flags that every command has.
             let added = |one: &Arg| {
                 one.is_global_set() || ["help", "version"].contains(&one.get_id().as_str())
             };
@@ -122,7 +122,7 @@ mod tests {
                 "validate" => &about_the_report,
                 "import" => &["status", "discard_parts"],
                 "repair" => &["format"],
-                // The same as FILE, and views.
+                // `output` is another name of FILE; the others are for views, which are not a job.
                 "export" => &["output", "format", "shards"],
                 "query" => &["explain"],
                 "plot" => &["show"],

@@ -42,7 +42,7 @@ pub(crate) struct GetArgs {
     /// What is written and how
     #[command(flatten)]
     pub(crate) result: ResultOptions,
-    /// Prints the job as JSON for `zvf run`, and runs nothing. Common options are no part of it: give them to `zvf run`
+    /// Prints the job as JSON for `zvf run` and does not run it. Common options are not included: give them to `zvf run`
     #[arg(long)]
     pub(crate) print_job: bool,
 }

@@ -12,8 +12,8 @@ use crate::shape::VertexExtent;
 use crate::sink::Sink;
 use crate::text::{TextLines, single_holds};
 
-/// Statements that are skipped, and their names in the note.
-const PASSED: [(&str, &str); 12] = [
+/// Statements that are skipped, and what the note calls them.
+const SKIPPED: [(&str, &str); 12] = [
     ("vn", "normals"),
     ("vt", "texture coordinates"),
     ("vp", "parameters"),
@@ -28,7 +28,7 @@ const PASSED: [(&str, &str); 12] = [
     ("p", "points"),
 ];
 
-/// Files to be read again.
+/// The files and what the first pass found, for the second pass.
 #[derive(Debug)]
 pub(crate) struct Obj {
     files: Vec<(PathBuf, i64)>,
@@ -37,23 +37,25 @@ pub(crate) struct Obj {
     width: usize,
 }
 
-/// A relevant line.
+/// A line with a vertex or a face.
 #[derive(Debug)]
 enum ObjLine<'a> {
-    /// x, y, z, and the fields after them.
+    /// x, y, z, and the numbers after them: a weight, a colour, or nothing.
     Vertex([f64; 3], &'a [f64]),
-    /// Vertices by number, from 0 in the file.
+    /// Vertex numbers, counted from 0 in the file.
     Face(&'a [u64]),
 }
 
 /// The result of the first pass.
 #[derive(Debug, Default)]
 struct ObjSurvey {
-    passed: Vec<&'static str>,
-    /// Faces of three, of four, of more corners.
+    /// The skipped statements, as the note calls them.
+    skipped: Vec<&'static str>,
+    /// Number of faces with three, with four, and with more corners.
     widths: [u64; 3],
-    /// Triangles that larger faces can be cut into.
+    /// Number of triangles into which faces of four or more corners can be cut.
     cut: u64,
+    /// Number of vertices with a colour, with a weight, and with neither.
     colored: u64,
     weighted: u64,
     plain: u64,
@@ -132,7 +134,7 @@ impl Obj {
             ));
         }
         notes.extend(
-            seen.passed
+            seen.skipped
                 .iter()
                 .map(|what| format!("{what} are not kept")),
         );
@@ -288,7 +290,7 @@ impl Obj {
 
 type VisitLine<'a> = dyn FnMut(ObjLine<'_>, InFile) -> Result<(), ConvertError> + 'a;
 
-/// Reads one file, line by line.
+/// Calls `visit` with each vertex and face of a file; counts what it finds in `seen`.
 fn parse(
     path: &Path,
     options: &Options,
@@ -369,13 +371,13 @@ fn parse(
                 visit(ObjLine::Face(&face), lines.place())?;
             }
             Some(word) => {
-                let Some((_, what)) = PASSED.iter().find(|(known, _)| *known == word) else {
+                let Some((_, what)) = SKIPPED.iter().find(|(known, _)| *known == word) else {
                     return Err(lines.bad(shown(word), "v, f, or another word of OBJ"));
                 };
                 if let Some(seen) = seen.as_deref_mut()
-                    && !seen.passed.contains(what)
+                    && !seen.skipped.contains(what)
                 {
-                    seen.passed.push(what);
+                    seen.skipped.push(what);
                 }
             }
         }
@@ -383,7 +385,8 @@ fn parse(
     Ok(())
 }
 
-/// A corner as `v`, `v/vt`, `v//vn` or `v/vt/vn`: counted from 1, or back from the last vertex so far.
+/// Parses a corner, `v`, `v/vt`, `v//vn` or `v/vt/vn`, and returns its vertex number from 0. `v` counts from 1, or, if negative, back from the last
+/// vertex before this line.
 fn corner(lines: &TextLines, field: &str, vertices: u64) -> Result<u64, ConvertError> {
     let number = field.split('/').next().unwrap_or(field);
     let expected = "the number of a vertex, from 1, or from -1 backwards";

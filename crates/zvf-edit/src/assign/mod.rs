@@ -396,7 +396,7 @@ impl Edit {
     /// store may not have yet.
     ///
     /// # Errors
-    /// Misuse: attributes in another unit; positions in one column per axis whose schema states other axes or units.
+    /// Misuse: attributes in another unit; positions in one column per axis, if the schema states other axes or units.
     pub(crate) async fn in_stored_units(
         &mut self,
         (scope, used): (Scope, impl Fn(&str) -> bool),

@@ -1,31 +1,30 @@
-//! The order of a skeleton's nodes: trees depth-first, so that most edges connect consecutive rows (0.9 §14.3).
+//! Orders the nodes of skeletons depth-first, so that most edges connect consecutive rows (0.9 §14.3).
 
 /// The order of the nodes in one batch of trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TreeWalk {
-    /// Place of each node in the order.
+    /// The position of each node in the order.
     pub(crate) place: Vec<usize>,
-    /// Whether the node is the root of a tree.
+    /// Whether each node is the root of a tree.
     pub(crate) root: Vec<bool>,
 }
 
 /// Why edges do not form trees.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoTree {
-    /// A node is the child of two edges.
+    /// A node with two parents.
     TwoParents(usize),
-    /// A node is reached from no root.
+    /// A node that is not reachable from a root.
     Cycle(usize),
 }
 
-/// Iterates over the trees depth-first: roots in the order of their numbers, children in the order of their edges. Edges are pairs of child and
-/// parent below `nodes`.
+/// Orders `nodes` nodes depth-first: roots by number, children in the order of their edges. Edges are pairs of the numbers of child and parent.
 ///
 /// # Cost
 /// O(nodes + edges), without recursion.
 pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<TreeWalk, NoTree> {
     const NONE: usize = usize::MAX;
-    // The children of a node are a chain: first child, then next sibling.
+    // The children of a node are a linked list: `first` child, then `next` siblings.
     let (mut first, mut next) = (vec![NONE; nodes], vec![NONE; nodes]);
     let mut root = vec![true; nodes];
     for &(child, parent) in edges.iter().rev() {
@@ -33,7 +32,7 @@ pub(crate) fn walk(nodes: usize, edges: &[(usize, usize)]) -> Result<TreeWalk, N
             Some(flag) if *flag => *flag = false,
             _ => return Err(NoTree::TwoParents(child)),
         }
-        // Edges are below `nodes`. A parent that is not would make its children unreachable, which is reported as a cycle below.
+        // Callers pass numbers below `nodes`. Children of any other parent are unreachable, which is reported as a cycle below.
         if let (Some(head), Some(link)) = (first.get_mut(parent), next.get_mut(child)) {
             *link = *head;
             *head = child;
@@ -79,14 +78,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn two_parents_and_cycles_are_refused() {
         assert_eq!(walk(3, &[(1, 0), (1, 2)]), Err(NoTree::TwoParents(1)));
         assert_eq!(walk(3, &[(1, 2), (2, 1)]), Err(NoTree::Cycle(1)));
         assert_eq!(walk(2, &[(1, 1)]), Err(NoTree::Cycle(1)));
     }
 
     #[test]
-    fn a_long_chain_takes_no_stack() {
+    fn a_long_chain_does_not_overflow_the_stack() {
         let edges: Vec<(usize, usize)> = (1..200_000).map(|node| (node, node - 1)).collect();
         let found = walk(200_000, &edges).unwrap();
         assert_eq!(found.place, (0..200_000).collect::<Vec<_>>());

@@ -2,10 +2,10 @@
 //!
 //! | choice | 0.9.2 | 0.8.1 |
 //! |---|---|---|
-//! | container of cells | one array, from the chunk of the lower bound | a group with one array per cell; in shards one array, from chunk 0 |
-//! | links between chunks | by the offset of their chunks | by their chunks |
+//! | container of cells | one array, grid from the chunk of the lower bound | a group with one array per cell; if sharded, one array, grid from chunk 0 |
+//! | links between chunks | one array per offset between the chunks | one cell per tuple of chunks |
 //! | ids of objects | in a table | row numbers |
-//! | members of documents | all | without later ones that follow from the others |
+//! | members of documents | all | without OME metadata and `fragments_tile` |
 
 use zvf_meta::space::Grid;
 
@@ -33,9 +33,9 @@ pub enum LinksBy {
 /// How the id of an object is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdsIn {
-    /// Any number; ids are stored in a table next to the manifests (0.9 §11.2).
+    /// Any integer, stored in a table next to the manifests (0.9 §11.2).
     Table,
-    /// The number of its row (0.8 §10.1).
+    /// The row number of the object; ids are not stored (0.8 §10.1).
     Rows,
 }
 
@@ -44,7 +44,7 @@ pub enum IdsIn {
 pub enum DocumentMembers {
     /// All known members.
     All,
-    /// Without the description for other tools, and without the mark that fragments tile: no reader of that time reads them.
+    /// Without OME metadata and `fragments_tile`, which no reader of 0.8.1 reads.
     Early,
 }
 
@@ -82,13 +82,13 @@ impl TargetVersion {
 }
 
 impl VersionRules {
-    /// Whether grids have no origin, so that no chunk in a shard can have a negative coordinate (0.8 §3.4).
+    /// Whether grids begin at chunk 0, so that shards cannot contain chunks with negative coordinates (0.8 §3.4).
     fn begins_at_zero(self) -> bool {
         self.container == CellContainer::Blobs
     }
 
-    /// Returns the cells of a shard of a level, as [`ShardShape::of_level`] does. For stores of 0.8.1 none are chosen automatically, since their
-    /// readers expect each cell as a separate array.
+    /// Returns the shard shape of a level in cells, as [`ShardShape::of_level`] does, except that [`ShardShape::Auto`] chooses no shards for 0.8.1:
+    /// readers of that version expect each cell as a separate array.
     pub fn shards<'c>(
         self,
         asked: &ShardShape,
@@ -103,11 +103,11 @@ impl VersionRules {
         }
     }
 
-    /// Returns where the cells of a level are stored, given the grid over its bounds, the cells of a shard, the compression, and the keys of all its
-    /// chunks.
+    /// Returns where the cells of a level are stored. `grid` covers the bounds of the level, `shards` is the shard shape in cells, and `chunks` are
+    /// the coordinates of all chunks.
     ///
     /// # Errors
-    /// Misuse: shards together with a chunk that is outside of a grid from 0.
+    /// Misuse: shards and a chunk with a negative coordinate, if grids begin at chunk 0.
     pub fn cells<'c>(
         self,
         grid: Grid,
@@ -140,8 +140,8 @@ impl VersionRules {
         ))
     }
 
-    /// The compression of a store of the version, given the requested one. Readers of 0.8.1 may not support Blosc, so arrays whose codec follows
-    /// their data use zstd there.
+    /// The compression of a store of the version, given the requested one. [`Compression::Auto`] may choose Blosc, which readers of 0.8.1 may not
+    /// support: for that version it becomes zstd.
     #[must_use]
     pub fn compression(self, asked: &Compression) -> Compression {
         match asked {
@@ -150,7 +150,7 @@ impl VersionRules {
         }
     }
 
-    /// Whether an array of cells can be a group of blobs.
+    /// Whether cells outside shards are stored as a group with one array per cell.
     pub fn takes_blobs(self) -> bool {
         self.container == CellContainer::Blobs
     }
@@ -160,7 +160,7 @@ impl VersionRules {
         !self.begins_at_zero() || chunks.all(|chunk| chunk.iter().all(|&at| at >= 0))
     }
 
-    /// Checks that the version can hold the store.
+    /// Checks that the version can represent the store.
     pub(crate) fn check(self, spec: &StoreSpec) -> Result<(), WriteError> {
         if self.members == DocumentMembers::Early && spec.coordinate_offset.is_some() {
             // 0.8 §5.1.
@@ -176,7 +176,7 @@ impl VersionRules {
         Ok(())
     }
 
-    /// Refuses codecs with which readers of the version cannot read cells.
+    /// Refuses codecs that readers of the version cannot decode.
     ///
     /// # Errors
     /// Misuse: the codecs.
@@ -189,7 +189,7 @@ impl VersionRules {
         Err(WriteError::spec("compression", found, expected))
     }
 
-    /// Checks the lower corner for shards; the error is the axis and the value found.
+    /// Refuses a negative lower bound if the store is sharded and grids begin at chunk 0. The error is the axis and its value.
     pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
         if spec.shard_shape.cells().is_none() || !self.begins_at_zero() {
             return Ok(());
@@ -210,11 +210,11 @@ impl VersionRules {
     }
 }
 
-/// The expectation for a grid without an origin.
+/// The `expected` text of errors about negative coordinates in shards of 0.8.1.
 pub(crate) const NO_ORIGIN: &str =
     "0 or more: shards of 0.8.1 begin at chunk 0; chunks below 0 need a store without shards";
 
-/// The expectation for an id that is a row number.
+/// The `expected` text of errors about object ids of 0.8.1.
 pub const ID_IS_ROW: &str = "0 to 67108863: in 0.8.1 the id of an object is the number of its row";
 
 #[cfg(test)]

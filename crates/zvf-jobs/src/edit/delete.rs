@@ -13,7 +13,7 @@ use zvf_store::Names;
 use zvf_store::format::int;
 
 use super::{EditDryRun, EditNotes, EditReport, begin, done, or_abandon, report};
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::error::Result;
 use crate::selection::{check_ids, ids_of, listed, of_member};
 use crate::{Context, JobError, RegionOptions, SelectionOptions, Term};
@@ -120,7 +120,7 @@ impl EditDeleteJob {
             ("dry_run", self.dry_run),
         ];
         for other in terms.into_iter().chain(others) {
-            one_of(&[("objects", true), other])?;
+            at_most_one(&[("objects", true), other])?;
         }
         check_ids(objects, ("objects", 0))
     }

@@ -12,7 +12,7 @@ use zvf_store::Need;
 
 use super::computed::computed;
 use super::{EditNotes, EditReport, begin, report};
-use crate::checks::{needs, one_of};
+use crate::checks::{at_most_one, needs};
 use crate::chunk_size::small_chunks;
 use crate::error::Result;
 use crate::local_files::{LocalFiles, check_endings};
@@ -123,7 +123,7 @@ options! {
 
 impl MatchOptions {
     fn check(&self) -> Result<()> {
-        one_of(&[
+        at_most_one(&[
             ("key", !self.key.is_empty()),
             ("by_order", self.by_order),
             ("by_object_order", self.by_object_order),
@@ -273,11 +273,11 @@ impl EditSetAttributeJob {
             ("ignore_missing", matching.ignore_missing),
             ("new_objects", self.new_objects),
         ] {
-            one_of(&[("expr", self.expr.is_some()), other])?;
+            at_most_one(&[("expr", self.expr.is_some()), other])?;
         }
         self.expression()?;
         let object = ("object", self.object);
-        one_of(&[object, ("link", self.link)])?;
+        at_most_one(&[object, ("link", self.link)])?;
         needs(("new_objects", self.new_objects), &[object])?;
         self.matching.check()
     }

@@ -20,7 +20,7 @@ fn members_mean_what_the_place_says() {
         ),
         (
             "attributes.row_shape",
-            Some("shape of one row: [] = one value, [w] = w channels; the bytes decide"),
+            Some("shape of one row: [] = one value, [w] = w channels"),
         ),
         (
             "attributes.multiscales.0.version",

@@ -2,7 +2,7 @@
 //!
 //! Chunks, manifests and links are read with `zvf-store`, which shares no code with the encode side. Two levels are equal if the sums of the
 //! hashes of their columns, fragments and links are equal. If the shapes of chunks are unchanged, vertices are identified by their place,
-//! otherwise by their values (`level.rs`). Objects, tables and groups are compared one by one.
+//! otherwise by their values (`level.rs`). Objects, tables and groups are compared one by one, not by sums.
 
 mod level;
 mod links;
@@ -23,21 +23,22 @@ use super::reading::each_manifest;
 use super::report::Verified;
 use level::{ComparedLevel, HashSum};
 
-/// Multisets of hashes by the name of a column or family.
+/// Sums of hashes, by the name of a column or link family.
 type HashSums = BTreeMap<String, HashSum>;
 
 /// One level of both stores.
 struct LevelPair {
     old: ComparedLevel,
     new: ComparedLevel,
-    /// Whether chunks, and fragments that are bins, have the same shapes.
+    /// Whether chunks have the same shape in both stores, and for points without objects also bins.
     same_shapes: bool,
 }
 
-/// The ids of all objects, which have the same rows unless the copy has rows for ids that the source lacks.
+/// The object ids of both stores.
 struct ComparedIds {
     old: Arc<IdTable>,
     new: Arc<IdTable>,
+    /// Whether each object has the same row in both stores. If not, the copy has rows for ids that the source lacks.
     same: bool,
 }
 
@@ -108,7 +109,7 @@ impl LevelPair {
         WriteError::differs(format!("level {level}, {place}"), what)
     }
 
-    /// Compares sums.
+    /// Compares sums by name. `of` is what they count, for messages.
     fn same(&self, of: &str, wanted: &HashSums, found: &HashSums) -> Result<(), WriteError> {
         for (name, sum) in wanted {
             let what = match found.get(name) {
@@ -127,8 +128,8 @@ impl LevelPair {
         }
     }
 
-    /// Whether the links between the fragments of objects are made from the manifests: the source does not store their rows, or fragments
-    /// changed.
+    /// Whether the copy derives the links between the fragments of an object from its manifest, because the rows stored in the source are not
+    /// trusted, or because fragments changed.
     fn is_chained(&self) -> bool {
         let level = &self.old.level;
         let links = level.links(0);
@@ -148,7 +149,7 @@ impl LevelPair {
         let (old, new) = (handle.block_on(index.ids())?, handle.block_on(copy.ids())?);
         let same = old.iter().eq(new.iter());
         if !same {
-            // If ids are row numbers, the copy has no deleted objects.
+            // A copy whose ids are row numbers leaves out deleted objects. Any other missing id is an error.
             let by_row = copy.layout() == Some(ObjectLayout::V1);
             let deleted: HashSet<i64> = index.deleted().iter().copied().collect();
             let lost = |id: &i64| match by_row {
@@ -170,7 +171,8 @@ impl LevelPair {
         Ok(Some(ComparedIds { old, new, same }))
     }
 
-    /// Compares the sequences of vertices of all objects. Returns the links that the manifests of the copy imply between fragments.
+    /// Compares the vertices of each object, in their order. Returns the sum of the hashes of the links between fragments that the manifests of the
+    /// copy imply.
     fn objects(
         &self,
         ids: Option<&ComparedIds>,
@@ -185,7 +187,7 @@ impl LevelPair {
             let Some(there) = ids.row(row) else {
                 return Ok(());
             };
-            // Entries of the source for missing fragments were reported and left out.
+            // Entries for fragments that the source lacks are not copied; the migration reported them.
             let (wanted, _) = self.old.object(entries, &mut HashSum::default());
             let part = copy.manifest_chunk(copy.chunk_of(there));
             let part = self.new.handle.block_on(part)?;
@@ -202,7 +204,7 @@ impl LevelPair {
         Ok(chains)
     }
 
-    /// Compares the values of objects and groups.
+    /// Compares the attributes of objects and groups.
     fn tables(&self, ids: Option<&ComparedIds>, verified: &mut Verified) -> Result<(), WriteError> {
         let (old, new, handle) = (&self.old.level, &self.new.level, &self.old.handle);
         let groups = old.groups().map_or(0, Groups::len);
@@ -229,7 +231,7 @@ impl LevelPair {
                     let at = to_index("rows of a table", row)?;
                     let there = to_index("rows of a table", there)?;
                     let absent = at >= values.rows || values.is_absent(at);
-                    // For types without a value for absence, the loss was reported.
+                    // The copy marks absent rows by the fill value. If present values equal it, the migration reported that.
                     let same = if absent {
                         copy.is_absent(there)
                     } else {

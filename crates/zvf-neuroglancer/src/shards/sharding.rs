@@ -1,7 +1,7 @@
 //! The layout `neuroglancer_uint64_sharded_v1`: which object is in which minishard of which shard.
 //!
 //! A shard begins with the ranges of its minishard indexes, 16 bytes each, relative to the end of that list; a minishard index is three rows
-//! of `u64`: differences of keys, gaps before the objects, their sizes.
+//! of `u64`: key deltas, gaps before the objects, and object sizes.
 
 use serde_json::{Value, json};
 use zvf_meta::shown;
@@ -11,8 +11,8 @@ use super::murmur::murmur;
 /// The `@type` of the layout.
 const KIND: &str = "neuroglancer_uint64_sharded_v1";
 
-/// Largest supported number of bits of the number of a shard, and of a minishard.
-const MOST_BITS: u32 = 32;
+/// Largest supported `minishard_bits`.
+const MOST_MINISHARD_BITS: u32 = 32;
 
 /// How shards are computed from keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,20 +35,20 @@ impl Hash {
 /// How the shard and the minishard of a key are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardBits {
-    /// Number of ignored low bits of a key, so that neighbours share a minishard.
+    /// Number of low bits of a key that are ignored, so that neighbouring keys share a minishard.
     pub preshift_bits: u32,
-    /// The hash of the other bits.
+    /// The hash of the remaining bits.
     pub hash: Hash,
-    /// Bits of the hash that are the number of the minishard, from the least significant one.
+    /// Number of low bits of the hash that give the minishard.
     pub minishard_bits: u32,
-    /// The bits after them, which are the number of the shard.
+    /// Number of bits above those that give the shard.
     pub shard_bits: u32,
 }
 
 /// The layout and compression of shards: the member `sharding` of an `info`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardingSpec {
-    /// The placement of objects.
+    /// How the shard and minishard of an object are computed.
     pub layout: ShardBits,
     /// Whether minishard indexes are compressed with gzip.
     pub packed_index: bool,
@@ -87,7 +87,7 @@ impl ShardBits {
         format!("{shard:0digits$x}.shard")
     }
 
-    /// Bytes of the list of minishards that a shard begins with.
+    /// Size in bytes of the list of minishards at the start of a shard.
     #[must_use]
     pub fn list_bytes(&self) -> u64 {
         16_u64.checked_shl(self.minishard_bits).unwrap_or(u64::MAX)
@@ -100,7 +100,7 @@ fn low_bits(bits: u32) -> u64 {
 }
 
 impl ShardingSpec {
-    /// Reads a description.
+    /// Parses the member `sharding` of an `info`.
     ///
     /// # Errors
     /// Another kind of sharding; members that are absent or out of range.
@@ -116,7 +116,12 @@ impl ShardingSpec {
             let bits = value.get(key).and_then(Value::as_u64);
             let bits = bits.and_then(|bits| u32::try_from(bits).ok());
             let bits = bits.filter(|bits| *bits <= most);
-            bits.ok_or_else(|| wrong(format!("sharding with another {key}"), expected))
+            bits.ok_or_else(|| {
+                wrong(
+                    format!("sharding with an absent or invalid {key}"),
+                    expected,
+                )
+            })
         };
         let packed = |key: &str| match text(key) {
             None | Some("raw") => Ok(false),
@@ -135,7 +140,11 @@ impl ShardingSpec {
             layout: ShardBits {
                 preshift_bits: bits("preshift_bits", 64, "preshift_bits, at most 64")?,
                 hash,
-                minishard_bits: bits("minishard_bits", MOST_BITS, "minishard_bits, at most 32")?,
+                minishard_bits: bits(
+                    "minishard_bits",
+                    MOST_MINISHARD_BITS,
+                    "minishard_bits, at most 32",
+                )?,
                 shard_bits: bits("shard_bits", 64, "shard_bits, at most 64")?,
             },
             packed_index: packed("minishard_index_encoding")?,
@@ -143,7 +152,7 @@ impl ShardingSpec {
         })
     }
 
-    /// The description.
+    /// The member `sharding` of an `info`.
     #[must_use]
     pub fn document(&self) -> Value {
         let packed = |packed: bool| if packed { "gzip" } else { "raw" };
@@ -159,7 +168,7 @@ impl ShardingSpec {
     }
 }
 
-/// Bits of the compressed Morton codes of a grid; `None`: more than 64.
+/// Bits of a compressed Morton code of a grid; `None` if there are more than 64.
 #[must_use]
 pub fn morton_bits(shape: &[u64]) -> Option<u32> {
     let bits = shape.iter().map(|cells| axis_bits(*cells));
@@ -171,7 +180,7 @@ fn axis_bits(cells: u64) -> u32 {
     u64::BITS - cells.saturating_sub(1).leading_zeros()
 }
 
-/// The compressed Morton code of a cell: bits of the coordinates by turns, without those that are 0 for all cells of the grid.
+/// The compressed Morton code of a cell: the interleaved bits of its coordinates, without bits that are 0 in all cells of the grid.
 #[must_use]
 pub fn morton(cell: &[u64], shape: &[u64]) -> u64 {
     let mut code = 0;

@@ -200,7 +200,7 @@ impl LevelBuilder<'_> {
         let seen = (all / every).max(1) as f64;
         let mut counts = self.occupied(&bins, every)?;
         if every > 1 {
-            // A sample suffices where a thousand bins are occupied. If few vertices of the sample share a bin, few of all vertices do.
+            // If fewer than 1000 bins are occupied, the sample finds nearly all of them. If few vertices of the sample share a bin, few of all vertices do.
             let both = || counts.iter().zip(&apart);
             let coarse = both().take_while(|(count, _)| **count < 1000.0).count();
             let fine =
@@ -233,8 +233,8 @@ impl LevelBuilder<'_> {
         Ok(sketches.iter().map(Sketch::count).collect())
     }
 
-    /// The least number of vertices of a graph that remain, for each shape of descending size: a link merges its ends if they are in one bin. For trees
-    /// this is the number, less the vertices without links. 0 for meshes, whose faces do not decide which vertices are merged.
+    /// A lower bound on the vertices of a graph that remain, for each shape of descending size: a link merges its ends if they are in one bin. For trees
+    /// it is exact, except for vertices without links. 0 for meshes, where merging does not depend on faces.
     fn apart(&self, bins: &[(f64, Vec<f64>)]) -> Result<Vec<f64>, WriteError> {
         if self.metadata().spec.kind == Kind::Mesh {
             return Ok(vec![0.0; bins.len()]);

@@ -238,7 +238,7 @@ impl LevelMetadata {
     }
 }
 
-/// Takes over what the store states about an attribute besides its type. Channel names of another number than the channels are left out.
+/// Copies unit, description and channel names of an attribute. Channel names are left out if their number is not the number of channels.
 fn describe(
     spec: &mut AttributeSpec,
     unit: Option<&str>,

@@ -74,8 +74,8 @@ pub(crate) struct ComputedLevel {
 
 /// Draws a share of the objects that have vertices at the finer level. Returns for each object whether the next level keeps it.
 ///
-/// The reference method draws from all objects, also those without vertices, and with the same seed at every level. Both methods keep the same
-/// objects at a level whose finer level has vertices of all objects.
+/// The reference method draws from all objects, including those without vertices, and with the same seed at every level. If the finer level has
+/// vertices of all objects, both methods keep the same objects.
 fn drawn(has_vertices: &[bool], share: f64, seed: u64) -> Result<Vec<bool>, WriteError> {
     let objects = has_vertices.iter().enumerate();
     let objects: Vec<usize> = objects.filter_map(|(at, has)| has.then_some(at)).collect();

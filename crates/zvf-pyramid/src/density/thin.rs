@@ -6,8 +6,8 @@ use crate::bin::{Bin, bin_of};
 use zvf_encode::WriteError;
 use zvf_meta::Metric;
 
-/// Calls `stands` with each end of a line and its representative; ends are counted line by line. Returns the square of the largest distance of an end
-/// from its representative.
+/// Calls `stands` with each end of a line and its representative. Line `n` has the ends `2 n` and `2 n + 1`. Returns the square of the largest distance
+/// of an end from its representative.
 ///
 /// # Errors
 /// Positions outside every bin.

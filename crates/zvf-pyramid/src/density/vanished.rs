@@ -1,4 +1,4 @@
-//! Vertices of meshes without a representative, in parts whose faces all lost their area.
+//! Vertices of meshes without a representative, because all faces of their part of the mesh lost their area.
 
 use std::hash::BuildHasher;
 

@@ -93,7 +93,7 @@ impl Pair<'_> {
             }
             match first && !sets.same() {
                 true => {
-                    sets.look_closer();
+                    sets.begin_second_pass();
                     first = false;
                 }
                 false => break,

@@ -264,7 +264,7 @@ impl RowSets {
     }
 
     /// Begins the second pass.
-    pub(super) fn look_closer(&mut self) {
+    pub(super) fn begin_second_pass(&mut self) {
         self.left = Some(HashMap::new());
     }
 

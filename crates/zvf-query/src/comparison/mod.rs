@@ -304,7 +304,7 @@ impl Pair<'_> {
                 }
             }
             match first && !sets.same() {
-                true => sets.look_closer(),
+                true => sets.begin_second_pass(),
                 false => break,
             }
         }
@@ -391,8 +391,8 @@ impl Pair<'_> {
             }
             match first && !(vertices.same() && links.same()) {
                 true => {
-                    vertices.look_closer();
-                    links.look_closer();
+                    vertices.begin_second_pass();
+                    links.begin_second_pass();
                     first = false;
                 }
                 false => break,

@@ -11,8 +11,8 @@ use crate::prepare::may_be_unowned;
 use crate::{Query, QueryError, Table, numbers};
 
 impl Pair<'_> {
-    /// Compares vertices that belong to no object, by their values, and links with such an end, by the values of both ends. Nothing, if a store has
-    /// no object index, since all its vertices are compared by their values then.
+    /// Compares vertices that belong to no object by their values, and links of such vertices by the values of both ends. Does nothing if a store
+    /// has no object index: all its vertices are compared by their values elsewhere.
     pub(super) async fn unowned(&mut self, found: &mut Comparison) -> Result<(), QueryError> {
         for (_, store) in self.stores {
             if !may_be_unowned(store.kind()) || !has_objects(store, self.level).await? {
@@ -34,7 +34,7 @@ impl Pair<'_> {
             let mut ignored = Comparison::default();
             let of_vertices = schemas(&answers, Table::Vertices);
             let mut columns = self.columns(&mut ignored, "vertices", &of_vertices);
-            // The first of several objects is another one if the objects have another order.
+            // A vertex that objects share has the id of the first of them, which depends on their order.
             columns.retain(|name| name != "object_id");
             let links_of = schemas(&answers, Table::Links);
             let mut of_links = self.columns(&mut ignored, "links", &links_of);
@@ -79,8 +79,8 @@ impl Pair<'_> {
             if !first || vertices.same() && links.same() {
                 break;
             }
-            vertices.look_closer();
-            links.look_closer();
+            vertices.begin_second_pass();
+            links.begin_second_pass();
             first = false;
         }
         add(&mut found.vertices, vertices.counts());

@@ -1,10 +1,10 @@
-//! The tokenizer of conditions.
+//! The tokenizer of filter expressions.
 
 use super::expr::is_word;
 
-/// The error in a text, and its byte.
+/// A syntax error, and its byte offset in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct SyntaxError {
     pub(crate) at: usize,
     pub(crate) what: String,
 }
@@ -12,7 +12,7 @@ pub(crate) struct Wrong {
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
-    /// A bare or quoted name. Bare ones may be keywords.
+    /// A name, or a keyword if it is not quoted.
     Name { text: String, quoted: bool },
     /// A number as written.
     Number(String),
@@ -27,7 +27,7 @@ const SIGNS: [&str; 18] = [
 ];
 
 /// Splits an expression into tokens with the byte at which each starts.
-pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
+pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
     let mut found = Vec::new();
     let mut rest = text;
     loop {
@@ -68,7 +68,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
 }
 
 /// The text up to the closing quote; a doubled quote is a quote in the text.
-fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), Wrong> {
+fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), SyntaxError> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((_, c)) = chars.next() {
@@ -101,8 +101,8 @@ fn number(rest: &str) -> (Token, &str) {
 }
 
 /// An error at a byte of the expression.
-pub(super) fn error(at: usize, what: &str) -> Wrong {
-    Wrong {
+pub(super) fn error(at: usize, what: &str) -> SyntaxError {
+    SyntaxError {
         at,
         what: what.to_owned(),
     }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_cut_and_placed() {
+    fn tokens_have_the_byte_they_start_at() {
         let found = tokens("fa>=-1.5e-3 and `my name`[2]!='it''s'").unwrap();
         let words: Vec<String> = found
             .iter()
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_says_where() {
+    fn errors_have_the_byte_they_are_at() {
         for (text, place) in [("a == 'x", 5), ("a ; b", 2), ("`", 0)] {
             assert_eq!(tokens(text).unwrap_err().at, place, "{text}");
         }

@@ -23,7 +23,7 @@ pub(crate) use computed::BoundExpression;
 pub(crate) use expr::{Expr, Function, exactly, write_joined};
 use expr::{Literal, Op, plain_names};
 pub(crate) use joint::{BoundJoint, Joint, Values};
-pub(crate) use lex::Wrong;
+pub(crate) use lex::SyntaxError;
 pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 
 /// A condition that rows or objects have to satisfy.
@@ -203,7 +203,7 @@ impl Filter {
 }
 
 /// The error of a text that cannot be parsed, with a mark under the place.
-fn misplaced(option: &str, text: &str, Wrong { at, what }: Wrong) -> QueryError {
+fn misplaced(option: &str, text: &str, SyntaxError { at, what }: SyntaxError) -> QueryError {
     QueryError::misuse(format!(
         "{option}, at byte {at}: {what}{}",
         marked(text, at)

@@ -2,7 +2,7 @@
 
 use super::expr::{Expr, Function, Literal, Math, Op, exact_name};
 use super::is_of_object;
-use super::lex::{Token, Wrong, error, tokens};
+use super::lex::{SyntaxError, Token, error, tokens};
 use crate::error::nearest;
 
 /// Deepest nesting of a condition. Beyond it a text is refused, so that no input exhausts the stack.
@@ -15,16 +15,16 @@ const MOST_BYTES: usize = 1 << 20;
 type Part = (Expr, usize);
 
 /// Parses a whole condition.
-pub(super) fn parse(text: &str) -> Result<Expr, Wrong> {
+pub(super) fn parse(text: &str) -> Result<Expr, SyntaxError> {
     whole(text, true)
 }
 
 /// Parses a whole condition or value.
-pub(super) fn parse_expression(text: &str) -> Result<Expr, Wrong> {
+pub(super) fn parse_expression(text: &str) -> Result<Expr, SyntaxError> {
     whole(text, false)
 }
 
-fn whole(text: &str, condition: bool) -> Result<Expr, Wrong> {
+fn whole(text: &str, condition: bool) -> Result<Expr, SyntaxError> {
     if text.len() > MOST_BYTES {
         let what = format!("found {} bytes, expected at most {MOST_BYTES}", text.len());
         return Err(error(MOST_BYTES, &what));
@@ -76,7 +76,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
+    fn expect(&mut self, sign: &str) -> Result<(), SyntaxError> {
         if self.sign(sign) {
             Ok(())
         } else {
@@ -84,13 +84,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expected(&self, what: &str) -> Wrong {
+    fn expected(&self, what: &str) -> SyntaxError {
         let found = self.peek().map_or_else(|| "the end".to_owned(), shown);
         error(self.at(), &format!("expected {what}, found {found}"))
     }
 
     /// Fails for a value instead of a condition; the part ends at the current token.
-    fn is_condition(&self, part: &Expr) -> Result<(), Wrong> {
+    fn is_condition(&self, part: &Expr) -> Result<(), SyntaxError> {
         match part.is_condition() {
             true => Ok(()),
             false => Err(self.expected("a comparison")),
@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Fails for a condition instead of a value; the part begins at `at`.
-    fn is_value(part: &Expr, at: usize) -> Result<(), Wrong> {
+    fn is_value(part: &Expr, at: usize) -> Result<(), SyntaxError> {
         match part.is_condition() {
             true => Err(error(at, "expected a value, found a condition")),
             false => Ok(()),
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One more than the largest of some depths.
-    fn deeper(at: usize, depths: impl IntoIterator<Item = usize>) -> Result<usize, Wrong> {
+    fn deeper(at: usize, depths: impl IntoIterator<Item = usize>) -> Result<usize, SyntaxError> {
         let depth = depths.into_iter().max().unwrap_or(0) + 1;
         match depth > DEPTH {
             true => Err(error(at, "nested too deeply")),
@@ -115,12 +115,12 @@ impl<'a> Parser<'a> {
     }
 
     /// `all (or all)*`
-    fn any(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn any(&mut self, left: usize) -> Result<Part, SyntaxError> {
         self.joined(left, "or", Self::all, Expr::Any)
     }
 
     /// `not (and not)*`
-    fn all(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn all(&mut self, left: usize) -> Result<Part, SyntaxError> {
         self.joined(left, "and", Self::not, Expr::All)
     }
 
@@ -128,9 +128,9 @@ impl<'a> Parser<'a> {
         &mut self,
         left: usize,
         word: &str,
-        part: fn(&mut Self, usize) -> Result<Part, Wrong>,
+        part: fn(&mut Self, usize) -> Result<Part, SyntaxError>,
         join: fn(Vec<Expr>) -> Expr,
-    ) -> Result<Part, Wrong> {
+    ) -> Result<Part, SyntaxError> {
         let at = self.at();
         let (first, mut depth) = part(self, left)?;
         if !matches!(self.peek(), Some(Token::Name { text, quoted: false }) if text.eq_ignore_ascii_case(word))
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
         Ok((join(parts), Self::deeper(at, [depth])?))
     }
 
-    fn not(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn not(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let at = self.at();
         let Some(left) = left.checked_sub(1) else {
             return Err(error(at, "nested too deeply"));
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         self.comparison(left)
     }
 
-    fn comparison(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn comparison(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let at = self.at();
         let (value, depth) = self.sum(left)?;
         if value.is_condition() {
@@ -217,7 +217,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A test, or its opposite.
-    fn negated(at: usize, test: Expr, depth: usize, negated: bool) -> Result<Part, Wrong> {
+    fn negated(at: usize, test: Expr, depth: usize, negated: bool) -> Result<Part, SyntaxError> {
         let depth = Self::deeper(at, [depth])?;
         match negated {
             true => Ok((Expr::Not(Box::new(test)), Self::deeper(at, [depth])?)),
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Values between commas, up to the closing parenthesis.
-    fn items(&mut self, left: usize) -> Result<(Vec<Expr>, usize), Wrong> {
+    fn items(&mut self, left: usize) -> Result<(Vec<Expr>, usize), SyntaxError> {
         let (first, mut depth) = self.value(left)?;
         let mut items = vec![first];
         while self.sign(",") {
@@ -255,7 +255,7 @@ impl<'a> Parser<'a> {
         Ok((items, depth))
     }
 
-    fn value(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn value(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let at = self.at();
         let part = self.sum(left)?;
         Self::is_value(&part.0, at)?;
@@ -263,13 +263,13 @@ impl<'a> Parser<'a> {
     }
 
     /// `product ((+|-) product)*`
-    fn sum(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn sum(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let signs = [("+", Math::Add), ("-", Math::Subtract)];
         self.chain(left, &signs, Self::product)
     }
 
     /// `unary ((*|/|%) unary)*`
-    fn product(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn product(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let signs = [
             ("*", Math::Multiply),
             ("/", Math::Divide),
@@ -282,8 +282,8 @@ impl<'a> Parser<'a> {
         &mut self,
         left: usize,
         signs: &[(&str, Math)],
-        part: fn(&mut Self, usize) -> Result<Part, Wrong>,
-    ) -> Result<Part, Wrong> {
+        part: fn(&mut Self, usize) -> Result<Part, SyntaxError>,
+    ) -> Result<Part, SyntaxError> {
         let at = self.at();
         let (mut value, mut depth) = part(self, left)?;
         while let Some((_, math)) = signs.iter().find(|(sign, _)| self.sign(sign)) {
@@ -297,7 +297,7 @@ impl<'a> Parser<'a> {
         Ok((value, depth))
     }
 
-    fn unary(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn unary(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let at = self.at();
         let Some(left) = left.checked_sub(1) else {
             return Err(error(at, "nested too deeply"));
@@ -319,7 +319,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A number, if one is next.
-    fn number(&mut self, at: usize, negative: bool) -> Result<Option<Literal>, Wrong> {
+    fn number(&mut self, at: usize, negative: bool) -> Result<Option<Literal>, SyntaxError> {
         let found = match self.peek() {
             Some(Token::Number(digits)) => number(digits, negative)
                 .ok_or_else(|| error(at, &format!("{digits:?} is not a number")))?,
@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
         Ok(Some(found))
     }
 
-    fn atom(&mut self, left: usize) -> Result<Part, Wrong> {
+    fn atom(&mut self, left: usize) -> Result<Part, SyntaxError> {
         let at = self.at();
         if let Some(literal) = self.number(at, false)? {
             return Ok((Expr::Literal(literal), 1));
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         )
     }
 
-    fn call(&mut self, name: &str, at: usize, left: usize) -> Result<Part, Wrong> {
+    fn call(&mut self, name: &str, at: usize, left: usize) -> Result<Part, SyntaxError> {
         let all = Function::ALL.map(Function::name);
         let function = Function::ALL
             .into_iter()
@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
         Ok((Expr::Call(function, items), Self::deeper(at, [depth])?))
     }
 
-    fn channel(&mut self) -> Result<Option<usize>, Wrong> {
+    fn channel(&mut self) -> Result<Option<usize>, SyntaxError> {
         if !self.sign("[") {
             return Ok(None);
         }
@@ -597,7 +597,7 @@ mod tests {
             ),
             ("a like b", 7, "expected a 'pattern', in which % is any text, found `b`".into()),
         ] {
-            assert_eq!(parse(text).unwrap_err(), Wrong { at, what }, "{text}");
+            assert_eq!(parse(text).unwrap_err(), SyntaxError { at, what }, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The requested objects.
+//! Finds the objects that a query requests by ids and groups.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,11 +11,10 @@ use crate::error::{OrBug, existing};
 use crate::object_ids::no_objects;
 use crate::prepare::Prepared;
 
-/// One object of the answer.
+/// One object of the answer, and its row in the object index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pick {
     pub(crate) id: i64,
-    /// Row of the object index.
     pub(crate) row: u64,
 }
 
@@ -29,8 +28,7 @@ pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     index.ok_or_else(|| no_objects(p.query.level))
 }
 
-/// The objects that ids and groups name, in the order of the answer: ids as requested, members of groups by id. `None` without ids and groups:
-/// all objects.
+/// The objects that a query requests by ids or groups, in the order of [`named`]. `None` if it has neither: all objects are requested.
 ///
 /// # Errors
 ///
@@ -49,7 +47,7 @@ pub(crate) async fn picks(
     for id in named(p, members, &|id| ids.slot(id).is_some())? {
         picks.extend(ids.slot(id).map(|row| Pick { id, row }));
     }
-    // A failed chunk of manifests is an error only if it is needed; it is not requested again.
+    // An early request that failed is an error only if the chunk is needed. It is not repeated.
     let needed = |chunk| picks.iter().any(|pick| index.chunk_of(pick.row) == chunk);
     if let Some((_, error)) = failed.into_iter().find(|(chunk, _)| needed(*chunk)) {
         return Err(error.into());
@@ -57,8 +55,8 @@ pub(crate) async fn picks(
     Ok(Some((ids, picks)))
 }
 
-/// The ids that a query names, in the order of the answer: as requested if they are also in the groups; members of groups ascending. Members
-/// without a row have no vertices on any level and are left out.
+/// The ids that a query requests, in the order of the answer. With `objects`: these, in their order, but only those in the groups if the query has
+/// groups. Otherwise: the members of the groups, ascending, without those that are not `known`: they have no vertices on any level.
 ///
 /// # Errors
 ///
@@ -106,7 +104,7 @@ pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), Query
     Ok((ids, picks))
 }
 
-/// Members of the requested groups. A coarse level that keeps object ids has the groups of level 0 (trap T21).
+/// Members of the requested groups; `None` if the query has no groups. A coarse level with the object ids of level 0 has its groups, too (trap T21).
 pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
     let Some(groups) = &p.query.groups else {
         return Ok(None);
@@ -139,8 +137,8 @@ pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError
     Ok(Some(all.into_iter().flatten().collect()))
 }
 
-/// If there are few chunks of manifests, requests all of them together with the groups, before the needed ones are known. This saves a round of
-/// requests. The index caches them. Returns the chunks that failed, which may not be needed.
+/// If there are few chunks of manifests and the query has groups, requests all these chunks together with the groups, which saves a round trip.
+/// The index caches them. Returns the chunks that failed; they matter only if they are needed.
 async fn early_manifests(p: &Prepared, index: &ObjectIndex) -> Vec<(u64, StoreError)> {
     const MOST: u64 = 32;
     if p.query.groups.is_none() || index.manifest_chunks() > MOST {

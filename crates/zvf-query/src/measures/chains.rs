@@ -1,4 +1,4 @@
-//! Measures lines, polylines and streamlines in one pass over their chunks.
+//! Measures lines, polylines and streamlines chunk by chunk, in one pass.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,43 +16,44 @@ use crate::prepare::prepare;
 use crate::statistics::CompensatedSum;
 use crate::{Column, Outputs, Query, QueryError};
 
-/// The measures of some chains, by number.
+/// The measures of some chains, by their index in the requested ids.
 #[derive(Debug)]
 pub(super) struct ChainMeasures {
     dims: usize,
     metric: Metric,
     points: Vec<u64>,
     lengths: Vec<CompensatedSum>,
-    /// The first and the last position of each.
+    /// The first and the last position of each chain.
     ends: Vec<f64>,
-    /// The range on each axis; empty if it is not needed.
+    /// The minimum and maximum of each chain on each axis; empty if bounds are not requested.
     bounds: Vec<(f64, f64)>,
-    /// The numbers of chains that have an entry without rows. The entries before and after it are not joined here: such a chain is measured row by row.
-    pub(super) uneven: HashSet<usize>,
+    /// Chains with a manifest entry that has no rows. The distance across such an entry is not measured here: the caller measures these chains row
+    /// by row.
+    pub(super) with_empty_entries: HashSet<usize>,
 }
 
-/// The measures of the entries of some chunks.
+/// The measures of the manifest entries in some chunks.
 #[derive(Debug, Default)]
-struct Part {
-    /// Number, object and rows of each entry.
+struct EntryMeasures {
+    /// The number of each entry, its object, and its number of rows.
     entries: Vec<(u32, u32, u64)>,
-    /// For each entry: first and last position, length; then, if they are needed, the least and the largest coordinates.
+    /// For each entry: first position, last position, length; then, if bounds are requested, the smallest and the largest coordinates.
     values: Vec<f64>,
 }
 
-/// Bytes for each object while it is measured.
+/// Bytes of memory for each measured object.
 pub(super) fn object_bytes(dims: usize, bounds: bool) -> u64 {
     let sides = if bounds { 4 } else { 2 };
     24 + 8 * int::wide(dims.saturating_mul(sides))
 }
 
 impl ChainMeasures {
-    /// Measures the chains of a level that no other level completes.
+    /// Measures chains whose vertices are all on the level of the query.
     ///
     /// # Cost
     ///
-    /// Each chunk of the objects once. Memory: 72 bytes for each object in three dimensions, 120 with bounds, and a position for each pair of
-    /// consecutive fragments while only one of them is read.
+    /// Reads each chunk of the objects once. Memory: 72 bytes for each object in three dimensions, 120 with bounds, and a position for each pair of
+    /// consecutive entries while only one of them has been read.
     ///
     /// # Errors
     ///
@@ -112,12 +113,12 @@ impl ChainMeasures {
                 true => vec![(f64::INFINITY, f64::NEG_INFINITY); count.saturating_mul(dims)],
                 false => Vec::new(),
             },
-            uneven: HashSet::new(),
+            with_empty_entries: HashSet::new(),
         };
         let width = dims * if bounds { 4 } else { 2 } + 1;
-        let mut parts =
-            fold.parts(move |entry, part: &mut Part| part.add(entry, (dims, metric, width)));
-        // The end of an entry, or the start of the next one, until the other is known.
+        let mut parts = fold
+            .parts(move |entry, part: &mut EntryMeasures| part.add(entry, (dims, metric, width)));
+        // By the number of an entry: its last position, or the first position of the next entry, until the other one is known.
         let mut open: HashMap<usize, Vec<f64>> = HashMap::new();
         while let Some(part) = parts.try_next().await? {
             for ((number, object, rows), values) in
@@ -125,7 +126,7 @@ impl ChainMeasures {
             {
                 let (number, object) = (int::index(*number), int::index(*object));
                 if *rows == 0 {
-                    all.uneven.insert(object);
+                    all.with_empty_entries.insert(object);
                     continue;
                 }
                 let (first, last, length) = all.add(object, *rows, values)?;
@@ -158,12 +159,12 @@ impl ChainMeasures {
         }
         for number in open.into_keys() {
             let object = objects.get(number).or_bug("an entry of no object")?;
-            all.uneven.insert(int::index(*object));
+            all.with_empty_entries.insert(int::index(*object));
         }
         Ok(all)
     }
 
-    /// Adds the rows of an entry; returns its ends and its length.
+    /// Adds the number of rows and the bounds of an entry; returns its first position, last position and length.
     fn add<'v>(
         &mut self,
         object: usize,
@@ -220,7 +221,7 @@ impl ChainMeasures {
     }
 }
 
-/// Sets some values.
+/// Copies `values` into `all` from index `at`.
 fn set(all: &mut [f64], at: usize, values: &[f64]) -> Result<(), QueryError> {
     let own = all.get_mut(at..at.saturating_add(values.len()));
     own.or_bug("an object without ends")?
@@ -228,7 +229,7 @@ fn set(all: &mut [f64], at: usize, values: &[f64]) -> Result<(), QueryError> {
     Ok(())
 }
 
-impl Part {
+impl EntryMeasures {
     /// Measures the rows of an entry.
     fn add(
         &mut self,

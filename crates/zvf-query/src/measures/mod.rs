@@ -377,10 +377,10 @@ impl Measures {
         };
         let range = *taken..found.len().min(taken.saturating_add(OBJECTS));
         let mut done = Vec::with_capacity(range.len());
-        let mut uneven = Vec::new();
+        let mut remeasured = Vec::new();
         for (number, (id, _)) in range.clone().zip(rest) {
-            if found.uneven.contains(&number) {
-                uneven.push(*id);
+            if found.with_empty_entries.contains(&number) {
+                remeasured.push(*id);
             }
             done.push(found.measured(number, *id)?);
         }
@@ -389,8 +389,8 @@ impl Measures {
         if *taken == found.len() {
             *pass = None;
         }
-        if !uneven.is_empty() {
-            let mut answer = rows(&self.store, &self.query, uneven, Names::None).await?;
+        if !remeasured.is_empty() {
+            let mut answer = rows(&self.store, &self.query, remeasured, Names::None).await?;
             let mut meter = PathMeter::new(dims, Metric::of(self.store.root().axes()), 0);
             let mut measured: HashMap<i64, Measured> = HashMap::new();
             while let Some((_, batch)) = answer.next().await? {

@@ -1,6 +1,6 @@
 //! A cursor over a text for the parser of regions.
 
-use crate::filter::Wrong;
+use crate::filter::SyntaxError;
 
 /// Largest absolute value of a coordinate: products of three of them are finite.
 pub(super) const LARGEST: f64 = 1e100;
@@ -47,7 +47,7 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Skips a character.
-    pub(super) fn expect(&mut self, wanted: char) -> Result<(), Wrong> {
+    pub(super) fn expect(&mut self, wanted: char) -> Result<(), SyntaxError> {
         match self.eat(wanted) {
             true => Ok(()),
             false => Err(self.expected(&format!("`{wanted}`"))),
@@ -79,7 +79,7 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Takes a name: in backquotes, or up to a blank or a sign of the syntax.
-    pub(super) fn name(&mut self, what: &str) -> Result<String, Wrong> {
+    pub(super) fn name(&mut self, what: &str) -> Result<String, SyntaxError> {
         if !self.eat('`') {
             let start = self.at;
             let name = self.run(is_plain);
@@ -105,7 +105,7 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Takes a number, including `inf` and `-inf`.
-    pub(super) fn number(&mut self) -> Result<f64, Wrong> {
+    pub(super) fn number(&mut self) -> Result<f64, SyntaxError> {
         self.peek();
         let start = self.at;
         let text = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
@@ -114,7 +114,7 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Takes a finite number, which is small enough that products are finite, too.
-    pub(super) fn coordinate(&mut self) -> Result<f64, Wrong> {
+    pub(super) fn coordinate(&mut self) -> Result<f64, SyntaxError> {
         self.peek();
         let start = self.at;
         let number = self.number()?;
@@ -125,16 +125,16 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Takes the number of a vertex.
-    pub(super) fn whole(&mut self) -> Result<u32, Wrong> {
+    pub(super) fn whole(&mut self) -> Result<u32, SyntaxError> {
         self.digits("the number of a vertex")
     }
 
     /// Takes a whole number.
-    pub(super) fn count(&mut self, what: &str) -> Result<u64, Wrong> {
+    pub(super) fn count(&mut self, what: &str) -> Result<u64, SyntaxError> {
         self.digits(what)
     }
 
-    fn digits<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Wrong> {
+    fn digits<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, SyntaxError> {
         self.peek();
         let start = self.at;
         let number = self.run(|c| c.is_ascii_digit()).parse();
@@ -142,7 +142,7 @@ impl<'t> TextCursor<'t> {
     }
 
     /// Takes a range `LO:HI`; either end can be omitted.
-    pub(super) fn range(&mut self) -> Result<(f64, f64), Wrong> {
+    pub(super) fn range(&mut self) -> Result<(f64, f64), SyntaxError> {
         let start = self.at;
         let low = match self.peek() {
             Some(':') => f64::NEG_INFINITY,
@@ -157,7 +157,7 @@ impl<'t> TextCursor<'t> {
         };
         match low <= high {
             true => Ok((low, high)),
-            false => Err(Wrong {
+            false => Err(SyntaxError {
                 at: start,
                 what: format!(
                     "found {low}:{high}, expected a lower end that is not above the upper one"
@@ -167,13 +167,13 @@ impl<'t> TextCursor<'t> {
     }
 
     /// The error at the next byte.
-    pub(super) fn expected(&mut self, what: &str) -> Wrong {
+    pub(super) fn expected(&mut self, what: &str) -> SyntaxError {
         self.peek();
         self.expected_at(self.at, what)
     }
 
     /// The error at an earlier byte.
-    pub(super) fn expected_at(&self, at: usize, what: &str) -> Wrong {
+    pub(super) fn expected_at(&self, at: usize, what: &str) -> SyntaxError {
         const SHOWN: usize = 20;
         let rest = self.text.get(at..).unwrap_or("").trim_start();
         let found = match rest {
@@ -183,7 +183,7 @@ impl<'t> TextCursor<'t> {
                 None => format!("{rest:?}"),
             },
         };
-        Wrong {
+        SyntaxError {
             at,
             what: format!("expected {what}, found {found}"),
         }

@@ -21,7 +21,7 @@ use serde_json::Value;
 use zvf_store::meta::Affine;
 
 use crate::QueryError;
-use crate::filter::{Wrong, marked, write_joined};
+use crate::filter::{SyntaxError, marked, write_joined};
 pub(crate) use bound::BoundRegion;
 use cursor::{LARGEST, TextCursor, written, written_name};
 use mask::Mask;
@@ -432,8 +432,8 @@ fn no_file(_: &RegionFile<'_>) -> Result<Region, String> {
 }
 
 /// An error in the text of a member.
-fn misuse(member: &str, text: &str, wrong: Wrong) -> QueryError {
-    let Wrong { at, what } = wrong;
+fn misuse(member: &str, text: &str, wrong: SyntaxError) -> QueryError {
+    let SyntaxError { at, what } = wrong;
     QueryError::misuse(format!(
         "{member}, at byte {at}: {what}{}",
         marked(text, at)

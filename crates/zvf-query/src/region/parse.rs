@@ -9,7 +9,7 @@ use super::mask::{MOST_RUNS, Mask};
 use super::mesh::Mesh;
 use super::{AxisRange, ObjectRelation, OfFile, Plane, Region, RegionFile, Shape, hull, wkt};
 use crate::error::nearest;
-use crate::filter::Wrong;
+use crate::filter::SyntaxError;
 use crate::label_ranges;
 
 /// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
@@ -28,10 +28,10 @@ const SHAPES: [&str; 7] = ["sphere", "near", "box", "polygon", "mesh", "hull", "
 /// # Errors
 ///
 /// The first byte that does not fit.
-pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Shape, Wrong> {
+pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Shape, SyntaxError> {
     if text.len() > MOST_BYTES {
         let what = format!("found {} bytes, expected at most {MOST_BYTES}", text.len());
-        return Err(Wrong { at: 0, what });
+        return Err(SyntaxError { at: 0, what });
     }
     let mut parser = Parser {
         text: TextCursor::new(text),
@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Sh
 }
 
 /// Takes a plane: two names of axes (or one word of two letters), then ranges of other axes.
-pub(super) fn plane(text: &mut TextCursor<'_>) -> Result<Plane, Wrong> {
+pub(super) fn plane(text: &mut TextCursor<'_>) -> Result<Plane, SyntaxError> {
     const WANTED: &str = "two axes, such as xy or lon,lat";
     text.peek();
     let start = text.at();
@@ -88,11 +88,11 @@ struct Parser<'t, 'f> {
 }
 
 impl Parser<'_, '_> {
-    fn any(&mut self, left: usize) -> Result<Shape, Wrong> {
+    fn any(&mut self, left: usize) -> Result<Shape, SyntaxError> {
         self.joined(left, "or", Self::all, Shape::Any)
     }
 
-    fn all(&mut self, left: usize) -> Result<Shape, Wrong> {
+    fn all(&mut self, left: usize) -> Result<Shape, SyntaxError> {
         self.joined(left, "and", Self::one, Shape::All)
     }
 
@@ -100,9 +100,9 @@ impl Parser<'_, '_> {
         &mut self,
         left: usize,
         word: &str,
-        part: fn(&mut Self, usize) -> Result<Shape, Wrong>,
+        part: fn(&mut Self, usize) -> Result<Shape, SyntaxError>,
         join: fn(Vec<Shape>) -> Shape,
-    ) -> Result<Shape, Wrong> {
+    ) -> Result<Shape, SyntaxError> {
         let first = part(self, left)?;
         if !self.text.eat_word(word) {
             return Ok(first);
@@ -114,11 +114,11 @@ impl Parser<'_, '_> {
         Ok(join(parts))
     }
 
-    fn one(&mut self, left: usize) -> Result<Shape, Wrong> {
+    fn one(&mut self, left: usize) -> Result<Shape, SyntaxError> {
         let at = self.text.at();
         let Some(left) = left.checked_sub(1) else {
             let what = "nested too deeply".to_owned();
-            return Err(Wrong { at, what });
+            return Err(SyntaxError { at, what });
         };
         if self.text.eat_word("not") {
             return Ok(Shape::Not(Box::new(self.one(left)?)));
@@ -131,7 +131,7 @@ impl Parser<'_, '_> {
         self.shapes += 1;
         if self.shapes > MOST_SHAPES {
             let what = format!("found more than {MOST_SHAPES} shapes");
-            return Err(Wrong { at, what });
+            return Err(SyntaxError { at, what });
         }
         match self.of_objects {
             true => self.relation(left),
@@ -140,7 +140,7 @@ impl Parser<'_, '_> {
     }
 
     /// Takes the relation of objects to a region; the default is touching.
-    fn relation(&mut self, left: usize) -> Result<Shape, Wrong> {
+    fn relation(&mut self, left: usize) -> Result<Shape, SyntaxError> {
         let mut all = ObjectRelation::ALL.into_iter();
         let Some(relation) = all.find(|relation| self.text.eat_word(relation.name())) else {
             let touched = self.shape()?;
@@ -154,7 +154,7 @@ impl Parser<'_, '_> {
         Ok(Shape::Objects(relation, Box::new(place)))
     }
 
-    fn shape(&mut self) -> Result<Shape, Wrong> {
+    fn shape(&mut self) -> Result<Shape, SyntaxError> {
         self.text.peek();
         let start = self.text.at();
         let name = self.text.word().to_ascii_lowercase();
@@ -229,7 +229,7 @@ impl Parser<'_, '_> {
             }
         };
         let checked = shape.checked();
-        checked.map_err(|what| Wrong {
+        checked.map_err(|what| SyntaxError {
             at: start,
             what: format!("{name}: {what}"),
         })?;
@@ -237,7 +237,7 @@ impl Parser<'_, '_> {
     }
 
     /// Takes the name of a file; returns its region.
-    fn file_of(&mut self, shape: &str) -> Result<Region, Wrong> {
+    fn file_of(&mut self, shape: &str) -> Result<Region, SyntaxError> {
         let at = self.text.at();
         let name = self.text.name("the name of a file")?;
         if self.text.is_before("://") {
@@ -257,11 +257,11 @@ impl Parser<'_, '_> {
             name: &name,
             labels: &labels,
         };
-        (self.file)(&file).map_err(|what| Wrong { at, what })
+        (self.file)(&file).map_err(|what| SyntaxError { at, what })
     }
 
     /// Takes the plane after polygons, and the closing parenthesis.
-    fn prism(&mut self, polygons: Shape) -> Result<Shape, Wrong> {
+    fn prism(&mut self, polygons: Shape) -> Result<Shape, SyntaxError> {
         let mut region = Region { shape: polygons };
         if self.text.eat(',') {
             region = region.in_plane(&plane(&mut self.text)?);
@@ -272,7 +272,7 @@ impl Parser<'_, '_> {
 }
 
 /// Takes the coordinates of a centre, then the radius.
-pub(super) fn sphere(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+pub(super) fn sphere(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     let mut radius = text.coordinate()?;
     let mut center = Vec::new();
     while text.eat(',') {
@@ -282,7 +282,7 @@ pub(super) fn sphere(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
 }
 
 /// Takes `AXIS=V,DISTANCE`.
-pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     let axis = text.name("an axis")?;
     text.expect('=')?;
     let value = text.coordinate()?;
@@ -296,7 +296,7 @@ pub(super) fn near(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
 }
 
 /// Takes ranges of axes, such as `x=0:10,y=5:`.
-pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, Wrong> {
+pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, SyntaxError> {
     let mut found = vec![range(text)?];
     while text.eat(',') {
         found.push(range(text)?);
@@ -305,7 +305,7 @@ pub(super) fn ranges(text: &mut TextCursor<'_>) -> Result<Vec<AxisRange>, Wrong>
 }
 
 /// Takes points.
-fn points(text: &mut TextCursor<'_>) -> Result<Vec<[f64; 3]>, Wrong> {
+fn points(text: &mut TextCursor<'_>) -> Result<Vec<[f64; 3]>, SyntaxError> {
     let mut points = Vec::new();
     loop {
         points.push([text.coordinate()?, text.coordinate()?, text.coordinate()?]);
@@ -316,10 +316,10 @@ fn points(text: &mut TextCursor<'_>) -> Result<Vec<[f64; 3]>, Wrong> {
 }
 
 /// Takes the points of a convex hull.
-fn hull_of(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+fn hull_of(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     text.peek();
     let start = text.at();
-    let mesh = hull::hull(&points(text)?).map_err(|what| Wrong {
+    let mesh = hull::hull(&points(text)?).map_err(|what| SyntaxError {
         at: start,
         what: format!("hull: {what}"),
     })?;
@@ -327,11 +327,11 @@ fn hull_of(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
 }
 
 /// Takes the axes of a mask, its extents, the rows of its affine, and its runs.
-fn mask(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+fn mask(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     const AXES: usize = 3;
     text.peek();
     let start = text.at();
-    let wrong = |what: String| Wrong {
+    let wrong = |what: String| SyntaxError {
         at: start,
         what: format!("mask: {what}"),
     };
@@ -379,7 +379,7 @@ fn mask(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
 }
 
 /// Takes the vertices of a mesh, then its triangles.
-fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
+fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     text.peek();
     let start = text.at();
     let (vertices, mut triangles) = (points(text)?, Vec::new());
@@ -391,14 +391,14 @@ fn mesh(text: &mut TextCursor<'_>) -> Result<Shape, Wrong> {
         }
     }
     let mesh = Mesh::new(&vertices, &triangles);
-    let mesh = mesh.map_err(|what| Wrong {
+    let mesh = mesh.map_err(|what| SyntaxError {
         at: start,
         what: format!("mesh: {what}"),
     })?;
     Ok(Shape::Mesh(Arc::new(mesh)))
 }
 
-fn range(text: &mut TextCursor<'_>) -> Result<AxisRange, Wrong> {
+fn range(text: &mut TextCursor<'_>) -> Result<AxisRange, SyntaxError> {
     let axis = text.name("an axis")?;
     text.expect('=')?;
     let (low, high) = text.range()?;

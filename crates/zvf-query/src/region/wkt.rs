@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::cursor::TextCursor;
 use super::polygon::{MOST_VERTICES, Polygons, Ring};
-use crate::filter::Wrong;
+use crate::filter::SyntaxError;
 
 /// Takes `POLYGON (..)` or `MULTIPOLYGON (..)`. Numbers after the first two of a vertex are skipped.
 ///
 /// # Errors
 ///
 /// The first byte that does not fit.
-pub(super) fn polygons(text: &mut TextCursor<'_>) -> Result<Polygons, Wrong> {
+pub(super) fn polygons(text: &mut TextCursor<'_>) -> Result<Polygons, SyntaxError> {
     const KINDS: &str = "POLYGON or MULTIPOLYGON";
     text.peek();
     let start = text.at();
@@ -35,10 +35,10 @@ pub(super) fn polygons(text: &mut TextCursor<'_>) -> Result<Polygons, Wrong> {
     } else {
         vec![rings(text, &mut left)?]
     };
-    Polygons::new(parts).map_err(|what| Wrong { at: start, what })
+    Polygons::new(parts).map_err(|what| SyntaxError { at: start, what })
 }
 
-fn rings(text: &mut TextCursor<'_>, left: &mut usize) -> Result<Vec<Ring>, Wrong> {
+fn rings(text: &mut TextCursor<'_>, left: &mut usize) -> Result<Vec<Ring>, SyntaxError> {
     if text.eat_word("empty") {
         return Ok(Vec::new());
     }
@@ -46,7 +46,7 @@ fn rings(text: &mut TextCursor<'_>, left: &mut usize) -> Result<Vec<Ring>, Wrong
         list(text, &mut |text| {
             let Some(rest) = left.checked_sub(1) else {
                 let what = format!("found more than {MOST_VERTICES} vertices");
-                return Err(Wrong {
+                return Err(SyntaxError {
                     at: text.at(),
                     what,
                 });
@@ -66,8 +66,8 @@ fn rings(text: &mut TextCursor<'_>, left: &mut usize) -> Result<Vec<Ring>, Wrong
 /// Takes items between commas, in parentheses.
 pub(super) fn list<T>(
     text: &mut TextCursor<'_>,
-    item: &mut dyn FnMut(&mut TextCursor<'_>) -> Result<T, Wrong>,
-) -> Result<Vec<T>, Wrong> {
+    item: &mut dyn FnMut(&mut TextCursor<'_>) -> Result<T, SyntaxError>,
+) -> Result<Vec<T>, SyntaxError> {
     text.expect('(')?;
     let mut items = vec![item(text)?];
     while text.eat(',') {

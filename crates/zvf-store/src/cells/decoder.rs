@@ -49,7 +49,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Bug, misuse.
     fn requests(&self, kv: &Kv) -> Result<Vec<Get>, StoreError>;
 
-    /// Whether the bytes of a request are still needed after those of earlier requests.
+    /// Whether the bytes of a request are still needed, now that earlier requests are decoded.
     fn needs(&self, _request: usize) -> bool {
         true
     }

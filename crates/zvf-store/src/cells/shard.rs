@@ -163,8 +163,8 @@ pub(super) struct Guess {
 }
 
 impl Guess {
-    /// The expected places of wanted cells, from the [lengths](shard_lengths) in `text` and the shape of the shard. Cells of which `fits` refuses the
-    /// size are left out.
+    /// The expected places of wanted cells, from the [lengths](shard_lengths) in `text` and the shape of the shard. Leaves out cells if `fits` is false
+    /// for their size.
     pub(super) fn of(
         text: &str,
         shape: &[u64],

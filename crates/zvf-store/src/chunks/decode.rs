@@ -145,7 +145,7 @@ impl ChunkReaderInner {
         })
     }
 
-    /// The fragments of a chunk, and their number; `None` where they are unknown.
+    /// The fragments of a chunk, and their number; each is `None` if it is unknown.
     fn index(
         &self,
         array: &Arc<GridArray>,

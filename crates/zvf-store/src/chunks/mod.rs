@@ -146,8 +146,8 @@ pub struct DecodedChunk {
     pub rows: u32,
     /// One position for each row, as stored (without `coordinate_offset`). Empty if not requested.
     pub positions: RowValues,
-    /// The fragments; a single one with all rows if the level has no `vertex_fragments`. In a chunk without rows the stored fragments, whose rows do
-    /// not exist.
+    /// The fragments; a single one with all rows if the level has no `vertex_fragments`. In a chunk without rows: the stored fragments, although their
+    /// rows do not exist.
     pub fragments: CheckedFragments,
     /// The values of the vertices, for each of [`ChunkReader::columns`]; `None` if no vertex of the chunk has a value (trap T10). If vertices were
     /// appended without values, only the first rows have values (0.7, section 17.4).

@@ -178,7 +178,7 @@ impl GridArray {
 
     /// An array with cells that are slices of another object, held in memory, by coordinates of `rank` numbers.
     ///
-    /// `path` is for messages; `attributes` are those of the sliced object's node.
+    /// `path` is for messages; `attributes` are from the node of the sliced object.
     ///
     /// # Errors
     /// A coordinate of another rank; a coordinate that occurs twice.

@@ -28,8 +28,8 @@ async fn read(
     read_any(kv, path, doc.to_value(), ranges, name).await
 }
 
-/// Whether a filter of version 2 or a codec of version 3 is decoded to other numbers than those of numcodecs, or has such a codec inside: for
-/// `fixedscaleoffset`, `zarrs` rounds scale, offset and stored numbers to float32, and computes in the type of the elements.
+/// Whether `zarrs` decodes a filter of version 2 or a codec of version 3, or a codec inside it, to other numbers than numcodecs does. For
+/// `fixedscaleoffset`, it rounds scale, offset and stored numbers to float32, and computes in the type of the elements.
 fn rounds(codec: &Value) -> bool {
     let configuration = codec.get("configuration").unwrap_or(codec);
     let name = ["id", "name"]
@@ -69,7 +69,7 @@ async fn read_any(
         // Presence lists can be large, and nothing here reads attributes.
         members.remove("attributes");
         let shape = members.get("shape").and_then(Value::as_array);
-        // An array without axes has one order: `zarrs` built with assertions fails on that of Fortran.
+        // The order of an array without axes does not matter, but a debug build of `zarrs` fails on Fortran order.
         if shape.is_some_and(Vec::is_empty)
             && let Some(order) = members.get_mut("order")
         {

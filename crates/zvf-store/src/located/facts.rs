@@ -40,7 +40,7 @@ pub struct CellFacts {
     pub chunk: Option<Vec<i64>>,
     /// Chunks of the endpoints of a link row, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
     pub endpoints: Vec<String>,
-    /// Levels of the first and of the other endpoints, where they do not follow from the stored order.
+    /// Levels of the first and of the other endpoints; `None` if they follow from the stored order.
     pub levels: Option<(i64, i64)>,
     /// Byte offsets of the rows of a blob, from the table in the same group.
     pub offsets: Vec<u64>,

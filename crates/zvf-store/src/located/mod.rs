@@ -1,4 +1,4 @@
-//! From a path inside a store to the stored object that it names, and what is known about the bytes, for tools that show single blobs.
+//! Finds the stored object that a path inside a store names, and describes its bytes, for tools that show single blobs.
 //!
 //! Only documents are read, one by one, not the object itself. Documents that are missing or damaged count as unknown.
 

@@ -1,6 +1,6 @@
 //! Objects that were deleted and still have a row.
 //!
-//! An edit keeps the row of a deleted object, because otherwise all later rows, and those of the tables with the same rows, would shift.
+//! An edit keeps the row of a deleted object, because otherwise all later rows of the index and of tables with the same rows would shift.
 //! The document of the index lists the ids in `zvf_deleted`; for readers these objects do not exist. Their manifests are
 //! empty. Listed ids without a row are ignored: another writer may have dropped the row.
 

@@ -69,7 +69,7 @@ impl SplitManifests {
             return Ok(Arc::clone(cut));
         }
         let (data, offsets) = futures::join!(self.data.load(kv), self.offsets.load(kv));
-        // If both are damaged, the same one is reported, regardless of which was read first.
+        // If both are damaged, the data is reported, regardless of which was read first.
         let (data, offsets) = (data?, offsets?);
         let split = Arc::clone(self);
         let cut = blocking(move || split.parse(data, &offsets)).await??;

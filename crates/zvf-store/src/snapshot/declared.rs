@@ -139,7 +139,7 @@ impl SnapshotTree {
         let vertices = self.vertices_of(level);
         let padded = vertices.map(|array| array.container() == ContainerKind::Padded);
         if stated.is_none() && padded == Some(false) {
-            // All writers except those of padded arrays state it, together with the meaning of the fill value.
+            // All writers state the type, together with the meaning of the fill value, except in stores with padded arrays.
             self.warnings.add(format!(
                 "{}/zarr.json: no dtype in its attributes: rows without a value may read as the fill value",
                 table.path()

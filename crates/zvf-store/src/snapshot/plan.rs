@@ -147,7 +147,7 @@ impl SnapshotTree {
             .unwrap_or_default()
     }
 
-    /// Warns of a family whose names no document has.
+    /// Warns that no document lists the names of a family.
     fn warn_of_no_scope(&self, state: &SnapshotState, level: u32, family: NameFamily) {
         if family != NameFamily::Group {
             self.warnings.add(format!(

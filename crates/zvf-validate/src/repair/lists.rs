@@ -105,7 +105,8 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
     edits
 }
 
-/// Whether a number in a document shows that links are lost if a cell is: that of the family. Lost cells of other arrays are listed elsewhere.
+/// Whether the loss of a cell of the array at `key` would be detected by a number in a document: `num_links` of the family, for arrays of links.
+/// Always true for other arrays.
 fn is_counted(look: &Look<'_>, key: &str) -> bool {
     let Some((level, path)) = inside(key).filter(|(_, path)| path.starts_with("links/")) else {
         return true;

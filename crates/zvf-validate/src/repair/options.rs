@@ -14,8 +14,8 @@ pub struct RepairOptions {
     /// The maximum number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
     pub most: usize,
     /// Whether losses are accepted. Missing cells are removed from presence lists although other arrays list their chunks; the lost values then read as
-    /// missing. Numbers of vertices, links, objects and groups are lowered to what there is, and levels and links between levels that are gone are no
-    /// longer named. Default false: a loss remains a finding.
+    /// missing. Numbers of vertices, links, objects and groups are lowered to the numbers found, and lost levels and lost links between levels are
+    /// removed from documents. Default false: a loss remains a finding.
     pub accept_loss: bool,
     /// Receives progress.
     pub progress: Progress,

@@ -67,7 +67,7 @@ pub(crate) fn edits(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
                 .find(|other| other.get("path") == one.get("path"))
             {
                 Some(other) if one.get("path").is_some_and(Value::is_string) => {
-                    // If two datasets of one level differ, either may be the right one, or that of another level.
+                    // If two datasets with one path differ, it is unknown which one is right, or whether one belongs to another level.
                     if *other != one {
                         return None;
                     }

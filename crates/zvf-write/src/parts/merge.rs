@@ -35,10 +35,10 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts that were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
-/// The way out where two parts contradict each other.
+/// The suggestion in errors about parts that contradict each other.
 const REDO: &str = "--redo writes one of them again";
 
-/// Keys of cells in a part with their final keys.
+/// Pairs of the key of a cell in the folder of its part, and its final key.
 type Moves = Vec<(String, String)>;
 
 /// Number of objects that are moved together.
@@ -54,19 +54,19 @@ pub struct Committed {
     pub parts: Vec<String>,
     /// Names of parts that were declared or begun, but are not in the store.
     pub absent: Vec<String>,
-    /// Names of parts whose second writing did not finish. The store has the data of the first one.
+    /// Names of finished parts that were begun again but not finished again. The store has their earlier data.
     #[serde(default)]
     pub begun_again: Vec<String>,
 }
 
-/// The root document and its counts, recorded before the root is put.
+/// The root document and its counts, recorded before the root is written.
 #[derive(Debug, Serialize, Deserialize)]
 struct RootNote {
     root: String,
     committed: Committed,
 }
 
-/// What is known of the chosen parts.
+/// Notes, keys and dictionaries of the chosen parts.
 struct LoadedParts {
     notes: Vec<Note<'static>>,
     finished: Vec<FinishedPart>,
@@ -93,7 +93,7 @@ impl PartedStore {
         let begun = check_begun(target, &self.address, &self.details)?;
         let lease = committing(&self.target, &self.address, begun.folder()?, &self.options)?;
         if target.exists(ROOT)? {
-            // The commit that had the lease before has put the root since the check above, and is now removing the notes.
+            // The previous holder of the lease wrote the root after the check above, and is now removing the notes.
             lease.end()?;
             return Err(WriteError::changed(&self.address));
         }
@@ -106,7 +106,7 @@ impl PartedStore {
         Ok(committed)
     }
 
-    /// Removes what is left of an earlier commit that put the root.
+    /// Removes the files of an earlier commit that wrote the root but did not finish.
     fn tidied_again(&self, begun: &BegunStore) -> Result<Committed, WriteError> {
         let (target, folder) = (&*self.target, begun.folder()?);
         let note = target.read(&folder.below("root"))?;
@@ -146,7 +146,7 @@ impl PartedStore {
                 Ok(number) => {
                     let (choice, loaded) = match self.choose(folder, groups, allow_missing) {
                         Ok(chosen) => chosen,
-                        // Parts can still be added and written again.
+                        // No parts are chosen, so parts can still be added and written again.
                         Err(error) => {
                             log.decide(number, &Outcome::Nothing)?;
                             return Err(error);
@@ -154,7 +154,7 @@ impl PartedStore {
                     };
                     match log.decide(number, &Outcome::Chosen(choice.clone()))? {
                         Outcome::Chosen(found) if found == choice => (choice, loaded),
-                        // A part did not wait for this commit, or another program made the decision.
+                        // A part was finished meanwhile, or another program made the decision.
                         _ => {
                             check_begun(target, &self.address, &self.details)?;
                             continue;
@@ -162,7 +162,7 @@ impl PartedStore {
                     }
                 }
                 Err(PartitionState::Chosen(choice)) => {
-                    // A commit that was killed may have left some.
+                    // A killed commit may have left temporary files.
                     target.remove_temporary()?;
                     let loaded = self.load(folder, &choice)?;
                     (choice, loaded)
@@ -182,8 +182,8 @@ impl PartedStore {
         }
     }
 
-    /// The finished parts, if they and the groups form a valid store. What their data could make [`make`](Self::make) refuse is refused here, because
-    /// no part can be changed after the decision.
+    /// Returns the finished parts, if they and the groups form a valid store. All checks of their data happen here and not in [`make`](Self::make),
+    /// because no part can be changed after the decision.
     fn choose(
         &self,
         folder: &PartitionFolder,
@@ -345,7 +345,7 @@ impl PartedStore {
         }
         let mut ids = tables.ids().to_vec();
         for note in notes {
-            // The fragments of an object are after each other.
+            // All fragments of an object are consecutive.
             let objects = note.placed.chunk_by(|a, b| a.object == b.object);
             ids.extend(
                 objects
@@ -384,7 +384,7 @@ impl PartedStore {
         } = loaded;
         notes.iter().for_each(|note| cells.list(&note.shards));
         self.place_cells(folder, choice, (&finished, keys), &dictionaries, &cells)?;
-        // An earlier commit that was interrupted may have written other groups.
+        // An interrupted commit may have written other groups.
         target.remove_below("0/groups")?;
         let (root, summary) = self.join_parts(&notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
@@ -410,7 +410,7 @@ impl PartedStore {
         Ok(note.committed)
     }
 
-    /// Moves the cells of all parts to their final keys, and writes the cells of categorical attributes, whose codes depend on all parts.
+    /// Moves the cells of all parts to their final keys, and writes the cells of categorical attributes: their codes depend on all parts.
     fn place_cells(
         &self,
         folder: &PartitionFolder,
@@ -484,7 +484,7 @@ impl PartedStore {
             let mut path = key.split('/').skip(1);
             let of_a_part = match path.next() {
                 Some("vertices" | "vertex_fragments") => true,
-                // The commit makes the owner column.
+                // The commit itself writes the owner column, so it is not moved from a part.
                 Some("fragment_attributes") => !owners || path.next() != Some(OWNER_COLUMN),
                 Some("vertex_attributes") => path.next().is_some_and(|name| !texts.contains(name)),
                 Some(family) => links && (family.contains("link")),
@@ -561,7 +561,7 @@ impl PartedStore {
         Ok((root, summary))
     }
 
-    /// Adds the fragments of a part, with the numbers of its chunks among all chunks.
+    /// Adds the fragments of a part to `sorter`, with chunk numbers that count the chunks of all parts.
     fn place(
         &self,
         note: &Note<'_>,
@@ -621,7 +621,7 @@ impl PartedStore {
     }
 }
 
-/// Names of finished parts that another program began to replace, and did not.
+/// Names of finished parts that another program began again but did not finish.
 fn begun_again(
     target: &Target,
     folder: &PartitionFolder,
@@ -642,7 +642,7 @@ fn begun_again(
     Ok(again.into_iter().collect())
 }
 
-/// The groups of links. They have a cell in every chunk of a part if they may follow fragments.
+/// The chunks with groups of links. If groups follow fragments in all parts, every chunk of every part has such a cell.
 fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     let following = notes.iter().map(|note| note.link_groups);
     let following: Vec<bool> = following.collect::<Option<_>>()?;
@@ -655,7 +655,7 @@ fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     })
 }
 
-/// The links of all parts, whose cells are already written.
+/// The link family of all parts. Its cells are already written.
 fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     let keys = notes.iter().flat_map(|note| {
         let size = spec.links.width * spec.key_rank();
@@ -676,7 +676,7 @@ fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     }
 }
 
-/// Takes the lease that keeps other commits away, also from a commit that has ended.
+/// Takes the lease without which no commit runs. A lease of a program that has ended is taken over.
 pub(super) fn committing(
     target: &Arc<Target>,
     address: &str,
@@ -711,7 +711,7 @@ fn tidy(target: &Target, begun: &BegunStore) -> Result<(), WriteError> {
     for group in ["work", "claims", "begun", "commits", "parts"] {
         target.remove_below(&folder.below(group))?;
     }
-    // The note of the root is removed last: it tells the next commit what was done.
+    // The note of the root is removed after all other notes: with it, the next commit can report what this one did.
     target.remove(&folder.below("root"))?;
     target.remove_below(NOTES)?;
     target.remove_own(MARKER, begun.bytes()).map(|_| ())

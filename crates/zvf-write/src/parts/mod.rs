@@ -1,18 +1,18 @@
 //! Distributed writes: several programs write one store. Each writes some chunks, and one of them commits.
 //!
 //! ```text
-//! zvf-unfinished.json   put if absent; states the specification and the required parts
+//! zvf-unfinished.json   created if absent; states the specification and the required parts
 //! zvf-unfinished/ID/    notes and cells of parts: `folder.rs`
 //! ───────────────────── all parts are finished
-//! commits/N, N.done     which parts the store has, decided once: `log.rs`
+//! commits/N, N.done     the decision which parts the store has: `log.rs`
 //! 0/…                   the cells of these parts, moved; cells of texts; manifests, tables, documents, the level
 //! zarr.json             the store exists
 //! zvf-unfinished…       removed, the marker last
 //! ```
 //!
-//! Each program writes into its own folder, and a note that is put if absent decides which folder becomes the part; so two programs that write the
-//! same part never mix. A program puts its claim before it reads the claims of others: if two programs write the same object, at least one fails
-//! before it writes a cell. The next commit finishes an interrupted one according to the recorded decision.
+//! Each program writes into its own folder, and then creates the note of the part, unless it exists: the first note decides which folder becomes the
+//! part. So the cells of two programs that write the same part never mix. A program writes its claim before it reads the claims of others: if two programs write
+//! the same object, at least one fails before it writes a cell. The next commit finishes an interrupted one according to the recorded decision.
 
 mod merge;
 pub(crate) mod part;
@@ -39,12 +39,12 @@ use zvf_encode::transaction::partition::{BegunStore, FinishedPart, Outcome, Part
 
 /// A distributed write: one store that several programs write.
 ///
-/// One program [begins](Self::begin) the store, all others [join](Self::join); each makes [writers](Self::writer) of parts with unique names; when
-/// all parts are finished, one program [commits](Self::commit).
+/// One program [begins](Self::begin) the store, and all others [join](Self::join) it. Each creates [writers](Self::writer) of parts with unique names.
+/// When all parts are finished, one program [commits](Self::commit).
 ///
 /// # What belongs to one part
 /// A chunk (with shards, a shard) belongs to one part. Links connect vertices of one part. An object may have vertices in several parts, unless its
-/// vertices are ordered: lines, polylines, streamlines and skeletons. Only one part may have the row of attributes of an object.
+/// vertices are ordered: lines, polylines, streamlines and skeletons. Only one part may have the attributes of an object.
 ///
 /// # Examples
 ///
@@ -83,7 +83,7 @@ pub struct PartedStore {
     begun_before: bool,
 }
 
-/// A specification in the form of the marker, for the programs that join.
+/// The specification as stored in the marker, for programs that join.
 fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
     let parts = serde_json::to_value((env!("CARGO_PKG_VERSION"), spec));
     parts.map_err(|error| WriteError::bug(error.to_string()))
@@ -91,7 +91,7 @@ fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
 
 /// The start of a part.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "one a part")]
+#[allow(clippy::large_enum_variant, reason = "only one value per part")]
 pub enum PartStart {
     /// The part has to be written.
     Writer(StoreWriter),
@@ -100,9 +100,9 @@ pub enum PartStart {
 }
 
 impl PartedStore {
-    /// Begins a distributed write: marks its address.
+    /// Begins a distributed write: writes the marker at its address.
     ///
-    /// The specification needs bounds, which become those of the store.
+    /// The specification must have bounds; they become the bounds of the store.
     ///
     /// If the same store was already begun, this call joins it: see [`was_begun_before`](Self::was_begun_before).
     ///
@@ -185,7 +185,7 @@ impl PartedStore {
                 store.details.clone(),
             );
             let check = move || match BegunStore::read(&target)? {
-                // A commit that was interrupted at its end can still be finished.
+                // If the root exists, a commit was interrupted after it wrote the root, and can be finished.
                 Some(begun) if target.exists(ROOT)? => begun.check(&place, &details),
                 _ => check_begun(&target, &place, &details).map(drop),
             };
@@ -232,8 +232,8 @@ impl PartedStore {
         })
     }
 
-    /// A writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, but not the store. An interrupted part can be written
-    /// again under the same name.
+    /// Creates a writer of one part. Its [`finish`](StoreWriter::finish) writes the cells of the part, but not the store. An interrupted part can be
+    /// written again under the same name.
     ///
     /// # Errors
     /// As [`part`](Self::part). Misuse: the part is finished.
@@ -311,23 +311,23 @@ impl PartedStore {
         })
     }
 
-    /// Merges the finished parts into the store. The groups are given here, because their members may be in any part; an empty list means no groups.
+    /// Merges the finished parts into the store. Groups are passed here, because their members may be in any part; empty means no groups.
     ///
     /// # Cost
     /// Reads the notes of the parts, a few dozen bytes per fragment, and the codes of texts; moves every other cell (a rename on a disk, a copy on
     /// the server of an object store); writes cells of texts, manifests, tables and documents.
     ///
     /// # Errors
-    /// Misuse: a part that was declared or begun, also again, and is not finished; no part at all; objects that parts must not share, tables that
+    /// Misuse: a part that was declared, begun, or begun again, and is not finished; no parts; objects that parts must not share, tables that
     /// contradict each other, groups with members that do not exist. Busy: another commit is running. I/O. After an error no store exists and all parts
     /// are kept, unless [`WriteError::is_committed`]; after misuse, parts can be added and [written again](PartOptions::redo).
     pub fn commit<'a>(self, groups: &'a Groups) -> BoxFuture<'a, Result<Committed, WriteError>> {
         self.commit_with(groups, false)
     }
 
-    /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store names these as
-    /// `zvf_absent_parts`. Of a part that was finished, begun again and not finished again, the store has what was finished:
-    /// [`Committed::begun_again`] names it.
+    /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store lists these in
+    /// `zvf_absent_parts`. If a finished part was begun again but not finished again, the store has its earlier data, and
+    /// [`Committed::begun_again`] lists the part.
     ///
     /// # Errors
     /// As [`commit`](Self::commit).
@@ -347,7 +347,7 @@ impl PartedStore {
     }
 }
 
-/// Checks that these can be the names of all parts of a store.
+/// Checks the declared names of all parts.
 fn check_names(names: Option<&[String]>) -> Result<(), WriteError> {
     let Some(names) = names else { return Ok(()) };
     if names.is_empty() {
@@ -404,7 +404,7 @@ fn discard(
                 Ok(_) => {}
                 Err(error) => break Err(error),
             },
-            // An interrupted commit may be discarded, too: the lease keeps all other programs away.
+            // An interrupted commit may be discarded, too: while this program has the lease, no other one can commit.
             Ok(Err(_)) => break Ok(()),
             Err(error) => break Err(error),
         }

@@ -29,7 +29,7 @@ use zvf_encode::{
 };
 use zvf_format::int::wide;
 
-/// The folder of a distributed write, if it was begun here and the store does not exist yet.
+/// Reads the marker of a distributed write. Fails if none was begun here, if it has another specification, or if the store already exists.
 pub(crate) fn check_begun(
     target: &Target,
     address: &str,
@@ -51,7 +51,7 @@ pub(crate) fn check_begun(
     }
 }
 
-/// The bounds, which `begin` required.
+/// The bounds of the specification; `begin` refuses specifications without.
 pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
     spec.bounds
         .clone()
@@ -62,12 +62,12 @@ pub(crate) fn cells(spec: &StoreSpec) -> Result<LevelCells, WriteError> {
     let reach = spec.reach().or_bug("a store in parts without bounds")?;
     let grid = documents::grid(&reach, &spec.chunk_shape)?;
     let grid = ChunkSplit::grid(ChunkSplit::known(spec).as_ref(), grid);
-    // No program sees the cells of the others, so the codec cannot be chosen from the data.
+    // No program sees all cells, so codecs cannot be chosen from the data.
     let compression = match &spec.compression {
         Compression::Auto => Compression::Zstd,
         stated => stated.clone(),
     };
-    // The number of chunks is unknown as well, so shards cannot be chosen.
+    // The number of chunks is unknown, too, so shards are not chosen automatically.
     let shards = spec.shard_shape.cells().cloned();
     Ok(LevelCells::new(
         grid,
@@ -84,7 +84,7 @@ pub(crate) fn encoder(
     ChunkEncoder::new(spec, VertexLayout::new(spec), dictionaries)
 }
 
-/// The note of a part for the commit.
+/// What the commit needs to know about a part.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Note<'n> {
     pub(crate) name: String,
@@ -106,7 +106,7 @@ pub(crate) struct Note<'n> {
     pub(crate) shards: ShardTexts,
 }
 
-/// The objects that a program will write, and the round in which it can finish its part.
+/// The claim of a program: the objects that it will write, and the round in which it writes its part.
 #[derive(Debug, Serialize, Deserialize)]
 struct PartClaim {
     round: u32,
@@ -119,8 +119,8 @@ struct PartClaim {
 pub struct PartOptions {
     /// Whether to write a finished part again and replace it. Default false.
     pub redo: bool,
-    /// Identifies the input, for example by checksums of its files and by options that decide what is read of them: a finished part is accepted as the same only if it had the same input. Default
-    /// none: the name alone decides.
+    /// Identifies the input, for example by checksums of its files and the options that select what is read. A finished part counts as the same part
+    /// only if it has the same input. Default none: only names are compared.
     pub input: Option<String>,
 }
 
@@ -138,7 +138,7 @@ impl PartOptions {
         self
     }
 
-    /// Identifies the input by the lengths and checksums of its files. Folders have none: then the name of the part alone decides.
+    /// Identifies the input by the lengths and checksums of its files. If one of them is a folder, the input stays unset, and only names are compared.
     ///
     /// # Cost
     /// Reads the files once.
@@ -201,7 +201,7 @@ pub(crate) enum Start {
 }
 
 impl PartIdentity {
-    /// Notes that a program begins a part, unless the part is finished.
+    /// Records that a program begins a part, unless the part is finished.
     pub(crate) fn begin(
         target: &Target,
         address: &str,
@@ -248,7 +248,7 @@ impl PartIdentity {
         Ok(Start::New(Box::new(part)))
     }
 
-    /// Fails if a commit was decided without this part.
+    /// Fails if a commit has chosen its parts, or all parts were discarded.
     fn check_open(&self, target: &Target, address: &str) -> Result<(), WriteError> {
         match self.log(target).state()? {
             PartitionState::Open | PartitionState::Looking(_) => Ok(()),
@@ -293,7 +293,7 @@ impl PartIdentity {
         WriteError::exists(address, what)
     }
 
-    /// Waits until no commit is looking at the parts; fails if the parts of the store were chosen without this part.
+    /// Waits until no commit is choosing parts. Fails if parts were chosen and this part is not one of them.
     fn settle(&self, target: &Target, address: &str, owner: &str) -> Result<(), WriteError> {
         match self.log(target).settled()? {
             PartitionState::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
@@ -305,7 +305,7 @@ impl PartIdentity {
                 Err(WriteError::exists(address, what))
             }
             PartitionState::Discarded => Err(self.discarded(address)),
-            // The list is removed before the marker, and after the root is put.
+            // A commit removes its decision after it wrote the root and before it removes the marker. So if the marker exists, none has finished.
             PartitionState::Open | PartitionState::Looking(_) if self.begun.is_there(target)? => {
                 Ok(())
             }
@@ -319,17 +319,17 @@ impl PartIdentity {
         }
     }
 
-    /// Removes the notes and cells of this program if they can no longer be used.
+    /// Removes the notes and cells of this program, which does not finish the part.
     pub(crate) fn abandon(&self, target: &Target) {
         Self::forget(target, &self.folder, (&self.name, &self.owner));
         if matches!(self.begun.is_there(target), Ok(false)) {
-            // This program may have created folders again after the folders of all parts were removed.
+            // This program may have recreated folders after another one removed those of all parts.
             let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
             target.prune(groups.iter().map(String::as_str));
         }
     }
 
-    /// Removes the notes and cells of a program if they can no longer be used. After a failure, the commit removes the rest.
+    /// Removes the notes and cells of a program that cannot finish the part any more. The commit removes what this call fails to remove.
     fn forget(target: &Target, folder: &PartitionFolder, (name, owner): (&str, &str)) {
         let _ = target.remove(&folder.claim_of(name, owner));
         let _ = target.remove_below(&folder.work(name, owner));
@@ -347,7 +347,7 @@ impl PartIdentity {
             Ok(done) => done,
             Err(error) => {
                 self.abandon(target);
-                // Another program that finished the part can remove the cells of this one at any moment.
+                // The error may be due to another program that finished the part and removed the cells of this one.
                 let round = (&*self.name, self.round);
                 return match self.folder.note(target, address, round) {
                     Ok(Some(found)) => self.beaten(target, address, &found, None),
@@ -356,7 +356,7 @@ impl PartIdentity {
             }
         };
         let bytes = serde_json::to_vec(&note).or_bug("the note of a part")?;
-        // After a failure the note may exist, so the objects that it names must be kept.
+        // If this fails, the note may exist nevertheless, so its cells must not be removed.
         let ours = target.put_new(&self.folder.decision(&self.name, self.round), bytes)?;
         if !ours {
             self.abandon(target);
@@ -373,7 +373,7 @@ impl PartIdentity {
         Ok(summary)
     }
 
-    /// Another program finished the part first: an error unless it wrote the same as this program, whose note is `own`.
+    /// The result if another program finished the part first: an error, unless both wrote the same. `own` is the note of this program.
     fn beaten(
         &self,
         target: &Target,
@@ -407,7 +407,7 @@ impl PartIdentity {
             if name != self.name || owner == self.owner {
                 continue;
             }
-            // A program of a later round can still finish.
+            // A program in a later round can still finish.
             let begun = self.folder.begun_part(target, (&name, &owner));
             if let Ok(Some(begun)) = begun
                 && begun.round <= self.round
@@ -458,7 +458,7 @@ impl PartIdentity {
     ) -> Result<(Vec<u8>, Vec<u8>, ObjectTally, Summary), WriteError> {
         let LevelInput {
             spec,
-            // Every program writes whole shards of the level.
+            // Not needed: every program writes whole shards.
             link_shards: _,
             router,
             tables,
@@ -513,7 +513,7 @@ impl PartIdentity {
             placed.append(&mut some);
             summary.objects += 1;
         }
-        // The commit could only refuse them.
+        // The commit would refuse them, too.
         check_chains(spec.kind, &placed)?;
         let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
         let note = Note {
@@ -533,8 +533,8 @@ impl PartIdentity {
         Ok((note, texts, tally, summary))
     }
 
-    /// Puts the claim of this program and then reads those of other parts: if two programs write the same object, each puts its claim before it
-    /// reads, so that at least one sees the other.
+    /// Writes the claim of this program, then reads the claims of other parts. If two programs claim the same object, at least one of them sees the
+    /// other claim, because both write before they read.
     fn claim(
         &self,
         target: &Target,
@@ -558,7 +558,7 @@ impl PartIdentity {
                 continue;
             }
             let Some(bytes) = target.read(&self.folder.claim_of(&other, &by))? else {
-                // It was withdrawn in the meantime.
+                // The claim was removed in the meantime.
                 continue;
             };
             let Some(theirs) = claimed(&bytes) else {
@@ -577,7 +577,7 @@ impl PartIdentity {
                 self.name
             );
             match rounds.get(&other).copied() {
-                // Another program finished that part, so this one can no longer finish it.
+                // Another program finished that part, so the program with this claim can no longer finish it.
                 Some(last) if last > theirs.round => {}
                 Some(last) if last == theirs.round => {
                     let found = self.folder.note(target, address, (&other, last))?;
@@ -589,7 +589,7 @@ impl PartIdentity {
                     let begun = self.folder.begun_part(target, (&other, &by))?;
                     let begun = begun.map(|begun| begun.by);
                     if begun.as_ref().is_some_and(Holder::has_ended) {
-                        // It can no longer finish.
+                        // The program with this claim has ended, so it cannot finish the part.
                         continue;
                     }
                     let begun = begun.map_or_else(String::new, |by| format!(" by {by}"));

@@ -60,8 +60,8 @@ pub struct PartStatus {
     pub name: String,
     /// Its counts, if it is finished.
     pub finished: Option<FinishedPart>,
-    /// Programs that began it and have not finished it: they are running, or were interrupted. Of a finished part only those that would replace it:
-    /// a commit refuses it as it refuses a part that is not finished.
+    /// Programs that began it and have not finished it: they are running, or were interrupted. If the part is finished, only programs that would
+    /// replace it; a commit refuses such a part like an unfinished one.
     pub begun: Vec<Attempt>,
 }
 

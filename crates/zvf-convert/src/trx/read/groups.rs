@@ -86,7 +86,7 @@ impl TrxGroups {
                 members.push(id.or_bug("an id beyond 64 bits")?);
             }
         }
-        for (group, column) in &open.said {
+        for (group, column) in &open.group_attributes {
             let what = || format!("dpg {} of group {}", shown(&column.name), shown(group));
             let Some(&place) = self.places.get(group) else {
                 self.note(format!("{} is not kept: there is no such group", what()));

@@ -1,4 +1,4 @@
-//! One archive: its header, its arrays, and its points.
+//! Opens one TRX archive: reads its header, finds its arrays, and streams its points.
 
 use std::path::Path;
 
@@ -13,26 +13,27 @@ use crate::bytes::Bytes;
 use crate::error::{ConvertError, InFile, shown};
 use crate::options::Options;
 
-/// Receives positions, attributes, and the number of points of each streamline.
+/// Receives a batch: positions, attributes, and pairs of a streamline and its number of points in the batch.
 type TakePoints<'a> =
     dyn FnMut(&ArrayRef, &[ArrayRef], &[(usize, usize)]) -> Result<(), ConvertError> + 'a;
 
 /// Longest `header.json`.
 const LONGEST: u64 = 16 << 20;
 
-/// One archive.
+/// One open archive.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) archive: Archive,
     pub(super) header: Value,
     pub(super) positions: TrxArray,
-    /// Where each streamline ends.
+    /// The number of the point after each streamline.
     pub(super) ends: Vec<u64>,
+    /// Attributes of points (`dpv`) and of streamlines (`dps`).
     pub(super) columns: [Vec<TrxArray>; 2],
     /// Members of groups.
     pub(super) groups: Vec<TrxArray>,
-    /// Attributes of groups, by the names of the groups.
-    pub(super) said: Vec<(String, TrxArray)>,
+    /// Attributes of groups (`dpg`), each with the name of its group.
+    pub(super) group_attributes: Vec<(String, TrxArray)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -43,7 +44,10 @@ impl Open {
             ConvertError::malformed(path, InFile::Whole, found, expected)
         };
         let Some(head) = archive.find(HEADER) else {
-            return Err(bad(format!("no {HEADER}"), "one, with arrays beside it"));
+            return Err(bad(
+                format!("no {HEADER}"),
+                "it in the same folder as the arrays",
+            ));
         };
         if head.size > LONGEST {
             return Err(ConvertError::limit(
@@ -59,7 +63,7 @@ impl Open {
             .map_err(|error| bad(format!("{HEADER}: {error}"), "JSON"))?;
         let mut notes = Vec::new();
         let (mut positions, mut offsets, mut columns) = (None, None, [Vec::new(), Vec::new()]);
-        let (mut groups, mut said) = (Vec::new(), Vec::new());
+        let (mut groups, mut group_attributes) = (Vec::new(), Vec::new());
         for member in &archive.members {
             if member.name.ends_with('/') || member.name == HEADER {
                 continue;
@@ -92,9 +96,9 @@ impl Open {
             let fits = |column: &TrxArray| place != 2 || column.is_whole();
             let column = column.filter(fits).ok_or_else(|| {
                 let expected = match place {
-                    2 => "NAME.uint32, or of other whole numbers",
+                    2 => "NAME.uint32 or another integer type",
                     3 => "NAME.TYPE or NAME.COLUMNS.TYPE, one row of numbers",
-                    _ => "NAME.TYPE or NAME.COLUMNS.TYPE, of whole rows of numbers",
+                    _ => "NAME.TYPE or NAME.COLUMNS.TYPE, whole rows of numbers",
                 };
                 bad(
                     format!("{} of {} bytes", shown(&member.name), member.size),
@@ -103,7 +107,7 @@ impl Open {
             })?;
             match (columns.get_mut(place), group) {
                 (Some(list), _) => list.push(column),
-                (None, Some(group)) => said.push((group.to_owned(), column)),
+                (None, Some(group)) => group_attributes.push((group.to_owned(), column)),
                 (None, None) if place == 2 => groups.push(column),
                 (None, None) => {
                     let place = match column.name == POSITIONS {
@@ -112,7 +116,7 @@ impl Open {
                     };
                     if place.is_some() {
                         let found = format!("a second array of {}", column.name);
-                        return Err(bad(found, "one, of one type"));
+                        return Err(bad(found, "one array of each name"));
                     }
                     *place = Some(column);
                 }
@@ -121,7 +125,7 @@ impl Open {
         let (Some(positions), Some(offsets)) = (positions, offsets) else {
             return Err(bad(
                 "no positions or no offsets".to_owned(),
-                "positions.3.float32 and offsets.uint64, or of other types",
+                "positions.3.float32 and offsets.uint64, or other types",
             ));
         };
         let stated = header.get("NB_VERTICES").filter(|stated| !stated.is_null());
@@ -164,12 +168,12 @@ impl Open {
             ends,
             columns,
             groups,
-            said,
+            group_attributes,
             notes,
         })
     }
 
-    /// Reads the points: columns of a batch, and the number of points of each streamline.
+    /// Reads the points in batches of at most `rows` points, and calls `take` with each.
     pub(super) fn points(
         &self,
         rows: usize,
