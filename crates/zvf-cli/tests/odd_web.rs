@@ -503,13 +503,25 @@ const UNNAMED: &str = "the root has no attribute_specs";
 /// The documents of these stores name no attributes, so that nothing made from them has any.
 #[test]
 fn attributes_without_names_are_said_by_every_job() -> Result<()> {
-    let home = Home::to_damage("points_ids")?;
-    fs::write(
-        home.file("o.csv"),
-        "x,y,z,object_id,intensity\n1,1,1,1,2.5\n",
-    )?;
+    let rows = |count: u32| {
+        let row = |n: u32| format!("{n},{n},{n},{},{}.5\n", n / 5, n);
+        format!(
+            "x,y,z,object_id,intensity\n{}",
+            (0..count).map(row).collect::<String>()
+        )
+    };
+    let home = Home::made(&[])?;
+    fs::write(home.file("o.csv"), rows(1))?;
+    fs::write(home.file("many.csv"), rows(30))?;
     let shape = ["--chunk-shape", "100,100,100"];
     home.text(&[&["import", "o.csv", "own.zv"][..], &shape].concat())?;
+    home.text(&["import", "many.csv", STORE, "--chunk-shape", "10,10,10"])?;
+    let root = home.file(&format!("{STORE}/zarr.json"));
+    let mut document: Value = serde_json::from_slice(&fs::read(&root)?)?;
+    let block = document.pointer_mut("/attributes/zarr_vectors");
+    let block = block.and_then(Value::as_object_mut).context("no block")?;
+    ensure!(block.remove("attribute_specs").is_some(), "{block:?}");
+    fs::write(&root, document.to_string())?;
     let address = serve(home.path(), Way::Plain, &Answers::default())?;
     let url = format!("{address}/{STORE}");
     for (command, code) in [

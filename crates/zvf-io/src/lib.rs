@@ -132,7 +132,7 @@ pub use trace::{IoTrace, Method, Request};
 pub use upload::{WriteLocation, put_file};
 pub use versions::Versions;
 pub use zvf_grid::Merge;
-pub use zvf_sys::regular_file::{open_file, special};
+pub use zvf_sys::regular_file::{open_file, open_file_limit, special};
 
 /// Compiles the example of the README.
 #[cfg(all(doctest, feature = "backends"))]

@@ -42,6 +42,15 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
+/// How many files this process may have open at the same time, as far as the system says.
+#[must_use]
+pub fn open_file_limit() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    return None;
+}
+
 /// Checks that an open file, which was opened without blocking, is a regular file; also returns its metadata.
 ///
 /// # Errors

@@ -46,7 +46,7 @@ impl Disk<'_> {
                     self.read_head(key, shard)?
                 }
             };
-            opened = self.shards.open_file(key).map(|file| (file, None));
+            opened = self.shards.files.get(key).map(|file| (file, None));
             decoder.take_head(head, Vec::new(), cells.cap)?;
         }
         let kv = next.as_ref().unwrap_or(self.kv);
@@ -141,7 +141,7 @@ impl Disk<'_> {
         let (size, state) = file.state(key)?;
         let file = Arc::new(file);
         if keep {
-            self.shards.keep_file(key, Arc::clone(&file));
+            self.shards.files.keep(key, Arc::clone(&file));
         }
         Ok(Some((file, Some((size, Some(state))))))
     }

@@ -8,6 +8,7 @@ mod blobs;
 pub(crate) mod cache;
 mod chunk;
 mod decoder;
+mod kept_files;
 pub(crate) mod later;
 mod local_disk;
 mod padded;

@@ -3,12 +3,13 @@
 //! The first request reads the index together with the bytes next to it: a small shard is read whole. If the document of the array has the lengths of
 //! cells in a large shard, these cells are requested together with the index, which then confirms their positions or not.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::kept_files::KeptFiles;
 use super::request::{Get, RequestBytes, SizeAndTag};
 use crate::layout::ShardLayout;
 use crate::once_cache::OnceCache;
@@ -16,7 +17,6 @@ use crate::{IoError, StoreError};
 use zvf_format::int::wide;
 use zvf_format::shard::ShardEntry;
 use zvf_format::shard_lengths;
-use zvf_io::local::OpenFile;
 use zvf_io::{Ask, Cap, Kv, Object};
 
 /// `None` = the shard does not exist: none of its cells has content.
@@ -406,35 +406,15 @@ fn cut(start: u64, bytes: &Bytes, range: &Range<u64>) -> Option<Bytes> {
 #[derive(Debug)]
 pub(crate) struct ShardCache {
     pub(super) heads: OnceCache<String, FoundHead>,
-    /// Open files of a local disk, the most recently used at the end.
-    files: Mutex<VecDeque<(String, Arc<OpenFile>)>>,
+    pub(super) files: KeptFiles,
 }
-
-/// How many files stay open.
-const OPEN_FILES: usize = 32;
 
 impl ShardCache {
     pub(crate) fn new(limit: u64) -> Self {
         let weight = |head: &FoundHead| head.as_ref().map_or(256, |head| head.weight());
         Self {
             heads: OnceCache::new(limit, weight),
-            files: Mutex::default(),
+            files: KeptFiles::new(),
         }
-    }
-
-    /// An open file, if it was kept.
-    pub(super) fn open_file(&self, key: &str) -> Option<Arc<OpenFile>> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = files.iter().rev().find(|(name, _)| name == key);
-        found.map(|(_, file)| Arc::clone(file))
-    }
-
-    /// Keeps a file open; the one kept longest is closed when there are too many.
-    pub(super) fn keep_file(&self, key: &str, file: Arc<OpenFile>) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.len() >= OPEN_FILES {
-            files.pop_front();
-        }
-        files.push_back((key.to_owned(), file));
     }
 }
