@@ -1,4 +1,4 @@
-//! The vertices in a box, with the objects that they belong to.
+//! Find the vertices in a box, and the objects that they belong to.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type};

@@ -1,4 +1,4 @@
-//! Add two coarse levels: vertices of each level.
+//! Add two coarse levels, and count the vertices of each level.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Objects by id, in the given order: the number of their vertices.
+//! Read objects by id, in the given order, and count the vertices of each.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};

@@ -1,4 +1,4 @@
-//! Open a store: its version and kind.
+//! Open a store, and print its version and kind.
 
 use zvf_store::Store;
 use zvf_store::blocking::Runtime;

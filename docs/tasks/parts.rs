@@ -1,4 +1,4 @@
-//! Write one store by several programs: each writes a part, and one commits them all.
+//! Write one store with several programs: each writes a part, and one of them commits all parts.
 
 use zvf_query::{Query, query};
 use zvf_store::Store;

@@ -1,4 +1,4 @@
-//! Group and count by a category.
+//! Count the vertices of each category.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A new store of points with an attribute.
+//! Write a new store of points with an attribute.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;

@@ -8,25 +8,28 @@ use crate::{Outcome, demo, python, sh, test, wheel};
 
 /// The examples: their name, and what the page says of them.
 const TASKS: &[(&str, &str)] = &[
-    ("open", "Open a store: its version and kind."),
+    ("open", "Open a store, and print its version and kind."),
     (
         "box",
-        "The vertices in a box, with the objects that they belong to.",
+        "Find the vertices in a box, and the objects that they belong to.",
     ),
     (
         "object",
-        "Objects by id, in the given order: the number of their vertices.",
+        "Read objects by id, in the given order, and count the vertices of each.",
     ),
     (
         "condition",
         "Count the vertices that satisfy a condition on attributes.",
     ),
-    ("write", "A new store of points with an attribute."),
+    ("write", "Write a new store of points with an attribute."),
     (
         "append",
         "Append points to an existing store, in one atomic change.",
     ),
-    ("levels", "Add two coarse levels: vertices of each level."),
+    (
+        "levels",
+        "Add two coarse levels, and count the vertices of each level.",
+    ),
     (
         "validate",
         "Validate a store, damage it, and validate it again.",
@@ -36,10 +39,10 @@ const TASKS: &[(&str, &str)] = &[
         "Store the value of a volume at each vertex as an attribute.",
     ),
     ("picture", "Draw a store as a picture."),
-    ("sql", "Group and count by a category."),
+    ("sql", "Count the vertices of each category."),
     (
         "parts",
-        "Write one store by several programs: each writes a part, and one commits them all.",
+        "Write one store with several programs: each writes a part, and one of them commits all parts.",
     ),
 ];
 
@@ -119,7 +122,7 @@ fn source(name: &str, ending: &str) -> PathBuf {
 fn text() -> Outcome<String> {
     let mut text = String::from(
         "# Twelve tasks\n\n\
-         Each task for the shell, in Python and in Rust. All three print the same. `cargo xtask tasks` runs them on bundled data, and writes this\n\
+         Each task in the shell, in Python and in Rust; all three print the same. `cargo xtask tasks` runs them on bundled data, and writes this\n\
          page from the files in `docs/tasks` (`--write`).\n",
     );
     for (name, about) in TASKS {
