@@ -472,7 +472,7 @@ checks! {
     FamilyThere Conformance 18 Error "family-there" "0.9" "graph, mesh" "0.9 §15"
         "Graphs and meshes have a link family at level 0."
         "Restore the family's zarr.json.";
-    ParentThere Conformance 20 Warning "parent-there" "0.9" "all" "seed page on links, coverage"
+    ParentThere Conformance 20 Warning "parent-there" "0.9" "all" "upstream page on links, coverage"
         "In every family to a coarser level, every vertex has a parent. Checked only on request."
         "Nothing, if objects were left out on purpose.";
 

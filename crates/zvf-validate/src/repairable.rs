@@ -74,16 +74,16 @@ impl Check {
             Self::Unfinished => Repairable::Never("the writer's own command finishes it"),
             Self::CellListed => Repairable::Where("the cell can be read and fits the others"),
             Self::CellEmpty => Repairable::Where(
-                "no other array lists its chunk; a cell that is lost stays listed, unless the loss is accepted",
+                "no other array lists its chunk; a lost cell stays listed, unless --accept-loss is given",
             ),
             Self::VertexCount | Self::LinkCount | Self::PresentCount => Repairable::Where(
-                "there are more than the document states; fewer may be a loss, which has to be accepted",
+                "there are more than the document states; fewer may mean lost data, and need --accept-loss",
             ),
             Self::CrossCapability => Repairable::Where(
-                "there are links between levels; none may be a loss, which has to be accepted",
+                "there are links between levels; if there are none, they may be lost, which needs --accept-loss",
             ),
             Self::FragmentsTile => Repairable::Where(
-                "every row is in one fragment, in another order; otherwise a fragment may be damaged, and the loss has to be accepted",
+                "every row is in one fragment, in another order; otherwise a fragment may be damaged, which needs --accept-loss",
             ),
             Self::ObjectIdsSorted
             | Self::VertexBounds
@@ -163,7 +163,9 @@ fn of_rule(rule: Rule) -> Repairable {
         Rule::BoundsLength | Rule::BoundsOrder => {
             Repairable::Where("positions are not stored with an offset")
         }
-        Rule::DatasetPath => Repairable::Where("every level has a dataset of its own beside it"),
+        Rule::DatasetPath => {
+            Repairable::Where("every level also has a dataset with its own number")
+        }
         Rule::DatasetOrder
         | Rule::DatasetPresent
         | Rule::ScaleBase
@@ -190,7 +192,7 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::FamilyDirected => Repairable::Always,
         Rule::DatasetUnique => Repairable::Where("the datasets of the level are equal"),
         Rule::DatasetStale => Repairable::Where(
-            "there is no folder of that level either; a level that the ome node or links name, too, may be lost, which has to be accepted",
+            "there is no folder of that level either; if the ome node or links also name the level, it may be lost, which needs --accept-loss",
         ),
         Rule::PresenceInGrid => Repairable::Where(
             "no other array lists the key, and it is outside the bounds of the store; otherwise the shape or the origin may be wrong",
@@ -202,13 +204,13 @@ fn of_rule(rule: Rule) -> Repairable {
             "the root's attribute_specs, or else the fill value, confirm the data type",
         ),
         Rule::GroupCount => Repairable::Where(
-            "as many names or rows of attributes confirm the length; otherwise groups may be lost, which has to be accepted",
+            "as many names or rows of attributes confirm the length; otherwise groups may be lost, which needs --accept-loss",
         ),
         Rule::IndexCounts => Repairable::Where(
-            "index, manifests and ids agree on the number of rows; otherwise objects may be lost, which has to be accepted",
+            "index, manifests and ids agree on the number of rows; otherwise objects may be lost, which needs --accept-loss",
         ),
         Rule::FamilyCounts => Repairable::Where(
-            "the cells have as many links as the family states, or more; fewer may be a loss, which has to be accepted",
+            "the cells have as many links as the family states, or more; fewer may mean lost links, and need --accept-loss",
         ),
         Rule::TransformLength | Rule::ScalePositive => {
             Repairable::Where("the bins of the level are stated elsewhere")

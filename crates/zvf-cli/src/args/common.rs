@@ -14,13 +14,13 @@ pub(crate) struct Common {
     /// Machine output: one JSON document on stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// No warnings, no progress, no remarks on stderr; errors are still said
+    /// No warnings, no progress, no remarks on stderr; errors are still printed
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Says on stderr how many requests and bytes the work took
+    /// Prints on stderr how many requests and bytes the command took
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Progress on stderr: a bar if it is a terminal, a JSON document a line with job, phase, unit, done, total, rate and seconds_left, or none
+    /// Progress on stderr: a bar if it is a terminal, one JSON document per line with job, phase, unit, done, total, rate and seconds_left, or none
     #[arg(
         long,
         global = true,
@@ -42,16 +42,16 @@ pub(crate) struct Common {
     /// How long one request may take with all its retries before the work fails [default: 30 a try, 60 in all]
     #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// Does not look again at the end whether the store changed meanwhile
+    /// Does not check at the end whether the store changed meanwhile
     #[arg(long, global = true)]
     pub(crate) no_verify: bool,
     /// Limit of decoded bytes in memory, e.g. 512M or 2GiB (M = MiB; MB = 10^6) [default: 64M; 256M for commands that write]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     pub(crate) memory_budget: Option<u64>,
-    /// Writes one JSON line a request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
+    /// Writes one JSON line per request to FILE: round, method, key, offset, length, bytes, microseconds, attempt, failed
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) trace_io: Option<PathBuf>,
-    /// Says on stderr what is done, by the levels error, warn, info, debug and trace, for all or by crate: debug, or zvf_io=debug,h2=info
+    /// Logs events on stderr, by the levels error, warn, info, debug and trace, for all crates or by crate: debug, or zvf_io=debug,h2=info
     /// [default: the variable RUST_LOG]
     #[arg(long, global = true, value_name = "FILTER", alias = "log-filter", value_parser = filter)]
     pub(crate) log: Option<Targets>,

@@ -108,9 +108,9 @@ rules! {
     VersionNewer "version-newer" Warning "0.9 §5.4" "The version is not later than 0.9.4.";
     RequiredCapabilities "required-capabilities" Error "0.9 §5.5" "Every required capability is known.";
     Capabilities "capabilities" Note "0.9 §5.5" "Every capability token is known.";
-    ChunkShapeLength "chunk-shape-length" Error "0.9 §5.1" "The chunk shape has one number an axis.";
+    ChunkShapeLength "chunk-shape-length" Error "0.9 §5.1" "The chunk shape has one number per axis.";
     ChunkShapePositive "chunk-shape-positive" Error "0.9 §5.1" "Chunk sizes are finite and above 0.";
-    BoundsLength "bounds-length" Error "0.9 §5.1" "Both corners of the bounds have one number an axis.";
+    BoundsLength "bounds-length" Error "0.9 §5.1" "Both corners of the bounds have one number per axis.";
     BoundsOrder "bounds-order" Error "0.9 §5.1" "The lower corner is finite and nowhere above the upper one.";
     GeometryPresent "geometry-present" Warning "0.9 §5.1" "The store names a geometry kind.";
     GeometryFirst "geometry-first" Error "0.9 §5.1" "The first geometry kind, which decides how the store is read, is known.";
@@ -122,10 +122,10 @@ rules! {
     CrossLevelStorage "cross-level-storage" Error "0.9 §5.1" "The cross-level storage is a known word.";
     CrossLevelDepth "cross-level-depth" Error "0.9 §5.1" "The cross-level depth is -1 or more.";
     ReductionFactor "reduction-factor" Error "0.9 §5.1" "The reduction factor is 2 or more.";
-    BinShapeLength "bin-shape-length" Error "0.9 §5.1" "The base bin shape has one number an axis.";
+    BinShapeLength "bin-shape-length" Error "0.9 §5.1" "The base bin shape has one number per axis.";
     BinShapePositive "bin-shape-positive" Error "0.9 §5.1" "Bin sizes are finite and above 0.";
     BinsDivideChunk "bins-divide-chunk" Error "0.9 §5.1" "Base bins divide the chunk along every axis, within 1e-9.";
-    CoordinateOffset "coordinate-offset" Error "0.9 §15.7" "The coordinate offset has one finite number an axis.";
+    CoordinateOffset "coordinate-offset" Error "0.9 §15.7" "The coordinate offset has one finite number per axis.";
     AttributeSpecs "attribute-specs" Warning "0.9 §5.1" "Declared attributes have a known scope and a dtype.";
     MultiscalesSingle "multiscales-single" Warning "0.9 §5.2" "There is exactly one multiscales entry.";
     MultiscalesFormat "multiscales-format" Note "0.9 §5.2" "The multiscales entry states version 0.4 and format zarr_vectors.";
@@ -137,7 +137,7 @@ rules! {
     DatasetPath "dataset-path" Warning "0.9 §5.2" "The path of a dataset is the number of a level.";
     DatasetUnique "dataset-unique" Warning "0.9 §5.2" "No two datasets have one path; only the first counts.";
     DatasetOrder "dataset-order" Warning "0.9 §5.2" "Datasets are sorted by level number.";
-    TransformLength "transform-length" Error "0.9 §5.2" "Scales and translations have one number an axis.";
+    TransformLength "transform-length" Error "0.9 §5.2" "Scales and translations have one number per axis.";
     ScalePositive "scale-positive" Error "0.9 §5.2" "Scales are finite and above 0.";
     ScaleBase "scale-base" Warning "0.9 §5.2" "The scale of level 0 is 1 along every axis.";
     TranslationBase "translation-base" Warning "0.9 §5.2" "The translation of level 0 is half a base bin, or the coordinate offset.";
@@ -153,7 +153,7 @@ rules! {
     DatasetStale "dataset-stale" Note "0.9 §5.2" "Every dataset has a level.";
     OmeLevels "ome-levels" Warning "0.9 §5.3" "The ome node lists the levels in increasing order.";
     LevelNumber "level-number" Error "0.9 §6" "The level number is the group's name.";
-    LevelChunkLength "level-chunk-length" Error "0.9 §6" "The level's chunk shape has one number an axis.";
+    LevelChunkLength "level-chunk-length" Error "0.9 §6" "The level's chunk shape has one number per axis.";
     LevelChunkPositive "level-chunk-positive" Error "0.9 §6" "The level's chunk sizes are finite and above 0.";
     LevelChunkNests "level-chunk-nests" Error "0.9 §6" "The level's chunk is a whole multiple of the root's along every axis, within 1e-9.";
     LevelChunkBins "level-chunk-bins" Error "0.9 §6" "The level's chunk is a whole multiple of its bin where the bin is not larger.";
@@ -164,7 +164,7 @@ rules! {
     LevelSplitValues "level-split-values" Error "0.9 §6" "The chunk attribute has at least one value.";
     LevelSplitDims "level-split-dims" Error "0.9 §6" "The chunk dimensions are the chunk attribute, then the axes.";
     LevelPreservesIds "level-preserves-ids" Error "0.9 §6" "Preserved object ids need a coarse level, a parent and the parent's object count.";
-    LevelBinLength "level-bin-length" Error "0.9 §6" "Bin shape and ratio of a level block have one number an axis.";
+    LevelBinLength "level-bin-length" Error "0.9 §6" "Bin shape and ratio of a level block have one number per axis.";
     LevelBinPositive "level-bin-positive" Error "0.9 §6" "Bin sizes of a level block are finite and above 0.";
     LevelBinRatio "level-bin-ratio" Error "0.9 §6" "Bin ratios of a level block are 1 or more.";
     LevelZeroBins "level-zero-bins" Warning "0.9 §6" "The block of level 0 has no bin shape.";
@@ -181,8 +181,8 @@ rules! {
     GridExtent "grid-extent" Error "0.9 §7.2" "A chunk-grid array has at least one cell along every axis.";
     GridOriginLength "grid-origin-length" Error "0.9 §7.2" "The grid origin has one number for each component of a chunk key.";
     GridOriginZero "grid-origin-zero" Note "0.9 §7.2" "A grid origin of zeros is left out.";
-    GridBounds "grid-bounds" Note "0.9 §7.2" "The grid is the one of the declared bounds.";
-    GridSplit "grid-split" Error "0.9 §7.2" "The leading axis of an attribute-chunked level starts at 0 and has one cell a value.";
+    GridBounds "grid-bounds" Note "0.9 §7.2" "The grid is the one that follows from the declared bounds.";
+    GridSplit "grid-split" Error "0.9 §7.2" "The leading axis of an attribute-chunked level starts at 0 and has one cell per value.";
     PresenceThere "presence-there" Warning "0.9 §7.4" "A chunk-grid array lists its non-empty chunks.";
     PresenceKeys "presence-keys" Error "0.9 §7.4" "Listed keys are plain decimal numbers joined by dots, one for each axis of the array.";
     PresenceOrder "presence-order" Error "0.9 §7.4" "Listed keys are in ASCII order.";
@@ -198,10 +198,10 @@ rules! {
     RowShape "row-shape" Warning "0.9 §12.1" "The row shape has at most one number, and as many channels as there are channel names.";
     Categories "categories" Error "0.9 §12.3" "A dictionary encoding has distinct categories, an integer dtype, and a number for missing values that is the code of no category.";
     LinkDeltaName "link-delta-name" Error "0.9 §13.1" "A delta is 0, or a sign and a number above 0.";
-    LinkDelta "link-delta" Error "0.9 §7.3" "The level delta is the one of the path.";
+    LinkDelta "link-delta" Error "0.9 §7.3" "The level delta is the one in the path.";
     LinkSegment "link-segment" Error "0.9 §13.1" "The offsets segment has L - 1 offsets of K signed components.";
     LinkOffsets "link-offsets" Error "0.9 §13.1" "The offsets attribute has the offsets of the path.";
-    LinkWidth "link-width" Error "0.9 §13.2" "The link width is the one of the family.";
+    LinkWidth "link-width" Error "0.9 §13.2" "The link width is the same as the family's.";
     LinkPerm "link-perm" Error "0.9 §13.3" "The array has a permutation column exactly when the family's policy gives it one.";
     LinkCanonical "link-canonical" Error "0.9 §13.3" "Offsets of a canonical undirected family are lexicographically non-negative and do not fall.";
     ObjectIds "object-ids" Error "0.9 §11.2" "The table of ids is one int64 for each row of the index.";
