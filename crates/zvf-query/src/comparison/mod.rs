@@ -32,7 +32,7 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The number of all differences.
     pub total: u64,
-    /// Whether there are further differences: rows of a table that only one store has are counted up to 262,144.
+    /// Whether there are differences that `total` does not count: at most 262,144 different rows of a table are counted.
     pub more: bool,
     /// Rows of the vertex tables of all levels, in the first and in the second store.
     pub vertices: [u64; 2],

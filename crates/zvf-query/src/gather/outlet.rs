@@ -226,7 +226,7 @@ pub(crate) struct Outlet {
     limit: Option<u64>,
     /// Whether the limit must not cut objects.
     whole: bool,
-    /// Whether this is the answer of one level of a chain, which is cut at the limit later.
+    /// Whether this is the answer of one level of a chain. The answer of the chain is cut at the limit later.
     part: bool,
     owners: Option<Owners>,
     placer: Placer,
