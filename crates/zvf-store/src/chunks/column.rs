@@ -80,7 +80,7 @@ impl ChunkColumn {
         DType::little(self.attribute.dtype.kind)
     }
 
-    /// Values in a row: as in the cells that were read, which all agree; as declared before one was read.
+    /// Values in a row. Before a cell is read, the declared number; afterwards the number in the cells, which is the same in all of them.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width.get().copied().unwrap_or(self.declared)

@@ -280,7 +280,7 @@ impl GridArray {
         self
     }
 
-    /// Names an array of the same level. Where both list the same cells, the list is sorted once, and held once.
+    /// Sets the companion: another array of the same level. If both arrays list the same cells, they share one sorted list.
     pub(crate) fn beside(mut self, other: Option<SharedArray>) -> Self {
         self.beside = other;
         self

@@ -174,8 +174,8 @@ impl SnapshotTree {
         self.built(&format!("{level}/vertices"))
     }
 
-    /// Warns if the chunks of an array have other keys than the chunks of the level's vertices (if these are a group of blobs: than the writers of
-    /// such stores use). Chunks that are not found read as the fill value.
+    /// Warns if the chunk keys of an array have another encoding than those of the level's vertices. If the vertices are a group of blobs, compares with
+    /// the encoding that writers of such stores use. Chunks that are not found read as the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
         let known = |doc: &ArrayDoc| (doc.key_encoding.scheme, doc.key_encoding.separator);

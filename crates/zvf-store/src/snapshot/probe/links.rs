@@ -34,8 +34,8 @@ struct Loose<'l> {
 }
 
 impl SnapshotTree {
-    /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether it found something that the level was
-    /// built without.
+    /// Probes cells for facts that the documents of link attributes lack, once for each attribute. Returns whether it found a fact that the level was built
+    /// without.
     ///
     /// # Cost
     /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
