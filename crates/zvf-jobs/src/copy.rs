@@ -61,10 +61,10 @@ copy! {
 copy! {
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     RechunkJob {
-        /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs
+        /// Size of a chunk of level 0 on each axis. Chunks of coarse levels keep their ratio to it; on each level, a chunk must consist of whole bins
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
-        /// Size of a bin of level 0 on each axis: a whole part of the chunk's
+        /// Size of a bin of level 0 on each axis; the size of a chunk must be a multiple of it
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
     }

@@ -25,7 +25,7 @@ options! {
         /// Lowest and highest corner that vertices may have, both ends included; components in axis order
         #[arg(long, value_name = "LO:HI", allow_hyphen_values = true, required = true)]
         bounds: Option<Corners>,
-        /// Size of a bin on each axis: a whole part of the chunk's
+        /// Size of a bin on each axis; the size of a chunk must be a multiple of it
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
         /// Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]

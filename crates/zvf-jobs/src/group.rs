@@ -31,10 +31,10 @@ options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         add: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error
+        /// Leaves out ids that the store does not have, instead of failing
         #[arg(long, requires = "add")]
         ignore_missing: bool,
-        /// File, folder or URL of a volume of labels; #NAME or #@N picks
+        /// File, folder or URL of a volume of labels; #NAME or #@N selects one of several datasets or levels
         #[arg(long, value_name = "VOLUME")]
         ends: Option<String>,
         /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image

@@ -44,7 +44,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         ids: IdOptions,
-        /// Tables: the columns that become attributes, of all others: all, none or names [default: all]
+        /// Tables: which of the other columns become attributes: all, none or names [default: all]
         #[arg(long, value_name = "all|none|NAME,..", value_delimiter = ',')]
         attributes: Option<Vec<String>>,
         /// Tables: columns that are ignored
@@ -61,11 +61,11 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         columns: ColumnOptions,
-        /// Tables: another table with edges, a row an edge; path or URL
+        /// Tables: another table with edges, one row for each edge; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         edges: Option<PathBuf>,
-        /// Tables: another table with faces, a row a face of three or four corners; path or URL
+        /// Tables: another table with faces, one row for each face of three or four corners; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         faces: Option<PathBuf>,
@@ -95,7 +95,7 @@ options! {
         /// Size of a chunk on each axis [default: chosen from the data and printed]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
-        /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
+        /// Size of a bin on each axis; the size of a chunk must be a multiple of it [default: chosen for points without objects]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
         /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
@@ -103,12 +103,11 @@ options! {
         /// or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
-        /// Chunks of a shard along each axis; auto: from 2000 cells on some hundred files, more in stores of gigabytes; none: every
-        /// chunk is a file of its own, so that an edit writes fewer bytes
+        /// Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
+        /// every chunk is a file of its own, so that an edit writes fewer bytes
         #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
         shard_shape: ShardChoice,
-        /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
-        /// chunks then; useful if queries name one of few values
+        /// Also divides chunks by the value of a vertex attribute: truth values, whole numbers or texts. The value is part of the chunk keys; useful if queries ask for one of few values
         #[arg(long, value_name = "NAME")]
         chunk_by: Option<String>,
         /// Version of the format
@@ -140,8 +139,8 @@ options! {
         /// Completes the store from its parts. Can be repeated after an interruption
         #[arg(long)]
         commit: bool,
-        /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as
-        /// `zvf_absent_parts`. Of a part that was begun again with --redo and not finished, it takes the earlier data
+        /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. If a
+        /// part was begun again with --redo and not finished, its earlier data is used
         #[arg(long)]
         allow_missing: bool,
         /// Lowest and highest corner of the positions of all parts

@@ -29,7 +29,7 @@ options! {
         /// Count vertices from the data instead of trusting the metadata
         #[arg(long)]
         count: bool,
-        /// Files and bytes of each level, and codec and ratio of each array, which lists the whole store
+        /// Files and bytes of each level, and codec and ratio of each array; lists all files of the store
         #[arg(long)]
         sizes: bool,
         /// The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest

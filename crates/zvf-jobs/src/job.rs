@@ -152,7 +152,7 @@ jobs! {
     EditSetAttribute(EditSetAttributeJob) -> Edit: "edit-set-attribute", ["store", "name"], "";
     /// Adds objects to a group.
     EditGroupAdd(EditGroupAddJob) -> Edit: "edit-group-add", ["store", "group"], "";
-    /// Takes objects out of a group.
+    /// Removes objects from a group.
     EditGroupRemove(EditGroupRemoveJob) -> Edit: "edit-group-remove", ["store", "group", "objects"], "";
     /// Gives a group another name.
     EditGroupRename(EditGroupRenameJob) -> Edit: "edit-group-rename", ["store", "group", "new_name"], "";

@@ -21,7 +21,7 @@ options! {
     SampleJob {
         /// Path or URL of the store
         store: String,
-        /// File, folder or URL of the volume; #NAME or #@N picks
+        /// File, folder or URL of the volume; #NAME or #@N selects one of several datasets or levels
         #[arg(long, value_name = "VOLUME")]
         volume: String,
         /// Name of the vertex attribute

@@ -33,7 +33,7 @@ options! {
         #[arg(value_name = "DIR")]
         #[schemars(extend("format" = "path"))]
         folder: PathBuf,
-        /// What parts have in common: group, attribute NAME, region (each --named), or count N
+        /// How the store is split: by group, by attribute NAME, by region (one part for each --named), or by count into N parts
         #[arg(long, num_args = 1..=2, required = true, value_names = ["group|attribute|region|count", "NAME|N"])]
         #[serde(deserialize_with = "words")]
         #[schemars(extend("type" = ["string", "array"]))]

@@ -33,13 +33,13 @@ options! {
         /// Attributes to read: all, none, or names
         #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
         attributes: Term = Term::all(),
-        /// So many pieces
+        /// Number of pieces
         #[arg(long, value_name = "N", group = "size")]
         count: Option<u32>,
-        /// Pieces of about so many rows
+        /// Pieces with about this many rows
         #[arg(long, value_name = "N", group = "size")]
         rows: Option<u64>,
-        /// Pieces of about so many decoded bytes [default: 64 MiB]
+        /// Pieces with about this many decoded bytes [default: 64 MiB]
         #[arg(long, value_name = "N", group = "size")]
         bytes: Option<u64>,
     }

@@ -168,7 +168,7 @@ pub(crate) enum Command {
     Split(OnDemand<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
     Merge(OnDemand<MergeArgs>),
-    /// Makes a new store with other points along the same lines: so many of each, or one each so many units
+    /// Makes a new store with other points along the same lines: a fixed number for each line, or points at a fixed distance
     #[command(after_help = help!("resample"))]
     Resample(OnDemand<JobArgs<ResampleJob>>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines

@@ -43,7 +43,7 @@ edit_options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids
+        /// Leaves out ids that the store does not have, instead of failing: 0-1000000 then means all objects with ids in this range
         #[arg(long, requires = "objects")]
         ignore_missing: bool,
         /// Points that fulfil this condition, as in `zvf query --where`
@@ -56,7 +56,7 @@ edit_options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: RegionOptions,
-        /// Stores with objects: whole objects with at least one vertex that is meant
+        /// Stores with objects: deletes whole objects with at least one selected vertex
         #[arg(long, value_enum, value_name = "objects")]
         select: Option<DeleteSelect>,
         /// Prints what would be deleted, and changes nothing
