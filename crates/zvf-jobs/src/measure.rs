@@ -136,7 +136,7 @@ impl MeasureJob {
     }
 }
 
-/// Stores measures as object attributes under their own names. Returns the number of objects; `progress` gets the number of each step.
+/// Stores measures as object attributes under their own names. Returns the number of objects. Calls `progress` with the number of objects of each step.
 ///
 /// # Errors
 ///

@@ -48,7 +48,7 @@ options! {
     }
 }
 
-/// A use of a store that asks more than the format does.
+/// A use of a store with requirements beyond the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

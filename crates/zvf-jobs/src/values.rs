@@ -128,7 +128,7 @@ fn fill(value: &Value) -> Result<String, String> {
     }
 }
 
-/// A number whose type is known later: whole numbers keep all their digits, which float64 has not beyond 2^53.
+/// A number whose type is known later. Whole numbers keep all their digits, which float64 does not hold beyond 2^53.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OutsideNumber {
     /// A whole number, written without an exponent.

@@ -105,7 +105,7 @@ edit_options! {
 }
 
 options! {
-    /// How the rows of a table find theirs in a store.
+    /// How the rows of a table are matched with the rows of a store.
     MatchOptions {
         /// Attributes that together identify a vertex (object, link); the table has columns with the same names
         #[arg(long, value_name = "COLUMN[,COLUMN..]", value_delimiter = ',', conflicts_with = "by_order")]

@@ -142,7 +142,7 @@ impl EditTable {
         !self.own_columns(one).is_empty()
     }
 
-    /// Refuses a column with the name of an attribute whose values the attribute cannot have: they are not missing.
+    /// Refuses a column that has the name of an attribute, but values that the attribute cannot have: such values must not count as missing.
     ///
     /// # Errors
     ///
