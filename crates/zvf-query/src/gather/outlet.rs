@@ -267,9 +267,9 @@ impl Outlet {
     }
 
     /// Sets the widths of columns from decoded cells.
-    pub(crate) fn widths(&mut self, told: &[Option<usize>]) {
-        for (width, told) in self.widths.iter_mut().zip(told) {
-            *width = width.or(*told);
+    pub(crate) fn widths(&mut self, found: &[Option<usize>]) {
+        for (width, found) in self.widths.iter_mut().zip(found) {
+            *width = width.or(*found);
         }
     }
 

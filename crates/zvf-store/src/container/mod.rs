@@ -255,7 +255,7 @@ impl GridArray {
     }
 
     /// Records the number of elements of a row as detected from a cell.
-    pub(crate) fn tell_width(&self, width: u64) {
+    pub(crate) fn set_row_width(&self, width: u64) {
         // The first one is kept.
         let _ = self.columns.set(width);
     }
