@@ -162,7 +162,8 @@ impl GroupJob {
         let found = self.found(volume, context).await;
         let (mut edit, (found, sink)) = or_abandon(edit, found).await?;
         let made = self.make(&mut edit, &found).await;
-        // Not after the commit: without its table, the command could only be repeated with --replace. The table is right without the groups, too.
+        // The table is completed before the commit. If it failed afterwards, the command could only be repeated with --replace; if the commit fails,
+        // the table is correct nevertheless.
         let made = made.and_then(|replaced| Ok((replaced, sink.map(RowSink::finish).transpose()?)));
         let (done, (groups_replaced, files)) = end(edit, &self.store, made).await?;
         for remark in &found.remarks {

@@ -233,7 +233,7 @@ pub struct AxisFacts {
     pub unit: Option<String>,
 }
 
-/// Chunks of a level up to which there are no hints.
+/// A level with at most this many chunks causes no hints.
 const MANY_CHUNKS: u64 = 1000;
 
 /// Changes that would make queries of a store cheaper, with the command, as far as documents show them.

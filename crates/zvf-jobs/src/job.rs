@@ -371,62 +371,62 @@ impl Job {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum JobReport {
-    /// Of `append`.
+    /// The report of `append`.
     Append(AppendReport),
-    /// Of `import`.
+    /// The report of `import`.
     Import(ImportReport),
-    /// Of `vacuum`.
+    /// The report of `vacuum`.
     Vacuum(VacuumReport),
-    /// Of the jobs `edit-…`.
+    /// The report of the jobs `edit-…`.
     Edit(EditReport),
-    /// Of `validate`.
+    /// The report of `validate`.
     Validate(ValidateReport),
-    /// Of `pyramid`.
+    /// The report of `pyramid`.
     Pyramid(PyramidJobReport),
-    /// Of `rechunk` and `migrate`.
+    /// The report of `rechunk` and `migrate`.
     Copy(CopyReport),
-    /// Of `copy`.
+    /// The report of `copy`.
     Verbatim(VerbatimReport),
-    /// Of `merge`.
+    /// The report of `merge`.
     Merge(MergeReport),
-    /// Of `resample` and `simplify`.
+    /// The report of `resample` and `simplify`.
     Resample(ResampleReport),
-    /// Of `repair`.
+    /// The report of `repair`.
     Repair(RepairReport),
-    /// Of `create`.
+    /// The report of `create`.
     Create(CreateReport),
-    /// Of `doctor`.
+    /// The report of `doctor`.
     Doctor(DoctorReport),
-    /// Of `sample`.
+    /// The report of `sample`.
     #[cfg(feature = "volumes")]
     Sample(SampleReport),
-    /// Of `group`.
+    /// The report of `group`.
     #[cfg(feature = "volumes")]
     Group(GroupReport),
-    /// Of `plot`.
+    /// The report of `plot`.
     #[cfg(feature = "plot")]
     Plot(PlotReport),
-    /// Of `stats`.
+    /// The report of `stats`.
     Stats(StatsReport),
-    /// Of `measure`.
+    /// The report of `measure`.
     Measure(MeasureReport),
-    /// Of `info`.
+    /// The report of `info`.
     Info(InfoReport),
-    /// Of `objects`.
+    /// The report of `objects`.
     Objects(ObjectsReport),
-    /// Of `diff`.
+    /// The report of `diff`.
     Diff(DiffReport),
-    /// Of `export`.
+    /// The report of `export`.
     Export(ExportReport),
-    /// Of `query`.
+    /// The report of `query`.
     Query(QueryReport),
-    /// Of `head`, `tail` and `sample-rows`.
+    /// The report of `head`, `tail` and `sample-rows`.
     Rows(RowsReport),
-    /// Of `links`.
+    /// The report of `links`.
     Links(LinksReport),
-    /// Of `split`.
+    /// The report of `split`.
     Split(SplitReport),
-    /// Of `splits`.
+    /// The report of `splits`.
     Splits(SplitsReport),
 }
 

@@ -90,7 +90,7 @@ impl RepairJob {
             true => {
                 let done = apply(&plan, backup, &options).await;
                 if let Err(RepairError::Unchecked { backup, .. }) = &done {
-                    // Not only in the error: if the command was interrupted, that alone is reported.
+                    // The error also has this text, but a command that was interrupted does not report the error.
                     context.event(&JobEvent::Note(&format!(
                         "{}: the documents are replaced; the old ones are in {backup}",
                         self.store

@@ -268,7 +268,7 @@ pub struct SplitReport {
     pub vertices: u64,
     /// Objects of all parts that were written.
     pub objects: u64,
-    /// Notes about data in no part, data that parts cannot hold, and violations of the format in the store.
+    /// Notes about data that is in no part, data that parts cannot hold, and violations of the format in the store.
     pub notes: Vec<String>,
 }
 

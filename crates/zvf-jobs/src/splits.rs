@@ -75,7 +75,7 @@ impl SplitsJob {
             self.at.set(&mut spec);
             spec.select = self.select.map_or(Select::Vertices, Select::from);
             set(&mut spec, "attributes", Some(&self.attributes))?;
-            // Values of objects are no part of the estimates.
+            // The estimates do not include object attributes.
             let opened = opened_with(&spec, &self.store, context, |need| {
                 need.object_attributes = Names::None;
             });

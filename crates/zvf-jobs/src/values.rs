@@ -50,7 +50,7 @@ written! {
     /// Levels that links span, such as `+1`.
     DeltaText(i32): {"type": ["string", "integer"]}, |value| {
         let number = value.is_number().then(|| json!(value.to_string()));
-        // `1` is as good as `+1`.
+        // `1` means `+1`.
         text(number.as_ref().unwrap_or(value), |text| {
             text.parse().map_err(|_| "0, +1, -1 and the like")
         })
@@ -144,7 +144,7 @@ fn outside(value: &Value) -> Result<OutsideNumber, String> {
     }
     let number = value.is_number().then(|| json!(value.to_string()));
     text(number.as_ref().unwrap_or(value), |text| {
-        // `3.0` is as good as `3`.
+        // `3.0` counts as the whole number `3`.
         let digits = text.split_once('.').map_or(text, |(whole, rest)| {
             match rest.bytes().all(|byte| byte == b'0') {
                 true => whole,

@@ -103,7 +103,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the error says that something does not exist.
+    /// Whether the error means that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::NoStore { .. })
     }

@@ -124,7 +124,7 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces how long a request may be silent.
+    /// Replaces the time that a request may take without progress.
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.io = self.io.with_request_timeout(timeout);

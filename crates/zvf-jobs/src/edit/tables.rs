@@ -310,7 +310,7 @@ impl EditSetAttributeJob {
         let scope = self.scope();
         let how = self.matching.matching();
         let mut how = how.with_new_objects(self.new_objects);
-        // Values of objects have the ids beside them.
+        // Computed values of objects come with their ids. Computed values of vertices and links are matched by their order.
         how.by_order |= self.expr.is_some() && scope != Scope::Object;
         let table = self.from.as_deref().map(|from| {
             let along = how.by_object_order && scope == Scope::Vertex;

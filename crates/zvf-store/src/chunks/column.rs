@@ -43,7 +43,7 @@ impl ChunkColumn {
         let owners = of == ChunkCell::FragmentColumn && is_owner_column(attribute);
         Self {
             attribute: attribute.clone(),
-            // No cell can have rows of so many values; readers refuse the column beforehand.
+            // `check` refuses columns with rows of so many values before a cell is read.
             declared: usize::try_from(declared).unwrap_or(usize::MAX),
             may_lack: attribute.array.may_lack_rows() || owners,
             of,

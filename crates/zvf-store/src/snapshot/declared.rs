@@ -35,8 +35,8 @@ impl SnapshotTree {
         }
     }
 
-    /// The array of an attribute, if it exists, with the type that its document states. If it states none, the type is that of the root; without
-    /// either, the type is unknown.
+    /// The array of an attribute, if it exists, with the type that its document states. If the document states none, the type is the one that the
+    /// root declares; if neither states one, the type is unknown.
     ///
     /// # Errors
     /// As [`grid`](Self::grid); a type that contradicts `attribute_specs`; no type at all, from 0.8.1 on: a group of

@@ -45,7 +45,7 @@ impl EditTable {
             if let Some(at) = find(name) {
                 return vec![at];
             }
-            // The list `position` is that of the coordinates.
+            // The list `position` has the coordinates; it is not an attribute.
             let mut columns = match OF_EDITS.contains(&name) {
                 true => Vec::new(),
                 false => self.list(name),
