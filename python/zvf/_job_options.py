@@ -99,8 +99,9 @@ class ImportOptions(JobOptions, total=False):
     exclude: Sequence[str]
     """Tables: columns that are ignored. Default: []."""
     nulls: Literal["keep", "error", "drop-row"] | int
-    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values the texts true and
-    false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing. Default: "keep"."""
+    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+    texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing. Default:
+    "keep"."""
     format: str | None
     """The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)."""
     delimiter: str | None
@@ -153,7 +154,7 @@ class ImportOptions(JobOptions, total=False):
     bin_shape: Sequence[float] | None
     """Size of a bin on each axis; the size of a chunk must be a multiple of it [default: chosen for points without objects]."""
     codec: str | Sequence[str | Mapping[str, Any]]
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
     shard_shape: Sequence[int] | Literal["auto", "none"]
     """Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
@@ -164,8 +165,8 @@ class ImportOptions(JobOptions, total=False):
     version: Literal["0.9.2", "0.8.1"]
     """Version of the format. Default: "0.9.2"."""
     journal: Path | None
-    """Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are the same.
-    Default: None."""
+    """Keeps the data that was read in the journal FILE until the store is complete: after a crash, the same command resumes if the input files are
+    the same. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted import left at STORE; a finished store or finished parts are never touched. Default: False."""
     begin: bool
@@ -175,10 +176,10 @@ class ImportOptions(JobOptions, total=False):
     """With `begin`: the expected parts, as their number (20 is 0 to 19), names, or a file of names at a path or URL (@FILE), one a line. Other
     parts are refused, and so is `commit` while a part is missing. Default: None."""
     part: str | None
-    """Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a finished part is not
-    written again. Default: None."""
+    """Writes the files as the part of that name; no other part may have the same chunks. Can be repeated after an interruption; a finished part is
+    not written again. Default: None."""
     redo: bool
-    """With `part`: replaces the part if it is finished already. Default: False."""
+    """With `part`: replaces the part if it is already finished. Default: False."""
     commit: bool
     """Completes the store from its parts. Can be repeated after an interruption. Default: False."""
     allow_missing: bool
@@ -197,8 +198,8 @@ class EditDeleteOptions(JobOptions, total=False):
     belong to no object."""
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; one that begins with the range -9--5 follows
-    --. Default: None."""
+    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; put -- before an id that begins with a range
+    of negative ids such as -9--5. Default: None."""
     ignore_missing: bool
     """Leaves out ids that the store does not have, instead of failing: 0-1000000 then means all objects with ids in this range. Default: False."""
     where: str | None
@@ -408,7 +409,7 @@ class ValidateOptions(Options, total=False):
     profile: Literal["viewer"] | None
     """Further checks for one use of the store, from its documents. Default: None."""
     most: int
-    """Findings that are shown of one check; all are counted. Default: 20."""
+    """At most this many findings of each check are shown; all are counted. Default: 20."""
     resume: Path | None
     """Records the progress in FILE: after an interruption, the same command reads only the remaining cells. FILE is removed at the end, and
     started again if an option or a document of the store changed. Default: None."""
@@ -428,14 +429,14 @@ class PyramidOptions(JobOptions, total=False):
     remove: bool
     """Removes all coarse levels, and the links between levels. Default: False."""
     bin_shape: Sequence[float] | None
-    """Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk for the reference
-    method]."""
+    """Bins of level 0, for a store that declares none: sizes that divide the chunk [default: sizes that fit the data; the whole chunk for the
+    reference method]."""
     sparsity: Sequence[float]
     """Keeps one of G objects from level to level, drawn at random [default: 1, all objects]."""
     method: Literal["density", "reference"] | None
     """How levels are made [default: density]."""
     seed: int
-    """The seed of what is drawn: the same seed keeps the same objects. Default: 0."""
+    """Seed of the random choice: the same seed keeps the same objects. Default: 0."""
     until: int | None
     """Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without `factors`: about how many
     vertices the last level has [default: 10000 without `factors`]."""
@@ -460,11 +461,11 @@ class RechunkOptions(JobOptions, total=False):
     bin_shape: Sequence[float] | None
     """Size of a bin of level 0 on each axis; the size of a chunk must be a multiple of it. Default: None."""
     codec: str | Sequence[str | Mapping[str, Any]] | None
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
-    auto if the codecs of SRC were chosen]."""
+    auto if the codecs of SRC were chosen by auto]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    """Chunks of a shard along each axis; `auto`: levels with many chunks are stored in as few files as edits allow; `none`: every chunk is a file
     of its own [default: as in SRC]."""
     strict: bool
     """Fails if anything cannot be carried over, instead of listing it. Default: False."""
@@ -480,11 +481,11 @@ class MigrateOptions(JobOptions, total=False):
     version: Literal["0.9.2", "0.8.1"]
     """Version of the new store. Default: "0.9.2"."""
     codec: str | Sequence[str | Mapping[str, Any]] | None
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
-    auto if the codecs of SRC were chosen]."""
+    auto if the codecs of SRC were chosen by auto]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    """Chunks of a shard along each axis; `auto`: levels with many chunks are stored in as few files as edits allow; `none`: every chunk is a file
     of its own [default: as in SRC]."""
     strict: bool
     """Fails if anything cannot be carried over, instead of listing it. Default: False."""
@@ -580,7 +581,7 @@ class CreateOptions(JobOptions, total=False):
     link_width: int | None
     """Ends of a link: 3 for triangles, 4 for quads. Default: None."""
     codec: str | Sequence[str | Mapping[str, Any]]
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
     """Chunks of a shard along each axis; none: every chunk is a file of its own [default: none]."""
@@ -602,11 +603,11 @@ class SampleOptions(JobOptions, total=False):
     keep_frame: bool
     """Uses positions of a tractogram as they are stored, in any frame. Default: False."""
     order: Literal["nearest", "linear"] | None
-    """How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]."""
+    """How values between elements are computed [default: linear for floats, nearest for integers, which may be labels]."""
     outside: float | str | None
     """Value of vertices outside of the volume [default: NaN, or 0 for integers]."""
     index: Mapping[str | int, int] | None
-    """Index of an axis that is not in space, by its name or number: a channel, a time. Default: {}."""
+    """Index along an axis that is not in space, such as a channel or a time; the axis by its name or number. Default: {}."""
     replace: bool
     """Replaces an attribute of that name. Default: False."""
 
@@ -634,7 +635,7 @@ class PlotOptions(Options, total=False):
     """The options of the job `plot`: Draws one or several stores as a picture: PNG or SVG."""
 
     format: Literal["png", "svg"] | None
-    """Format of the picture where its name does not say it [default: png]."""
+    """Format of the picture, if the name of the output does not state it [default: png]."""
     bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None
     """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
     Default: None."""
@@ -685,15 +686,16 @@ class PlotOptions(Options, total=False):
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects for lines, polylines and
     streamlines, else vertices]."""
     level: str | int
-    """Resolution level, 0 is the finest; auto: by `vertices`. Default: "auto"."""
+    """Resolution level, 0 is the finest; auto: chosen by `vertices`. Default: "auto"."""
     vertices: int
-    """The most vertices of a store that `level` auto draws; also the most vertices with stored links, on any level. Default: 10000000."""
+    """`level` auto draws the finest level with at most N selected vertices, else the coarsest; on any level, more than N vertices with stored
+    links are an error. Default: 10000000."""
     own_level_only: bool
     """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     color: Sequence[str]
-    """The meaning of colours. Default: []."""
+    """What the colours show. Default: []."""
     colormap: str | None
-    """Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, of
+    """Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, for
     densities magma]."""
     range: Sequence[float] | str | None
     """The numbers at the ends of the colours [default: the smallest and the largest one drawn]."""
@@ -773,7 +775,7 @@ class StatsOptions(Options, total=False):
     ignore_missing: bool
     """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
-    """Which rows count: those inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
+    """Which rows count: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
@@ -858,12 +860,12 @@ class InfoOptions(Options, total=False):
     """The options of the job `info`: Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout."""
 
     count: bool
-    """Count vertices from the data instead of trusting the metadata. Default: False."""
+    """Counts vertices in the data instead of trusting the metadata. Default: False."""
     sizes: bool
     """Files and bytes of each level, and codec and ratio of each array; lists all files of the store. Default: False."""
     history: bool
-    """The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest. Default:
-    False."""
+    """The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 jobs, the first and the newest.
+    Default: False."""
 
 
 class ObjectsOptions(Options, total=False):
@@ -1029,7 +1031,7 @@ class QueryOptions(Options, total=False):
     """Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each),
     geometry (points in well-known binary). Default: []."""
     output: Path | None
-    """Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end. Default: None."""
+    """Where the result goes: a file of the format of its ending, or a directory if the name has no ending or ends with a slash. Default: None."""
     format: Literal["csv", "ndjson", "arrow", "npy", "parquet"] | None
     """Format of the vertex table, on stdout unless -o is given. Default: None."""
 

@@ -49,9 +49,8 @@ options! {
         /// Ends of a link: 3 for triangles, 4 for quads
         #[arg(long, value_name = "N")]
         link_width: Option<usize>,
-        /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-        /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-        /// or a list of Zarr codecs in JSON
+        /// How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4
+        /// over shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
         /// Chunks of a shard along each axis; none: every chunk is a file of its own [default: none]

@@ -25,7 +25,7 @@ pub use report::{AttributeImported, ImportReport, StoreImported};
 options! {
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     ImportJob {
-        /// Files of one format, as paths or URLs, or one folder with `info`
+        /// Files of one format, as paths or URLs, or one precomputed folder, which has a file `info`
         #[arg(skip)]
         files: Vec<PathBuf>,
         /// Path or URL of the new store; it must not exist
@@ -50,8 +50,8 @@ options! {
         /// Tables: columns that are ignored
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         exclude: Vec<String>,
-        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
-        /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
+        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+        /// texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing
         #[arg(long, value_name = "keep|error|drop-row|NUMBER", default_value = "keep", allow_negative_numbers = true)]
         nulls: NullsName,
         /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
@@ -98,9 +98,8 @@ options! {
         /// Size of a bin on each axis; the size of a chunk must be a multiple of it [default: chosen for points without objects]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
-        /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-        /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-        /// or a list of Zarr codecs in JSON
+        /// How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4
+        /// over shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
         /// Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
@@ -113,8 +112,7 @@ options! {
         /// Version of the format
         #[arg(id = "target", long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
         version: NewVersion,
-        /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
-        /// the same
+        /// Keeps the data that was read in the journal FILE until the store is complete: after a crash, the same command resumes if the input files are the same
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         journal: Option<PathBuf>,
@@ -129,11 +127,10 @@ options! {
         /// refused, and so is --commit while a part is missing
         #[arg(long, value_name = "N|NAME,..|@FILE", value_delimiter = ',')]
         parts: Option<Vec<String>>,
-        /// Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a
-        /// finished part is not written again
+        /// Writes the files as the part of that name; no other part may have the same chunks. Can be repeated after an interruption; a finished part is not written again
         #[arg(long, value_name = "NAME")]
         part: Option<String>,
-        /// With --part: replaces the part if it is finished already
+        /// With --part: replaces the part if it is already finished
         #[arg(long)]
         redo: bool,
         /// Completes the store from its parts. Can be repeated after an interruption

@@ -52,7 +52,7 @@ options! {
         #[arg(short, long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,
-        /// Format of the picture where its name does not say it [default: png]
+        /// Format of the picture, if the name of the output does not state it [default: png]
         #[arg(long, value_enum, value_name = "F")]
         format: Option<PictureFormat>,
         /// Which rows are used
@@ -63,20 +63,19 @@ options! {
         /// for lines, polylines and streamlines, else vertices]
         #[arg(long, value_enum)]
         select: Option<SelectName>,
-        /// Resolution level, 0 is the finest; auto: by --vertices
+        /// Resolution level, 0 is the finest; auto: chosen by --vertices
         #[arg(long, value_name = "auto|N", default_value = "auto")]
         level: DrawnLevel = DrawnLevel::default(),
-        /// The most vertices of a store that --level auto draws; also the most vertices with stored links, on any level
+        /// --level auto draws the finest level with at most N selected vertices, else the coarsest; on any level, more than N vertices with stored links are an error
         #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(VERTICES))]
         vertices: u64 = 10_000_000,
         /// Reads only the own content of an additive level, without the coarser levels that complete it
         #[arg(long)]
         own_level_only: bool,
-        /// The meaning of colours
+        /// What the colours show
         #[arg(long, value_name = "BY")]
         color: Vec<ColorText>,
-        /// Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default:
-        /// viridis, of densities magma]
+        /// Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, for densities magma]
         #[arg(long, value_name = "MAP")]
         colormap: Option<ColormapName>,
         /// The numbers at the ends of the colours [default: the smallest and the largest one drawn]

@@ -30,8 +30,7 @@ options! {
         /// Removes all coarse levels, and the links between levels
         #[arg(long)]
         remove: bool,
-        /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
-        /// for the reference method]
+        /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: sizes that fit the data; the whole chunk for the reference method]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
         /// Keeps one of G objects from level to level, drawn at random [default: 1, all objects]
@@ -40,7 +39,7 @@ options! {
         /// How levels are made [default: density]
         #[arg(long, value_enum, value_name = "METHOD")]
         method: Option<MethodName>,
-        /// The seed of what is drawn: the same seed keeps the same objects
+        /// Seed of the random choice: the same seed keeps the same objects
         #[arg(long, value_name = "N", default_value_t = PyramidJob::default().seed)]
         seed: u64 = PyramidSpec::new([]).seed,
         /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors: about how many

@@ -37,7 +37,7 @@ options! {
         /// Further checks for one use of the store, from its documents
         #[arg(long, value_enum, value_name = "PROFILE")]
         profile: Option<ProfileName>,
-        /// Findings that are shown of one check; all are counted
+        /// At most this many findings of each check are shown; all are counted
         #[arg(long, value_name = "N", default_value_t = ValidateJob::default().most)]
         most: usize = ValidateOptions::default().most,
         /// Records the progress in FILE: after an interruption, the same command reads only the remaining cells. FILE is removed at the end, and
