@@ -40,7 +40,7 @@ options! {
 }
 
 impl TableOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.delimiter = self.delimiter.as_ref().map(|one| *one.value());
         options.decimal_comma = *self.decimal.value();
@@ -92,7 +92,7 @@ impl ColumnOptions {
         at_most_one(&[("node_id", self.node_id.is_some()), by_row])
     }
 
-    /// Sets them in the options of a reader; ids of vertices keep to a memory budget in bytes.
+    /// Sets these options in the options of a reader. The ids of vertices in memory take at most `memory_budget` bytes.
     pub fn apply(&self, options: &mut Options, memory_budget: Option<u64>) {
         self.table.apply(options);
         options.node_id.clone_from(&self.node_id);
@@ -166,7 +166,7 @@ impl PartOptions {
         }
     }
 
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.bbox = self.bbox.as_ref().map(|bbox| bbox.value().clone());
         options.resolution = self.resolution;
@@ -187,7 +187,7 @@ options! {
 }
 
 impl MapOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.affine.clone_from(&self.affine);
         options.scale.clone_from(&self.scale);
@@ -212,7 +212,7 @@ options! {
 }
 
 impl PlaceOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.unit.clone_from(&self.unit);
         self.map.apply(options);

@@ -73,7 +73,7 @@ impl OpenOptions {
         self
     }
 
-    /// Asks for `need` of `level` in the first round.
+    /// Requests `need` of `level` in the first round.
     #[must_use]
     pub fn with_prefetch(mut self, level: u32, need: Need) -> Self {
         self.prefetch_level = level;

@@ -99,7 +99,7 @@ impl SnapshotTree {
         Ok(Some(array))
     }
 
-    /// Decides about a number type that differs from the declared one. Coarse levels may hold means of whole numbers, with a warning.
+    /// Refuses a number type that differs from the declared one. Exception, with a warning: floats on a coarse level, which may hold means of whole numbers.
     fn check_type(&self, path: &str, found: &DType, declared: &DType) -> Result<(), StoreError> {
         if found == declared {
             return Ok(());
