@@ -18,9 +18,9 @@ const RULES: MatchOptions = MatchOptions {
     require_literal_leading_dot: true,
 };
 
-/// Replaces patterns (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and folders by the files directly in them with a
-/// known ending, or with `any_ending` by all of them, each in the order of their names. Folders that are [one input](is_input) remain, and so do
-/// other paths.
+/// Replaces each pattern (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and each folder by the files directly in it
+/// that have a known ending (with `any_ending`, by all files in it), in the order of their names. Folders that are [one input](is_input) remain, and
+/// so do other paths.
 ///
 /// # Cost
 /// Reads folders of the local disk. For a URL, one listing of the folder; the pattern may be in the last part of the URL alone.

@@ -84,8 +84,8 @@
 //!
 //! # Statistics, measures, differences
 //!
-//! [`StatisticsScan`] computes ranges, means, quantiles, counts and histograms of the columns of an answer, [`Measures`] lengths, branches, surfaces and
-//! volumes of whole objects, and [`compare`] the differences between two stores, each from the batches of queries.
+//! Some results are computed from the batches of queries: [`StatisticsScan`] returns ranges, means, quantiles, counts and histograms of the
+//! columns of an answer, [`Measures`] lengths, branches, surfaces and volumes of whole objects, and [`compare`] the differences between two stores.
 //!
 //! # Errors
 //!
