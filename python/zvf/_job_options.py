@@ -596,7 +596,7 @@ class DoctorOptions(Options, total=False):
 
 
 class SampleOptions(JobOptions, total=False):
-    """The options of the job `sample`: Samples a dense volume at every vertex and keeps the values as a vertex attribute."""
+    """The options of the job `sample`: Samples a dense volume at every vertex and stores the values as a vertex attribute."""
 
     affine: ArrayLike | Path | None
     """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
@@ -1233,7 +1233,7 @@ class LinksOptions(Options, total=False):
 
 
 class SplitOptions(JobOptions, total=False):
-    """The options of the job `split`: Makes a store or a file of each group, value of an attribute, region, or of parts of equal size."""
+    """The options of the job `split`: Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size."""
 
     named: Mapping[str, str]
     """With `by` region: the name and the region of a part, in the form of `region`, e.g. left='box(x=:0)'; repeatable, and parts may overlap.

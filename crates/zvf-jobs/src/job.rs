@@ -182,7 +182,7 @@ jobs! {
     Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
     /// Measures what would make a store smaller or faster.
     Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
-    /// Keeps the value of a volume at every vertex as a vertex attribute.
+    /// Stores the value of a volume at every vertex as a vertex attribute.
     Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
     /// Adds objects to a group, or groups lines by the labels at their ends.
     Group(GroupJob) -> Group: "group", ["store", "group"], "objects", "volumes";
@@ -210,7 +210,7 @@ jobs! {
     SampleRows(SampleRowsJob) -> Rows: "sample-rows", ["store"], "";
     /// The stored records of a link family.
     Links(LinksJob) -> Links: "links", ["store"], "rows";
-    /// A store or a file of each group, value of an attribute, region, or of parts of equal size.
+    /// Stores or files: one for each group, attribute value or region, or parts of equal size.
     Split(SplitJob) -> Split: "split", ["store", "folder", "by"], "";
     /// The pieces of a query.
     Splits(SplitsJob) -> Splits: "splits", ["store"], "";

@@ -17,7 +17,7 @@ use crate::values::pairs;
 use crate::{Context, JobError, JobEvent, OutsideNumber, OutsideValue};
 
 options! {
-    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    /// Samples a dense volume at every vertex and stores the values as a vertex attribute
     SampleJob {
         /// Path or URL of the store
         store: String,

@@ -25,7 +25,7 @@ use crate::{Context, JobError, JobEvent, SelectionOptions};
 const STORE: &str = "zarrvectors";
 
 options! {
-    /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
+    /// Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size
     SplitJob {
         /// Path or URL of the store
         store: String,

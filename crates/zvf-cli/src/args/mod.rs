@@ -163,7 +163,7 @@ pub(crate) enum Command {
     /// Copies a store byte for byte, from any place to any other one
     #[command(after_help = help!("copy"))]
     Copy(OnDemand<JobArgs<CopyJob>>),
-    /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
+    /// Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size
     #[command(after_help = help!("split"))]
     Split(OnDemand<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
@@ -199,7 +199,7 @@ pub(crate) enum Command {
     Validate(OnDemand<ValidateArgs>),
     /// Corrects the documents of a store that follow from its cells; prints the plan first
     Repair(OnDemand<RepairArgs>),
-    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    /// Samples a dense volume at every vertex and stores the values as a vertex attribute
     #[cfg(feature = "volumes")]
     #[command(after_help = help!("sample"))]
     Sample(OnDemand<JobArgs<zvf_jobs::SampleJob>>),

@@ -24,7 +24,7 @@ use crate::{Context, JobError, RegionOptions, SelectionOptions, Term};
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum DeleteSelect {
-    /// Its whole object
+    /// The whole object of a selected vertex
     Objects,
 }
 
