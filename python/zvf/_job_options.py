@@ -24,8 +24,8 @@ class AppendOptions(JobOptions, total=False):
     format: str | None
     """The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)."""
     links: Path | None
-    """Tables (.csv .tsv .ndjson .arrow .parquet): a second table, path or URL, with the links, which name rows of the first one from 0, or values
-    of its column `node_id`. Default: None."""
+    """Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, a path or URL. Links name rows of the first table, counted from
+    0, or values of its column `node_id`. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""
@@ -34,24 +34,24 @@ class AppendOptions(JobOptions, total=False):
     columns_in: Sequence[str] | None
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
-    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, except in columns of texts]."""
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, and with `na` '' nothing else [default: NA,
+    NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
-    from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts without repeats [default: links name
+    rows, from 0]."""
     links_by_row: bool
-    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    """Tables with links: links name rows of the vertex table, counted from 0, even if it has a column id, node_id or index. Default: False."""
     link_columns: Sequence[str] | None
     """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
     child, parent; a, b, c]."""
     object_column: str | None
-    """Tables: the column that says to which object a row belongs, by a whole number [default: object_id]."""
+    """Tables: the column with the object of a row, a whole number [default: object_id]."""
     position: Sequence[str] | None
-    """Tables: the columns of a position, one an axis [default: the names of the axes]."""
+    """Tables: the columns of a position, one for each axis [default: the names of the axes]."""
     new_ids: bool
     """Gives all objects new ids, counted from 0, or from the largest id of the store plus 1. Default: False."""
     id_offset: int | None
@@ -95,12 +95,13 @@ class ImportOptions(JobOptions, total=False):
     id_from_file: bool
     """Each file is one object, by the only number in its name, such as 17 of sub-017.csv. Default: False."""
     attributes: Sequence[str] | None
-    """Tables: the columns that become attributes, of all others: all, none or names [default: all]."""
+    """Tables: which of the other columns become attributes: all, none or names [default: all]."""
     exclude: Sequence[str]
     """Tables: columns that are ignored. Default: []."""
     nulls: Literal["keep", "error", "drop-row"] | int
-    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values the texts true and
-    false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing. Default: "keep"."""
+    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+    texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing. Default:
+    "keep"."""
     format: str | None
     """The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)."""
     delimiter: str | None
@@ -111,24 +112,24 @@ class ImportOptions(JobOptions, total=False):
     columns_in: Sequence[str] | None
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
-    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, except in columns of texts]."""
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, and with `na` '' nothing else [default: NA,
+    NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
-    from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts without repeats [default: links name
+    rows, from 0]."""
     links_by_row: bool
-    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    """Tables with links: links name rows of the vertex table, counted from 0, even if it has a column id, node_id or index. Default: False."""
     link_columns: Sequence[str] | None
     """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
     child, parent; a, b, c]."""
     edges: Path | None
-    """Tables: another table with edges, a row an edge; path or URL. Default: None."""
+    """Tables: another table with edges, one row for each edge; path or URL. Default: None."""
     faces: Path | None
-    """Tables: another table with faces, a row a face of three or four corners; path or URL. Default: None."""
+    """Tables: another table with faces, one row for each face of three or four corners; path or URL. Default: None."""
     unit: str | None
     """Unit of all axes of space, e.g. micrometer, um, nm; 8nm multiplies positions by 8; t=second is the unit of one axis, um,t=second both
     [default: as the format, the table or the image of `affine` states]."""
@@ -151,21 +152,21 @@ class ImportOptions(JobOptions, total=False):
     chunk_shape: Sequence[float] | None
     """Size of a chunk on each axis [default: chosen from the data and printed]."""
     bin_shape: Sequence[float] | None
-    """Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]."""
+    """Size of a bin on each axis; the size of a chunk must be a multiple of it [default: chosen for points without objects]."""
     codec: str | Sequence[str | Mapping[str, Any]]
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
     shard_shape: Sequence[int] | Literal["auto", "none"]
-    """Chunks of a shard along each axis; auto: from 2000 cells on some hundred files, more in stores of gigabytes; none: every chunk is a file of
-    its own, so that an edit writes fewer bytes. Default: "auto"."""
+    """Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
+    every chunk is a file of its own, so that an edit writes fewer bytes. Default: "auto"."""
     chunk_by: str | None
-    """Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of chunks then;
-    useful if queries name one of few values. Default: None."""
+    """Also divides chunks by the value of a vertex attribute: truth values, whole numbers or texts. The value is part of the chunk keys; useful if
+    queries ask for one of few values. Default: None."""
     version: Literal["0.9.2", "0.8.1"]
     """Version of the format. Default: "0.9.2"."""
     journal: Path | None
-    """Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are the same.
-    Default: None."""
+    """Keeps the data that was read in the journal FILE until the store is complete: after a crash, the same command resumes if the input files are
+    the same. Default: None."""
     clear_leftovers: bool
     """Removes what an interrupted import left at STORE; a finished store or finished parts are never touched. Default: False."""
     begin: bool
@@ -175,15 +176,15 @@ class ImportOptions(JobOptions, total=False):
     """With `begin`: the expected parts, as their number (20 is 0 to 19), names, or a file of names at a path or URL (@FILE), one a line. Other
     parts are refused, and so is `commit` while a part is missing. Default: None."""
     part: str | None
-    """Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a finished part is not
-    written again. Default: None."""
+    """Writes the files as the part of that name; no other part may have the same chunks. Can be repeated after an interruption; a finished part is
+    not written again. Default: None."""
     redo: bool
-    """With `part`: replaces the part if it is finished already. Default: False."""
+    """With `part`: replaces the part if it is already finished. Default: False."""
     commit: bool
     """Completes the store from its parts. Can be repeated after an interruption. Default: False."""
     allow_missing: bool
-    """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. Of a part
-    that was begun again with `redo` and not finished, it takes the earlier data. Default: False."""
+    """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. If a part
+    was begun again with `redo` and not finished, its earlier data is used. Default: False."""
     bounds: str | None
     """Lowest and highest corner of the positions of all parts. Default: None."""
 
@@ -197,10 +198,10 @@ class EditDeleteOptions(JobOptions, total=False):
     belong to no object."""
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; one that begins with the range -9--5 follows
-    --. Default: None."""
+    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; put -- before an id that begins with a range
+    of negative ids such as -9--5. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing: 0-1000000 then means all objects with ids in this range. Default: False."""
     where: str | None
     """Points that fulfil this condition, as in `zvf query `where``. Default: None."""
     bbox: str | int | Sequence[Any] | Mapping[str, Any] | None
@@ -218,16 +219,18 @@ class EditDeleteOptions(JobOptions, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -238,7 +241,7 @@ class EditDeleteOptions(JobOptions, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     select: Literal["objects"] | None
-    """Stores with objects: whole objects with at least one vertex that is meant. Default: None."""
+    """Stores with objects: deletes whole objects with at least one selected vertex. Default: None."""
     dry_run: bool
     """Prints what would be deleted, and changes nothing. Default: False."""
 
@@ -247,7 +250,8 @@ class EditAppendOptions(JobOptions, total=False):
     """The options of the job `edit-append`: Adds vertices: new objects, or more vertices of existing points, polylines and streamlines."""
 
     links: Path | None
-    """A table of links, path or URL: one column an end (a row of the table of vertices, from 0), then one a link attribute. Default: None."""
+    """A table of links, path or URL: a column for each end (a row of the table of vertices, counted from 0), then one for each link attribute.
+    Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""
@@ -256,17 +260,17 @@ class EditAppendOptions(JobOptions, total=False):
     columns_in: Sequence[str] | None
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
-    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, except in columns of texts]."""
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, and with `na` '' nothing else [default: NA,
+    NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     node_id: str | None
-    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once [default: links name rows,
-    from 0]."""
+    """Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts without repeats [default: links name
+    rows, from 0]."""
     links_by_row: bool
-    """Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have. Default: False."""
+    """Tables with links: links name rows of the vertex table, counted from 0, even if it has a column id, node_id or index. Default: False."""
     link_columns: Sequence[str] | None
     """Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target; from, to;
     child, parent; a, b, c]."""
@@ -281,12 +285,12 @@ class EditAppendOptions(JobOptions, total=False):
     space: Literal["rasmm", "voxelmm", "file"] | None
     """Tractograms: the frame in which positions are stored [default: the frame of the store]."""
     fill: Mapping[str, str | float | bool]
-    """What new vertices or objects have that FILE gives no value of the attribute NAME; repeatable. Default: {}."""
+    """Value of the attribute NAME for new vertices or objects without one in FILE; repeatable. Default: {}."""
 
 
 class EditAddOwnersOptions(JobOptions, total=False):
-    """The options of the job `edit-add-owners`: Stores which object each fragment belongs to, beside the fragments, so that a box reads no
-    manifests; new stores have it."""
+    """The options of the job `edit-add-owners`: Stores the object of each fragment beside the fragments, so that a box query reads no manifests;
+    new stores already have this."""
 
 
 class EditMoveOptions(JobOptions, total=False):
@@ -300,18 +304,18 @@ class EditMoveOptions(JobOptions, total=False):
     columns_in: Sequence[str] | None
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
-    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, except in columns of texts]."""
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, and with `na` '' nothing else [default: NA,
+    NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     key: Sequence[str]
-    """Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared. Default: []."""
+    """Attributes that together identify a vertex (object, link); the table has columns with the same names. Default: []."""
     by_order: bool
     """One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`). Default: False."""
     by_object_order: bool
-    """Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them.
+    """One row for each vertex: object by object in the order of `zvf objects`, and along each object, as in files of values for a tractogram.
     Default: False."""
     ignore_missing: bool
     """Leaves out rows that are not in the store. Default: False."""
@@ -321,8 +325,8 @@ class EditSetAttributeOptions(JobOptions, total=False):
     """The options of the job `edit-set-attribute`: Replaces values of an attribute, or adds one."""
 
     expr: str | None
-    """Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with `object` of
-    values of the object, such as `length() / count()`, with `link` of attributes of the link. Default: None."""
+    """Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with `object`
+    from values of the object, such as `length() / count()`, with `link` from attributes of the link. Default: None."""
     delimiter: str | None
     """Tables: the one character between columns; `tab` for a tab [default: a comma, or ; or a tab if the first line has no comma; a tab in .tsv;
     the separator of the first line in .txt; blanks in .xyz]."""
@@ -331,47 +335,47 @@ class EditSetAttributeOptions(JobOptions, total=False):
     columns_in: Sequence[str] | None
     """Tables of separated values: the names of the columns, of a file without a header line. Default: None."""
     na: Sequence[str] | None
-    """Tables of text: the words for missing values, in every column; an empty field is always missing, with `na` '' only an empty one [default:
-    NA, NaN and null, except in columns of texts]."""
+    """Tables of text: the words for missing values, in every column; an empty field is always missing, and with `na` '' nothing else [default: NA,
+    NaN and null, except in columns of texts]."""
     rename: Mapping[str, str]
     """Tables: another name for a column; all other options use the new one. Default: {}."""
     attribute_types: Mapping[str, str]
     """Tables of text: the type of a column: text, bool, int32, float64 and so on [default: a type that holds all its values]."""
     key: Sequence[str]
-    """Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared. Default: []."""
+    """Attributes that together identify a vertex (object, link); the table has columns with the same names. Default: []."""
     by_order: bool
     """One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`). Default: False."""
     by_object_order: bool
-    """Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them.
+    """One row for each vertex: object by object in the order of `zvf objects`, and along each object, as in files of values for a tractogram.
     Default: False."""
     ignore_missing: bool
     """Leaves out rows that are not in the store. Default: False."""
     object: bool
-    """An attribute of objects, by `object_id`, not of vertices. Default: False."""
+    """The attribute belongs to objects and not to vertices; a row names its object by `object_id`. Default: False."""
     link: bool
-    """An attribute of links, by their ends, not of vertices. Default: False."""
+    """The attribute belongs to links and not to vertices; a row names its link by the ends. Default: False."""
     type: str | None
     """Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …. Default: None."""
     fill: str | float | bool | None
-    """The value for rows without one in the table, recorded for vertices, links and objects that are appended later without one. Default: None."""
+    """The value where the table has none; it is recorded, and later used for appended vertices, links and objects without a value. Default: None."""
     new_objects: bool
-    """With `object`: makes objects that the store does not have, without vertices. Default: False."""
+    """With `object`: creates objects that the store does not have, without vertices. Default: False."""
 
 
 class EditGroupAddOptions(JobOptions, total=False):
-    """The options of the job `edit-group-add`: Adds objects to a group, which is made if it is not there."""
+    """The options of the job `edit-group-add`: Adds objects to a group, which is created if it does not exist."""
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Ids of objects, ranges such as 3-9, @FILE, or names of objects; none makes an empty group. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
 
 
 class EditGroupRemoveOptions(JobOptions, total=False):
-    """The options of the job `edit-group-remove`: Takes objects out of a group."""
+    """The options of the job `edit-group-remove`: Removes objects from a group."""
 
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
 
 
 class EditGroupRenameOptions(JobOptions, total=False):
@@ -379,11 +383,12 @@ class EditGroupRenameOptions(JobOptions, total=False):
 
 
 class EditGroupDeleteOptions(JobOptions, total=False):
-    """The options of the job `edit-group-delete`: Deletes a group, not its objects; later groups get the number before theirs."""
+    """The options of the job `edit-group-delete`: Deletes a group, but not its objects; the numbers of later groups decrease by 1."""
 
 
 class EditResumeOptions(JobOptions, total=False):
-    """The options of the job `edit-resume`: Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead."""
+    """The options of the job `edit-resume`: Finishes an interrupted edit, or reverts it if it was not committed; the program that began it must
+    have ended."""
 
 
 class ValidateOptions(Options, total=False):
@@ -392,22 +397,22 @@ class ValidateOptions(Options, total=False):
     depth: int
     """The deepest level of checks. Default: 3."""
     quick: int | None
-    """Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out. Default: None."""
+    """Reads a sample: CELLS chunks of each level, and CELLS cells of each array of links; reports what it left out. Default: None."""
     seed: int
     """Which cells `quick` reads. Default: 0."""
     levels: Sequence[int] | None
     """Reads the cells of these levels only. Default: None."""
     arrays: Sequence[str] | None
-    """Reads the cells of these arrays only, by their path below the level or its beginning. Default: None."""
+    """Reads the cells of these arrays only, given by their path below the level, or a prefix of it. Default: None."""
     coverage: bool
     """Checks that every vertex has a parent if there are links to a coarser level. Default: False."""
     profile: Literal["viewer"] | None
     """Further checks for one use of the store, from its documents. Default: None."""
     most: int
-    """Findings that are shown of one check; all are counted. Default: 20."""
+    """At most this many findings of each check are shown; all are counted. Default: 20."""
     resume: Path | None
-    """Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is removed at the
-    end, and started again when the question or a document of the store has changed. Default: None."""
+    """Records the progress in FILE: after an interruption, the same command reads only the remaining cells. FILE is removed at the end, and
+    started again if an option or a document of the store changed. Default: None."""
 
 
 class PyramidOptions(JobOptions, total=False):
@@ -424,22 +429,23 @@ class PyramidOptions(JobOptions, total=False):
     remove: bool
     """Removes all coarse levels, and the links between levels. Default: False."""
     bin_shape: Sequence[float] | None
-    """Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk for the reference
-    method]."""
+    """Bins of level 0, for a store that declares none: sizes that divide the chunk [default: sizes that fit the data; the whole chunk for the
+    reference method]."""
     sparsity: Sequence[float]
-    """One of how many objects is kept from level to level, drawn at random [default: 1, all of them]."""
+    """Keeps one of G objects from level to level, drawn at random [default: 1, all objects]."""
     method: Literal["density", "reference"] | None
     """How levels are made [default: density]."""
     seed: int
-    """The seed of what is drawn: the same seed keeps the same objects. Default: 0."""
+    """Seed of the random choice: the same seed keeps the same objects. Default: 0."""
     until: int | None
-    """Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without `factors`: how many vertices
-    are left about in the last level [default: 10000 without `factors`]."""
+    """Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without `factors`: about how many
+    vertices the last level has [default: 10000 without `factors`]."""
     chunk_scale: Sequence[int | Sequence[int]]
     """Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have about as many vertices as
     chunks of level 0; 1 for the reference method]."""
     cross_links: Literal["none", "implicit", "explicit"] | None
-    """Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the reference method, none else]."""
+    """Links between every vertex and its representative: none, implicit (from the vertex only) or explicit (in both directions) [default: explicit
+    for the reference method, none else]."""
     cross_depth: int
     """How many levels these links span; -1: all. Default: 1."""
     clear_leftovers: bool
@@ -450,15 +456,16 @@ class RechunkOptions(JobOptions, total=False):
     """The options of the job `rechunk`: Copies a store into chunks, bins or shards of another shape, and compares the two."""
 
     chunk_shape: Sequence[float] | None
-    """Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs. Default: None."""
+    """Size of a chunk of level 0 on each axis. Chunks of coarse levels keep their ratio to it; on each level, a chunk must consist of whole bins.
+    Default: None."""
     bin_shape: Sequence[float] | None
-    """Size of a bin of level 0 on each axis: a whole part of the chunk's. Default: None."""
+    """Size of a bin of level 0 on each axis; the size of a chunk must be a multiple of it. Default: None."""
     codec: str | Sequence[str | Mapping[str, Any]] | None
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
-    auto if the codecs of SRC were chosen]."""
+    auto if the codecs of SRC were chosen by auto]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    """Chunks of a shard along each axis; `auto`: levels with many chunks are stored in as few files as edits allow; `none`: every chunk is a file
     of its own [default: as in SRC]."""
     strict: bool
     """Fails if anything cannot be carried over, instead of listing it. Default: False."""
@@ -474,11 +481,11 @@ class MigrateOptions(JobOptions, total=False):
     version: Literal["0.9.2", "0.8.1"]
     """Version of the new store. Default: "0.9.2"."""
     codec: str | Sequence[str | Mapping[str, Any]] | None
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program can write it, else auto;
-    auto if the codecs of SRC were chosen]."""
+    auto if the codecs of SRC were chosen by auto]."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
-    """Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk is a file
+    """Chunks of a shard along each axis; `auto`: levels with many chunks are stored in as few files as edits allow; `none`: every chunk is a file
     of its own [default: as in SRC]."""
     strict: bool
     """Fails if anything cannot be carried over, instead of listing it. Default: False."""
@@ -512,7 +519,8 @@ class MergeOptions(JobOptions, total=False):
 
 
 class ResampleOptions(JobOptions, total=False):
-    """The options of the job `resample`: Makes a new store with other points along the same lines: so many of each, or one each so many units."""
+    """The options of the job `resample`: Makes a new store with other points along the same lines: a fixed number for each line, or points at a
+    fixed distance."""
 
     points: int | None
     """Points of each line, 2 or more. Default: None."""
@@ -543,8 +551,8 @@ class RepairOptions(Options, total=False):
     depth: int
     """The deepest level of checks. Default: 5."""
     accept_loss: bool
-    """Removes lost cells from their lists although other arrays name their chunks, and lowers numbers to what there is: what is lost is given up
-    and reads as missing. Default: False."""
+    """Removes lost cells from their lists even if other arrays name their chunks, and lowers counts to the data that exists: the lost data is
+    given up and reads as missing. Default: False."""
     backup: str | None
     """Folder for copies of the old documents [default: beside the store]."""
     undo: str | None
@@ -557,7 +565,7 @@ class CreateOptions(JobOptions, total=False):
     """The options of the job `create`: Makes a new store without any vertex."""
 
     bin_shape: Sequence[float] | None
-    """Size of a bin on each axis: a whole part of the chunk's. Default: None."""
+    """Size of a bin on each axis; the size of a chunk must be a multiple of it. Default: None."""
     axes: Sequence[str] | None
     """Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]."""
     unit: str | None
@@ -573,7 +581,7 @@ class CreateOptions(JobOptions, total=False):
     link_width: int | None
     """Ends of a link: 3 for triangles, 4 for quads. Default: None."""
     codec: str | Sequence[str | Mapping[str, Any]]
-    """How chunks are compressed: auto (the codec of each array follows its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
+    """How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over
     shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON. Default: "auto"."""
     shard_shape: Sequence[int] | Literal["auto", "none"] | None
     """Chunks of a shard along each axis; none: every chunk is a file of its own [default: none]."""
@@ -588,18 +596,18 @@ class DoctorOptions(Options, total=False):
 
 
 class SampleOptions(JobOptions, total=False):
-    """The options of the job `sample`: Samples a dense volume at every vertex and keeps the values as a vertex attribute."""
+    """The options of the job `sample`: Samples a dense volume at every vertex and stores the values as a vertex attribute."""
 
     affine: ArrayLike | Path | None
     """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
     keep_frame: bool
     """Uses positions of a tractogram as they are stored, in any frame. Default: False."""
     order: Literal["nearest", "linear"] | None
-    """How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]."""
+    """How values between elements are computed [default: linear for floats, nearest for integers, which may be labels]."""
     outside: float | str | None
     """Value of vertices outside of the volume [default: NaN, or 0 for integers]."""
     index: Mapping[str | int, int] | None
-    """Index of an axis that is not in space, by its name or number: a channel, a time. Default: {}."""
+    """Index along an axis that is not in space, such as a channel or a time; the axis by its name or number. Default: {}."""
     replace: bool
     """Replaces an attribute of that name. Default: False."""
 
@@ -610,9 +618,9 @@ class GroupOptions(JobOptions, total=False):
     add: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Ids of objects, ranges such as 3-9, @FILE, or names of objects. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     ends: str | None
-    """File, folder or URL of a volume of labels; #NAME or #@N picks. Default: None."""
+    """File, folder or URL of a volume of labels; #NAME or #@N selects one of several datasets or levels. Default: None."""
     affine: str | None
     """Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image. Default: None."""
     mean: Sequence[str]
@@ -627,7 +635,7 @@ class PlotOptions(Options, total=False):
     """The options of the job `plot`: Draws one or several stores as a picture: PNG or SVG."""
 
     format: Literal["png", "svg"] | None
-    """Format of the picture where its name does not say it [default: png]."""
+    """Format of the picture, if the name of the output does not state it [default: png]."""
     bbox: Box | ArrayLike | Mapping[str, Sequence[float | None]] | str | None
     """Vertices inside this box, both ends included: components in axis order (inf and -inf allowed), or ranges of some axes such as x=0:10,y=5:.
     Default: None."""
@@ -644,16 +652,18 @@ class PlotOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -671,20 +681,21 @@ class PlotOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects for lines, polylines and
     streamlines, else vertices]."""
     level: str | int
-    """Resolution level, 0 is the finest; auto: by `vertices`. Default: "auto"."""
+    """Resolution level, 0 is the finest; auto: chosen by `vertices`. Default: "auto"."""
     vertices: int
-    """The most vertices that `level` auto draws of a store, and that stored links may have. Default: 10000000."""
+    """`level` auto draws the finest level with at most N selected vertices, else the coarsest; on any level, more than N vertices with stored
+    links are an error. Default: 10000000."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     color: Sequence[str]
-    """The meaning of colours. Default: []."""
+    """What the colours show. Default: []."""
     colormap: str | None
-    """Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, of
+    """Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, for
     densities magma]."""
     range: Sequence[float] | str | None
     """The numbers at the ends of the colours [default: the smallest and the largest one drawn]."""
@@ -693,7 +704,7 @@ class PlotOptions(Options, total=False):
     up: str | None
     """The axis that points up in iso and AZ,EL: x, y or z, with a minus sign if it points down [default: z]."""
     perspective: float | None
-    """Near things are larger; the angle under which all is seen, 30 unless given. Default: None."""
+    """Draws near things larger; DEGREES is the angle of view, 30 unless given. Default: None."""
     center: Sequence[float] | None
     """The position in the middle of the picture; needs `units_per_pixel`. Default: None."""
     units_per_pixel: float | None
@@ -701,15 +712,15 @@ class PlotOptions(Options, total=False):
     size: Sequence[int] | str
     """Width and height in pixels. Default: "1200,900"."""
     background: str
-    """The ground: a colour, or transparent. Default: "black"."""
+    """The background: a colour, or transparent. Default: "black"."""
     point_size: float | None
     """Diameter of points in pixels [default: from 1 to 5, by their number]."""
     line_width: float | None
-    """Width of lines in pixels [default: 1; of skeletons their attribute radius, in units]."""
+    """Width of lines in pixels [default: 1; for skeletons the attribute radius, in units of the store]."""
     radius: str | None
     """The vertex attribute that is the radius of lines, in units of the store. Default: None."""
     fading: float
-    """How much of the farthest things is lost in the ground, from 0 to 1. Default: 0.35."""
+    """How much the farthest things fade into the background, from 0 to 1. Default: 0.35."""
     bare: bool
     """The data alone, without axes, scale bar, colour bars and names. Default: False."""
 
@@ -733,16 +744,18 @@ class StatsOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -760,13 +773,13 @@ class StatsOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
-    """Which rows count: those inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
+    """Which rows count: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     columns: Sequence[str] | None
     """Axes and attributes, `NAME[1]` for one channel [default: all]; object.NAME is an attribute of objects, count() the number of vertices of an
     object."""
@@ -799,16 +812,18 @@ class MeasureOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -826,15 +841,15 @@ class MeasureOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     mean: Sequence[str]
     """Adds the mean of these vertex attributes. Default: []."""
     attributes: Sequence[str]
-    """Writes these measures as attributes of the objects, each under its name or another one. Default: []."""
+    """Writes these measures as attributes of the objects, each under its own name or under the name ATTRIBUTE. Default: []."""
     limit: int | None
     """At most this many objects. Default: None."""
     output: Path | None
@@ -845,12 +860,12 @@ class InfoOptions(Options, total=False):
     """The options of the job `info`: Shows the contents of a store: version, kind, axes, bounds, levels, arrays, codecs and layout."""
 
     count: bool
-    """Count vertices from the data instead of trusting the metadata. Default: False."""
+    """Counts vertices in the data instead of trusting the metadata. Default: False."""
     sizes: bool
-    """Files and bytes of each level, and codec and ratio of each array, which lists the whole store. Default: False."""
+    """Files and bytes of each level, and codec and ratio of each array; lists all files of the store. Default: False."""
     history: bool
-    """The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest. Default:
-    False."""
+    """The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 jobs, the first and the newest.
+    Default: False."""
 
 
 class ObjectsOptions(Options, total=False):
@@ -859,12 +874,12 @@ class ObjectsOptions(Options, total=False):
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     where: str | None
     """A condition on objects, e.g. `count() > 100 and kind == 'axon'`; `zvf query --help` has all forms. Default: None."""
     sort: Sequence[str]
-    """Sorts by these columns, the least value first, after a minus sign the greatest: `sort`=-vertices,name. Missing values come last, equal ones
-    in the order of ids [default: the order of the store]."""
+    """Sorts by these columns, ascending, or descending after a minus sign: `sort`=-vertices,name. Missing values come last; objects with equal
+    values are ordered by id [default: the order of the store]."""
     limit: int | None
     """At most this many objects. Default: None."""
     output: Path | None
@@ -897,16 +912,18 @@ class ExportOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -924,23 +941,23 @@ class ExportOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: objects for lines, polylines and
     streamlines, else vertices]."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     split: str | None
     """Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk; with the @TAG that `zvf
     splits` lists, a store that was edited since is refused. Default: None."""
     limit: int | None
-    """The first N vertices; of whole objects as many as fit. Default: None."""
+    """The first N vertices; whole objects are written only as long as they fit. Default: None."""
     attributes: str | int | Sequence[Any] | Mapping[str, Any]
     """Attributes of vertices to write: all, none, or names. Default: "all"."""
     keep_frame: bool
-    """.trk, .tck, .trx: positions as they are stored, in whatever frame that is. Default: False."""
+    """.trk, .tck, .trx: writes positions as they are stored, in any frame. Default: False."""
     edges: Path | None
     """Tables: another table for the edges of a graph or skeleton. Default: None."""
     faces: bool | Path | None
@@ -966,16 +983,18 @@ class QueryOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -993,7 +1012,7 @@ class QueryOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices; objects in files of
     lines, polylines and streamlines]."""
@@ -1003,7 +1022,7 @@ class QueryOptions(Options, total=False):
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     limit: int | None
     """The first N vertices; `zvf query `select` objects` keeps whole objects while they fit. Default: None."""
     attributes: str | int | Sequence[Any] | Mapping[str, Any]
@@ -1012,7 +1031,7 @@ class QueryOptions(Options, total=False):
     """Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each),
     geometry (points in well-known binary). Default: []."""
     output: Path | None
-    """Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end. Default: None."""
+    """Where the result goes: a file of the format of its ending, or a directory if the name has no ending or ends with a slash. Default: None."""
     format: Literal["csv", "ndjson", "arrow", "npy", "parquet"] | None
     """Format of the vertex table, on stdout unless -o is given. Default: None."""
 
@@ -1038,16 +1057,18 @@ class HeadOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -1065,11 +1086,11 @@ class HeadOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     columns: Sequence[str]
     """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
 
@@ -1095,16 +1116,18 @@ class TailOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -1122,11 +1145,11 @@ class TailOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     columns: Sequence[str]
     """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
 
@@ -1152,16 +1175,18 @@ class SampleRowsOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -1179,11 +1204,11 @@ class SampleRowsOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     columns: Sequence[str]
     """Columns: position, chunk, row, fragment, object_id, object_ids or attribute names. Default: []."""
     seed: int
@@ -1198,7 +1223,7 @@ class LinksOptions(Options, total=False):
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     delta: str | int
     """Levels that the links span: 0 inside the level, +1 to the next coarser, -1 to the next finer. Default: "0"."""
     limit: int | None
@@ -1208,7 +1233,7 @@ class LinksOptions(Options, total=False):
 
 
 class SplitOptions(JobOptions, total=False):
-    """The options of the job `split`: Makes a store or a file of each group, value of an attribute, region, or of parts of equal size."""
+    """The options of the job `split`: Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size."""
 
     named: Mapping[str, str]
     """With `by` region: the name and the region of a part, in the form of `region`, e.g. left='box(x=:0)'; repeatable, and parts may overlap.
@@ -1231,16 +1256,18 @@ class SplitOptions(JobOptions, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -1258,7 +1285,7 @@ class SplitOptions(JobOptions, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     clear_leftovers: bool
     """Removes what an interrupted writer left of a part; a finished store is never touched. Default: False."""
 
@@ -1282,16 +1309,18 @@ class SplitsOptions(Options, total=False):
     hull: bool
     """With `mesh`: its convex hull, also of a mesh that is not closed. Default: False."""
     mask: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have `labels`: what `zvf sample` reads; #NAME or #@N picks. Default: None."""
+    """Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of `labels`. Any volume that `zvf sample` reads; #NAME or #@N
+    selects one of several datasets or levels. Default: None."""
     labels: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """With `mask`: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]."""
+    """With `mask`: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur
+    [default: all but 0]."""
     mask_affine: str | None
     """With `mask`: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image [default: as
     the volume states]."""
     region: str | None
     """Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms. Default: None."""
     passing: Sequence[str]
-    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of them hold.
+    """Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold.
     Default: []."""
     touching: bool
     """Whole objects with at least one vertex inside. Default: False."""
@@ -1309,18 +1338,18 @@ class SplitsOptions(Options, total=False):
     where: str | None
     """A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms. Default: None."""
     ignore_missing: bool
-    """Ids that the store does not have are left out instead of being an error. Default: False."""
+    """Leaves out ids that the store does not have, instead of failing. Default: False."""
     select: Literal["vertices", "objects", "chunks"] | None
     """What is kept: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]."""
     level: int
     """Resolution level; 0 is the finest. Default: 0."""
     own_level_only: bool
-    """Only the own content of an additive level, not that of the coarser levels which complete it. Default: False."""
+    """Reads only the own content of an additive level, without the coarser levels that complete it. Default: False."""
     attributes: str | int | Sequence[Any] | Mapping[str, Any]
     """Attributes to read: all, none, or names. Default: "all"."""
     count: int | None
-    """So many pieces. Default: None."""
+    """Number of pieces. Default: None."""
     rows: int | None
-    """Pieces of about so many rows. Default: None."""
+    """Pieces with about this many rows. Default: None."""
     bytes: int | None
-    """Pieces of about so many decoded bytes [default: 64 MiB]."""
+    """Pieces with about this many decoded bytes [default: 64 MiB]."""

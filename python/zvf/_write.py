@@ -463,7 +463,7 @@ class Edit:
         self._edit.change_group(_group(group), _arrays.selected_ids(ids), True)
 
     def remove_from_group(self, group: str | int, ids: ArrayLike | range | str) -> None:
-        """Takes objects out of a group by its name or number."""
+        """Removes objects from a group, given by its name or number."""
         self._edit.change_group(_group(group), _arrays.selected_ids(ids), False)
 
     def rename_group(self, group: str | int, name: str) -> None:
@@ -471,7 +471,7 @@ class Edit:
         self._edit.rename_group(_group(group), name)
 
     def delete_group(self, group: str | int) -> None:
-        """Deletes a group, not its objects; later groups get the number before theirs."""
+        """Deletes a group, but not its objects; the numbers of later groups decrease by 1."""
         self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:

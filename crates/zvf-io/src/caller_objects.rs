@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::context::Context;
 use crate::overlay::placed;
 use crate::single_flight::SingleFlight;
-use crate::versions::{Pinned, ReportedState, SnapshotRole, changed, told};
+use crate::versions::{Pinned, ReportedState, SnapshotRole, changed, state_text};
 use crate::{Ask, CallerStore, Cap, IoError, Method, Object, Overlay, Question, Reply};
 use zvf_grid::int::wide;
 
@@ -134,7 +134,7 @@ impl CallerObjects {
         let state = now.as_ref().map(state_of);
         let before = first.map(|first| &first.state);
         if state.as_ref() != before {
-            return Err(changed(key, told(before), told(state.as_ref())));
+            return Err(changed(key, state_text(before), state_text(state.as_ref())));
         }
         match (first, now) {
             (Some(first), Some(now)) if !context.versions().same_bytes(first, &now.bytes) => {

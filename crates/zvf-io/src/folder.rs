@@ -185,10 +185,10 @@ mod at {
 
     /// Flags of a handle for looking up names. On systems with `O_PATH`, it needs no read permission.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+    const LOOKUP: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
     /// Flags of a handle for looking up names. Opening does not block if the path is not a folder.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    const LOOK: OFlags = OFlags::RDONLY
+    const LOOKUP: OFlags = OFlags::RDONLY
         .union(OFlags::NONBLOCK)
         .union(OFlags::CLOEXEC);
 
@@ -209,7 +209,7 @@ mod at {
 
     impl Root {
         pub(crate) fn of(path: &Path) -> Self {
-            let open = || openat(CWD, path, LOOK | OFlags::DIRECTORY, Mode::empty());
+            let open = || openat(CWD, path, LOOKUP | OFlags::DIRECTORY, Mode::empty());
             Self(rustix::io::retry_on_intr(open))
         }
 
@@ -246,7 +246,7 @@ mod at {
         }
 
         pub(crate) fn metadata(&self, _: &Path, key: &str) -> io::Result<Metadata> {
-            File::from(self.handle(key, LOOK)?).metadata()
+            File::from(self.handle(key, LOOKUP)?).metadata()
         }
 
         pub(crate) fn stamp(&self, _: &Path, key: &str) -> io::Result<FileStamp> {

@@ -173,8 +173,7 @@ impl Kv {
         }
     }
 
-    /// Reads the root again if an absent object is in the overlay. A changed root shows that the change was completed and its objects are at
-    /// their own keys.
+    /// If an absent object is in the overlay, reads the root again. If the root changed, the change was completed, and its objects are at their own keys.
     async fn check_absent(&self, key: &str) -> Result<(), IoError> {
         if self.replaced().is_some_and(|own| own.put().contains(key)) {
             let root = Question::Document("zarr.json".to_owned());

@@ -165,7 +165,7 @@ pub(crate) fn parsed(address: &str) -> Result<Url, IoError> {
     Url::parse(address).map_err(|error| bad(error.to_string()))
 }
 
-/// Fails if a URL has a part that is no part of a key and would be ignored: `?` of all but web servers, and `#`.
+/// Fails if a URL has a part that does not belong to the key and would be ignored: `?` (except for web servers) and `#`.
 #[cfg(feature = "backends")]
 fn check_key(url: &Url) -> Result<(), String> {
     let is_web = matches!(url.scheme(), "http" | "https");

@@ -105,7 +105,7 @@ pub(crate) fn placed<'k>(overlay: Option<&Overlay>, key: &'k str) -> Option<Cow<
     }
 }
 
-/// What all keys below `prefix` begin with.
+/// The text with which all keys below `prefix` begin.
 fn below(prefix: &str) -> String {
     if prefix.is_empty() {
         String::new()

@@ -561,7 +561,7 @@ const COMPRESSIONS: [&str; 6] = ["gzip", "x-gzip", "deflate", "compress", "br", 
 /// Extensions of files that are compressed as stored, which many servers declare as a content coding.
 const COMPRESSED: [&str; 8] = ["gz", "tgz", "z", "br", "zst", "zstd", "xz", "bz2"];
 
-/// Fails if the bytes of an answer are not those that are stored: no request accepts a content coding, but some servers compress unasked.
+/// Fails if the bytes of an answer differ from the stored ones. No request accepts a content coding, but some servers compress unasked.
 fn check_encoding(result: &GetResult, key: &str, path: &Path) -> Result<(), Failure> {
     let Some(coding) = result.attributes.get(&Attribute::ContentEncoding) else {
         return Ok(());

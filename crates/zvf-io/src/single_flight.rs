@@ -10,13 +10,13 @@ use crate::once::Once;
 /// Pending requests, by key and range.
 #[derive(Debug)]
 pub(crate) struct SingleFlight<Id, T> {
-    flights: Mutex<HashMap<Id, Arc<Once<T, IoError>>>>,
+    pending: Mutex<HashMap<Id, Arc<Once<T, IoError>>>>,
 }
 
 impl<Id, T> Default for SingleFlight<Id, T> {
     fn default() -> Self {
         Self {
-            flights: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 }
@@ -30,53 +30,53 @@ impl<Id: Hash + Eq + Clone, T: Clone> SingleFlight<Id, T> {
         id: Id,
         work: impl Future<Output = Result<T, IoError>>,
     ) -> Result<T, IoError> {
-        let seat = Seat::take(self, id);
-        seat.flight.get_or_load(work).await
+        let waiter = Waiter::take(self, id);
+        waiter.request.get_or_load(work).await
     }
 
     /// The number of pending requests.
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.flights.lock().unwrap().len()
+        self.pending.lock().unwrap().len()
     }
 }
 
-/// A waiter's share in a pending request; the last one that is dropped removes the request from the list.
-struct Seat<'a, Id: Hash + Eq, T: Clone> {
-    flights: &'a SingleFlight<Id, T>,
+/// A caller that waits for a pending request. When the last waiter is dropped, the request is removed from the list.
+struct Waiter<'a, Id: Hash + Eq, T: Clone> {
+    requests: &'a SingleFlight<Id, T>,
     id: Id,
-    flight: Arc<Once<T, IoError>>,
+    request: Arc<Once<T, IoError>>,
 }
 
-impl<'a, Id: Hash + Eq + Clone, T: Clone> Seat<'a, Id, T> {
-    fn take(flights: &'a SingleFlight<Id, T>, id: Id) -> Self {
-        let mut list = flights
-            .flights
+impl<'a, Id: Hash + Eq + Clone, T: Clone> Waiter<'a, Id, T> {
+    fn take(requests: &'a SingleFlight<Id, T>, id: Id) -> Self {
+        let mut list = requests
+            .pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let flight = Arc::clone(list.entry(id.clone()).or_default());
+        let request = Arc::clone(list.entry(id.clone()).or_default());
         drop(list);
         Self {
-            flights,
+            requests,
             id,
-            flight,
+            request,
         }
     }
 }
 
-impl<Id: Hash + Eq, T: Clone> Drop for Seat<'_, Id, T> {
+impl<Id: Hash + Eq, T: Clone> Drop for Waiter<'_, Id, T> {
     fn drop(&mut self) {
         let mut list = self
-            .flights
-            .flights
+            .requests
+            .pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let Some(listed) = list.get(&self.id) else {
             return;
         };
         // Completed requests are not cached; a later caller issues a new one. Pending ones are shared by their waiters.
-        let ours = Arc::ptr_eq(listed, &self.flight);
-        if ours && (self.flight.get().is_some() || Arc::strong_count(listed) == 2) {
+        let ours = Arc::ptr_eq(listed, &self.request);
+        if ours && (self.request.get().is_some() || Arc::strong_count(listed) == 2) {
             list.remove(&self.id);
         }
     }

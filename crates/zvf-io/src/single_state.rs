@@ -170,11 +170,11 @@ impl Kv {
                 }
             };
             found.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            let told = |(key, state): (String, ReportedState)| {
+            let reported = |(key, state): (String, ReportedState)| {
                 let (size, etag) = (state.size, state.etag.map(unquoted));
                 (key, ObjectState { size, etag })
             };
-            Ok(Some(found.into_iter().map(told).collect()))
+            Ok(Some(found.into_iter().map(reported).collect()))
         })
     }
 

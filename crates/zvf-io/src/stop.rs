@@ -14,7 +14,7 @@ use crate::IoError;
 
 /// Time between two checks.
 #[cfg(feature = "backends")]
-const LOOKS: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A token that cancels work: reads and writes of a store fail with [`IoError::Stopped`] at their next request, and clean up as after any
 /// other failure. Clones share the state.
@@ -48,7 +48,7 @@ impl Stop {
     pub async fn or<F: Future>(&self, work: F) -> Result<F::Output, IoError> {
         let asked = async {
             while !self.is_asked() {
-                tokio::time::sleep(LOOKS).await;
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
         };
         match select(pin!(work), pin!(asked)).await {

@@ -140,7 +140,7 @@ fn compute(work: Box<dyn FnOnce() + Send>) -> BoxFuture<'static, Result<(), IoEr
         #[cfg(feature = "backends")]
         return match crate::worker_pool::push(work)?.await {
             Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // Without an end there is no result either, which `Handover::take` reports.
+            // If the end of the work was not reported, it stored no result; `Handover::take` returns the error for this.
             Ok(Ok(())) | Err(_) => Ok(()),
         };
         #[cfg(not(feature = "backends"))]

@@ -139,7 +139,7 @@ async fn put_parts(
     }
     .await;
     if sent.is_err() {
-        // The first error is returned; the bucket removes the remaining parts.
+        // The first error is returned. If the abort fails, too, parts remain in the bucket until it removes them.
         let _ = upload.abort().await;
     }
     sent

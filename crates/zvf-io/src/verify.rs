@@ -14,7 +14,7 @@ use crate::remote::{Remote, Use, WantedPart};
 use crate::task::{driven, on_worker};
 #[cfg(feature = "backends")]
 use crate::versions::{ListingDigest, Pinned};
-use crate::versions::{changed, told};
+use crate::versions::{changed, state_text};
 #[cfg(feature = "backends")]
 use crate::{Ask, Cap};
 use crate::{IoError, local};
@@ -37,7 +37,8 @@ impl Kv {
                             let first = first.map(|pinned| pinned.state);
                             let now = local::state(&root, &context, &key)?;
                             if now != first {
-                                let (first, now) = (told(first.as_ref()), told(now.as_ref()));
+                                let (first, now) =
+                                    (state_text(first.as_ref()), state_text(now.as_ref()));
                                 return Err(changed(&key, first, now));
                             }
                         }
@@ -106,7 +107,7 @@ impl Remote {
             role: None,
         };
         let state = first.map(|first| &first.state);
-        if first.is_none_or(Pinned::is_told_by_state) {
+        if first.is_none_or(Pinned::is_identified_by_state) {
             match self.send(context, key, WantedPart::State, purpose).await {
                 Ok(now) if now.as_ref().map(|now| &now.state) == state => return Ok(()),
                 Err(IoError::Denied { .. }) if state.is_none() => return Ok(()),
@@ -123,7 +124,7 @@ impl Remote {
         };
         let found = now.as_ref().map(|now| &now.state);
         if found != state {
-            return Err(changed(key, told(state), told(found)));
+            return Err(changed(key, state_text(state), state_text(found)));
         }
         match (first, now) {
             (Some(first), Some(now))

@@ -27,7 +27,7 @@ pub(crate) struct ReportedState {
 
 impl ReportedState {
     /// Whether the state has a value that changes with the content.
-    pub(crate) fn is_telling(&self) -> bool {
+    pub(crate) fn identifies_content(&self) -> bool {
         self.etag.is_some() || self.modified != 0
     }
 }
@@ -80,7 +80,7 @@ pub(crate) struct Pinned {
 #[cfg(any(feature = "backends", test))]
 impl Pinned {
     /// Whether an equal state means equal bytes.
-    pub(crate) fn is_told_by_state(&self) -> bool {
+    pub(crate) fn is_identified_by_state(&self) -> bool {
         self.digest.is_none()
     }
 }
@@ -100,7 +100,7 @@ impl fmt::Display for ListingDigest {
 
 /// The documents and listings to check at the end of an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
+pub(crate) struct DocumentChecks {
     /// The number of objects that had been read when this list was made.
     pub(crate) reads: u64,
     /// Documents by key, as they were read; `None` if absent.
@@ -145,8 +145,8 @@ struct VersionsInner {
     verified: Option<u64>,
 }
 
-/// From this age on, in microseconds, a document was not written again in the same second after it was read, and listings that were requested with the
-/// root need no check. It allows for differences between clocks: buckets refuse signed requests with a larger difference.
+/// Age of a document in microseconds. An older document was not written again within the same second after it was read, and listings that were
+/// requested with the root need no check. The age allows for differences between clocks: buckets refuse signed requests with a larger difference.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
 /// Most objects, besides documents, with recorded states. Further objects are not compared when they are read again.
@@ -181,7 +181,7 @@ impl Versions {
     fn is_ambiguous(&self, state: &ReportedState) -> bool {
         let seconds = state.modified % 1_000_000 == 0;
         let young = state.modified > self.opened.saturating_sub(SETTLED);
-        !state.is_telling() || (seconds && young)
+        !state.identifies_content() || (seconds && young)
     }
 
     fn inner(&self) -> MutexGuard<'_, VersionsInner> {
@@ -191,8 +191,8 @@ impl Versions {
     /// Completes the snapshot: objects that are written later do not belong to it.
     pub fn settle(&self) {
         let mut inner = self.inner();
-        let told = inner.documents.values().map(|p| p.state.modified).max();
-        inner.horizon = Some(told.unwrap_or(0).max(self.opened));
+        let newest = inner.documents.values().map(|p| p.state.modified).max();
+        inner.horizon = Some(newest.unwrap_or(0).max(self.opened));
     }
 
     /// Records the state of an object that was read.
@@ -318,7 +318,7 @@ impl Versions {
     /// were requested together with the root may be older: if the store was replaced at that moment, an old or absent document is combined with the
     /// new root. Therefore these documents, including absent ones, are checked; and also the listings, if the root is so new that this may have
     /// happened.
-    pub(crate) fn to_verify(&self, all: bool) -> Option<Looks> {
+    pub(crate) fn to_verify(&self, all: bool) -> Option<DocumentChecks> {
         let inner = self.inner();
         if !self.on {
             return None;
@@ -345,7 +345,7 @@ impl Versions {
             .listed
             .iter()
             .filter(|(prefix, _)| young && !root_alone && level(prefix));
-        Some(Looks {
+        Some(DocumentChecks {
             reads: inner.reads,
             documents: documents.collect(),
             listings: listings.map(|(prefix, l)| (prefix.clone(), *l)).collect(),
@@ -386,8 +386,8 @@ impl VersionsInner {
 /// The state of a missing document, in messages.
 pub(crate) const ABSENT: &str = "absent";
 
-/// A state as text.
-pub(crate) fn told(state: Option<&ReportedState>) -> &dyn fmt::Display {
+/// A state as text, for messages.
+pub(crate) fn state_text(state: Option<&ReportedState>) -> &dyn fmt::Display {
     match state {
         Some(state) => state,
         None => &ABSENT,
@@ -606,7 +606,7 @@ mod tests {
             let list = pins.to_verify(true).unwrap().documents;
             let pinned = list.iter().find(|(found, _)| *found == key);
             let pinned = pinned.unwrap().1.as_ref().unwrap();
-            assert_eq!(pinned.is_told_by_state(), by_state, "{path}");
+            assert_eq!(pinned.is_identified_by_state(), by_state, "{path}");
             assert_eq!(pins.same_bytes(pinned, b"ba"), by_state, "{path}");
         }
     }

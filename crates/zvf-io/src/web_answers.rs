@@ -41,7 +41,7 @@ impl HttpService for WebClient {
             if closes(&response) {
                 response.extensions_mut().insert(Closes);
             }
-            mend(&mut response);
+            add_missing_headers(&mut response);
         }
         Ok(response)
     }
@@ -57,7 +57,7 @@ fn closes(response: &HttpResponse) -> bool {
 }
 
 /// Adds missing headers: chunked bodies and bodies of HTTP/1.0 have no length, and some servers write dates in other formats.
-fn mend(response: &mut HttpResponse) {
+fn add_missing_headers(response: &mut HttpResponse) {
     // The length of a part follows from its range.
     let partial = response.status().as_u16() == 206;
     if !response.headers().contains_key("content-length") {

@@ -23,8 +23,8 @@ const MOST: usize = 64;
 /// it allocates again or ends.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// After this much work, a thread looks whether it waited.
-const LOOK: Duration = Duration::from_millis(2);
+/// After this much work, a thread measures how much of its time it waited.
+const MEASURE_AFTER: Duration = Duration::from_millis(2);
 
 /// The end of work: its panic, if it panicked.
 type Ended = thread::Result<()>;
@@ -44,10 +44,10 @@ struct Pool {
 
 struct State {
     queue: VecDeque<Job>,
-    /// Threads, and how many of them have no work.
+    /// The number of threads, and of threads without work.
     threads: usize,
     idle: usize,
-    /// How many threads there may be, and how many if no work waits: at least two.
+    /// The largest number of threads now, and the largest number if no work waits for files; at least two.
     limit: usize,
     least: usize,
 }
@@ -69,7 +69,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Sets the number of threads, halfway to the number that would keep all cores busy if all work waited as much as this.
+    /// Moves the limit on threads halfway to the number that would keep all cores busy if all work waited for the same share of its time as this work.
     fn pace(&mut self, worked: Duration, ready: Duration) {
         let cores = u128::from(wide(self.least - 1));
         let busy = (cores * worked.as_micros()).div_ceil(ready.as_micros().max(1));
@@ -92,7 +92,7 @@ pub(crate) fn push(work: Box<dyn FnOnce() + Send>) -> Result<oneshot::Receiver<E
         state.queue.clear();
         return Err(IoError::backend("threads", error));
     }
-    // Threads that are running do the work of those that could not be started.
+    // If a thread could not be started, the running threads do its work.
     drop(state);
     POOL.added.notify_one();
     Ok(ended)
@@ -136,7 +136,7 @@ impl Pool {
             };
             let mut state = self.state();
             state.pace(worked, ready);
-            // This thread does the work of those that cannot be started.
+            // If a thread cannot be started, the running threads do its work.
             let _ = self.start(&mut state);
         }
     }
@@ -160,7 +160,7 @@ impl Pool {
         }
         state.threads -= 1;
         if !state.queue.is_empty() {
-            // This thread may have been woken for it.
+            // This thread may have been woken for the queued work, so another thread has to be woken.
             self.added.notify_one();
         }
         None
@@ -170,16 +170,16 @@ impl Pool {
 /// How long the work of a thread took, and how much of it the thread waited.
 struct Waits {
     worked: Duration,
-    /// The time on a core, or ready for one, at the last look.
+    /// The time on a core, or ready for one, when it was last measured.
     ready: Option<Duration>,
 }
 
 impl Waits {
-    /// Adds work. From time to time, returns how long the thread worked since the last time, and how much of this it was on a core or ready for
-    /// one; the rest, it waited for a disk.
+    /// Adds work. Every [`MEASURE_AFTER`], returns how long the thread worked since the last measurement, and how much of this time it was on a core
+    /// or ready for one. It waited for files in the rest of the time.
     fn add(&mut self, worked: Duration) -> Option<(Duration, Duration)> {
         self.worked += worked;
-        if self.worked < LOOK {
+        if self.worked < MEASURE_AFTER {
             return None;
         }
         let now = ready_time();

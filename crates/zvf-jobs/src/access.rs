@@ -69,7 +69,7 @@ impl Access {
         options
     }
 
-    /// Options that write a store, with these options for access.
+    /// The options for writing a store that is opened with `open`, with this memory budget.
     #[must_use]
     pub fn write(&self, open: OpenOptions) -> WriteOptions {
         let write = WriteOptions::new().with_open(open);

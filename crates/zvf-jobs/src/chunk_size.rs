@@ -9,14 +9,14 @@ use crate::words::{argument, counted};
 /// Vertices that imports aim at for a chunk.
 const WANTED: u64 = 10_000;
 
-/// New chunks of an edit up to which there is no remark.
+/// An edit with at most this many new chunks causes no remark.
 const MANY_CHUNKS: usize = 1000;
 
-/// New chunks with at least this number of vertices on average need no remark.
+/// New chunks with at least this mean number of vertices cause no remark.
 const FEW_VERTICES: u64 = 10;
 
-/// The smallest power of two by which chunks must grow along each axis to reach the wanted number of vertices, and the mean then. `rows` is the number of
-/// vertices in the `chunks`, `dims` that of the axes.
+/// The smallest power of two by which chunks must grow along each axis to reach the wanted number of vertices, and the mean number of vertices in
+/// these chunks. `rows` is the number of vertices in `chunks`, `dims` the number of axes.
 pub(crate) fn larger(chunks: &[&[i64]], dims: usize, rows: u64) -> Option<(u32, u64)> {
     let (mut found, mut fewest) = (None, chunks.len());
     for times in (1..31).map(|power| 1_u32 << power) {

@@ -63,9 +63,9 @@ pub type JobEvents = Arc<dyn Fn(&JobEvent<'_>) + Send + Sync>;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct Context {
-    /// Memory and threads of what is written, and, in [`open`](WriteOptions::open), the backend with its credentials, limits, retries, trace and the request to
-    /// stop. Stale files and the journal are options of jobs, which replace what is here. Without
-    /// [`verify`](zvf_store::io::IoOptions::verify) copies are not compared, either.
+    /// Memory and threads for writing. Its member [`open`](WriteOptions::open) has the options for reading and requests: the backend with its
+    /// credentials, limits, retries, trace and the request to stop. Jobs have options of their own for stale files and the journal, which replace the
+    /// ones here. Without [`verify`](zvf_store::io::IoOptions::verify), copies are not compared either.
     pub write: WriteOptions,
     /// Decoded bytes of a query in memory at once, and bytes of the ids by which links of tables name vertices. Default:
     /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::FileLimits::ids`].

@@ -16,13 +16,12 @@ macro_rules! copy {
             $(#[doc = $about])*
             $name {
                 $($own)*
-                /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-                /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-                /// or a list of Zarr codecs in JSON
-                /// [default: the codec of SRC if this program can write it, else auto; auto if the codecs of SRC were chosen]
+                /// How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc
+                /// (LZ4 over shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON [default: the codec of SRC if this program
+                /// can write it, else auto; auto if the codecs of SRC were chosen by auto]
                 #[arg(long, value_name = "CODEC")]
                 codec: Option<CodecChoice>,
-                /// Chunks of a shard along each axis; `auto`: for levels with many chunks, as few files as can still be edited; `none`: every chunk
+                /// Chunks of a shard along each axis; `auto`: levels with many chunks are stored in as few files as edits allow; `none`: every chunk
                 /// is a file of its own [default: as in SRC]
                 #[arg(long, value_name = "X,Y,..|auto|none")]
                 shard_shape: Option<ShardChoice>,
@@ -61,10 +60,10 @@ copy! {
 copy! {
     /// Copies a store into chunks, bins or shards of another shape, and compares the two
     RechunkJob {
-        /// Size of a chunk of level 0 on each axis; chunks of coarse levels follow, and have to hold whole bins of theirs
+        /// Size of a chunk of level 0 on each axis. Chunks of coarse levels keep their ratio to it; on each level, a chunk must consist of whole bins
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
-        /// Size of a bin of level 0 on each axis: a whole part of the chunk's
+        /// Size of a bin of level 0 on each axis; the size of a chunk must be a multiple of it
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
     }

@@ -25,7 +25,7 @@ options! {
         /// Lowest and highest corner that vertices may have, both ends included; components in axis order
         #[arg(long, value_name = "LO:HI", allow_hyphen_values = true, required = true)]
         bounds: Option<Corners>,
-        /// Size of a bin on each axis: a whole part of the chunk's
+        /// Size of a bin on each axis; the size of a chunk must be a multiple of it
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
         /// Names of the axes; t, time and frame are of type time [default: x,y,z,w, as many as the chunk has]
@@ -49,9 +49,8 @@ options! {
         /// Ends of a link: 3 for triangles, 4 for quads
         #[arg(long, value_name = "N")]
         link_width: Option<usize>,
-        /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-        /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-        /// or a list of Zarr codecs in JSON
+        /// How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4
+        /// over shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
         /// Chunks of a shard along each axis; none: every chunk is a file of its own [default: none]

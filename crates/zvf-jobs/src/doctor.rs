@@ -45,7 +45,7 @@ const LEAST_BYTES: u64 = 16 << 10;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
-    /// The subject: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers`, `deleted`.
+    /// The subject: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers` or `deleted`.
     pub about: &'static str,
     /// The measurement as a sentence.
     pub measured: String,

@@ -104,7 +104,7 @@ async fn report(
 }
 
 edit_options! {
-    /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
+    /// Stores the object of each fragment beside the fragments, so that a box query reads no manifests; new stores already have this
     EditAddOwnersJob {}
 }
 
@@ -121,7 +121,7 @@ impl EditAddOwnersJob {
 }
 
 edit_options! {
-    /// Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead
+    /// Finishes an interrupted edit, or reverts it if it was not committed; the program that began it must have ended
     EditResumeJob {}
 }
 

@@ -69,7 +69,7 @@ pub enum JobError {
         /// The reason.
         source: Box<QueryError>,
     },
-    /// Input could not be added to the store that is edited, or another step failed at `place`.
+    /// A step of an edit failed at `place`, such as adding the input to the store.
     #[error("{source}")]
     Change {
         /// The address of the store or file.
@@ -98,7 +98,7 @@ pub enum JobError {
     #[cfg(feature = "plot")]
     #[error("{source}")]
     Plot {
-        /// The address of the store; empty if there are several, and for what is wrong before anything is read.
+        /// The address of the store; empty if several stores are drawn, or if the error was found before anything was read.
         place: String,
         /// The reason.
         source: Box<zvf_plot::PlotError>,

@@ -45,13 +45,13 @@ options! {
         /// Only piece I of the N pieces of the selection, I from 0: cut by object if the file has whole objects, else by chunk; with the @TAG that `zvf splits` lists, a store that was edited since is refused
         #[arg(long, value_name = "I/N[@TAG]", conflicts_with = "limit")]
         split: Option<PieceText>,
-        /// The first N vertices; of whole objects as many as fit
+        /// The first N vertices; whole objects are written only as long as they fit
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
         /// Attributes of vertices to write: all, none, or names
         #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
         attributes: Term = Term::all(),
-        /// .trk, .tck, .trx: positions as they are stored, in whatever frame that is
+        /// .trk, .tck, .trx: writes positions as they are stored, in any frame
         #[arg(long)]
         keep_frame: bool,
         /// Tables: another table for the edges of a graph or skeleton

@@ -22,8 +22,8 @@ options! {
         /// Tables of separated values: the names of the columns, of a file without a header line
         #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
         columns_in: Option<Vec<String>>,
-        /// Tables of text: the words for missing values, in every column; an empty field is always missing, with --na '' only an empty one
-        /// [default: NA, NaN and null, except in columns of texts]
+        /// Tables of text: the words for missing values, in every column; an empty field is always missing, and with --na '' nothing else [default:
+        /// NA, NaN and null, except in columns of texts]
         #[arg(long, value_name = "WORD,..", value_delimiter = ',', allow_hyphen_values = true)]
         na: Option<Vec<String>>,
         /// Tables: another name for a column; all other options use the new one
@@ -40,7 +40,7 @@ options! {
 }
 
 impl TableOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.delimiter = self.delimiter.as_ref().map(|one| *one.value());
         options.decimal_comma = *self.decimal.value();
@@ -73,11 +73,10 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         table: TableOptions,
-        /// Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts, each once
-        /// [default: links name rows, from 0]
+        /// Tables with links: the column of the vertex table by which links name vertices: whole numbers or texts without repeats [default: links name rows, from 0]
         #[arg(long, value_name = "COLUMN", conflicts_with = "links_by_row")]
         node_id: Option<String>,
-        /// Tables with links: they name rows of the vertex table, from 0, whatever its columns id, node_id or index have
+        /// Tables with links: links name rows of the vertex table, counted from 0, even if it has a column id, node_id or index
         #[arg(long)]
         links_by_row: bool,
         /// Tables with links: the columns of the links that name vertices [default: vertices, or vertices_0, vertices_1, ..; source, target;
@@ -93,7 +92,7 @@ impl ColumnOptions {
         at_most_one(&[("node_id", self.node_id.is_some()), by_row])
     }
 
-    /// Sets them in the options of a reader; ids of vertices keep to a memory budget in bytes.
+    /// Sets these options in the options of a reader. The ids of vertices in memory take at most `memory_budget` bytes.
     pub fn apply(&self, options: &mut Options, memory_budget: Option<u64>) {
         self.table.apply(options);
         options.node_id.clone_from(&self.node_id);
@@ -167,7 +166,7 @@ impl PartOptions {
         }
     }
 
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.bbox = self.bbox.as_ref().map(|bbox| bbox.value().clone());
         options.resolution = self.resolution;
@@ -188,7 +187,7 @@ options! {
 }
 
 impl MapOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.affine.clone_from(&self.affine);
         options.scale.clone_from(&self.scale);
@@ -213,7 +212,7 @@ options! {
 }
 
 impl PlaceOptions {
-    /// Sets them in the options of a reader.
+    /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.unit.clone_from(&self.unit);
         self.map.apply(options);

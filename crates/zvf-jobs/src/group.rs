@@ -31,10 +31,10 @@ options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         add: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error
+        /// Leaves out ids that the store does not have, instead of failing
         #[arg(long, requires = "add")]
         ignore_missing: bool,
-        /// File, folder or URL of a volume of labels; #NAME or #@N picks
+        /// File, folder or URL of a volume of labels; #NAME or #@N selects one of several datasets or levels
         #[arg(long, value_name = "VOLUME")]
         ends: Option<String>,
         /// Map from element indices to the world: numbers by rows, a file with them, or a NIfTI or MGH image
@@ -162,7 +162,8 @@ impl GroupJob {
         let found = self.found(volume, context).await;
         let (mut edit, (found, sink)) = or_abandon(edit, found).await?;
         let made = self.make(&mut edit, &found).await;
-        // Not after the commit: without its table, the command could only be repeated with --replace. The table is right without the groups, too.
+        // The table is completed before the commit. If it failed afterwards, the command could only be repeated with --replace; if the commit fails,
+        // the table is correct nevertheless.
         let made = made.and_then(|replaced| Ok((replaced, sink.map(RowSink::finish).transpose()?)));
         let (done, (groups_replaced, files)) = end(edit, &self.store, made).await?;
         for remark in &found.remarks {

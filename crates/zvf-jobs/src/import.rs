@@ -25,7 +25,7 @@ pub use report::{AttributeImported, ImportReport, StoreImported};
 options! {
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     ImportJob {
-        /// Files of one format, as paths or URLs, or one folder with `info`
+        /// Files of one format, as paths or URLs, or one precomputed folder, which has a file `info`
         #[arg(skip)]
         files: Vec<PathBuf>,
         /// Path or URL of the new store; it must not exist
@@ -44,14 +44,14 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         ids: IdOptions,
-        /// Tables: the columns that become attributes, of all others: all, none or names [default: all]
+        /// Tables: which of the other columns become attributes: all, none or names [default: all]
         #[arg(long, value_name = "all|none|NAME,..", value_delimiter = ',')]
         attributes: Option<Vec<String>>,
         /// Tables: columns that are ignored
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         exclude: Vec<String>,
-        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if it holds them all, truth values
-        /// the texts true and false), error, drop-row, or a whole number that no row has. Floats are NaN, texts stay missing
+        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+        /// texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing
         #[arg(long, value_name = "keep|error|drop-row|NUMBER", default_value = "keep", allow_negative_numbers = true)]
         nulls: NullsName,
         /// The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)
@@ -61,11 +61,11 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         columns: ColumnOptions,
-        /// Tables: another table with edges, a row an edge; path or URL
+        /// Tables: another table with edges, one row for each edge; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         edges: Option<PathBuf>,
-        /// Tables: another table with faces, a row a face of three or four corners; path or URL
+        /// Tables: another table with faces, one row for each face of three or four corners; path or URL
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         faces: Option<PathBuf>,
@@ -95,27 +95,24 @@ options! {
         /// Size of a chunk on each axis [default: chosen from the data and printed]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         chunk_shape: Option<Vec<f64>>,
-        /// Size of a bin on each axis: a whole part of the chunk's [default: chosen for points without objects]
+        /// Size of a bin on each axis; the size of a chunk must be a multiple of it [default: chosen for points without objects]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
-        /// How chunks are compressed: auto (the codec of each array follows its data), none, zstd,
-        /// zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4 over shuffled bytes: faster to read and write),
-        /// or a list of Zarr codecs in JSON
+        /// How chunks are compressed: auto (a codec is chosen for each array from its data), none, zstd, zstd:LEVEL, gzip, gzip:LEVEL, blosc (LZ4
+        /// over shuffled bytes: faster to read and write), or a list of Zarr codecs in JSON
         #[arg(long, value_name = "CODEC", default_value = "auto")]
         codec: CodecChoice,
-        /// Chunks of a shard along each axis; auto: from 2000 cells on some hundred files, more in stores of gigabytes; none: every
-        /// chunk is a file of its own, so that an edit writes fewer bytes
+        /// Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
+        /// every chunk is a file of its own, so that an edit writes fewer bytes
         #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
         shard_shape: ShardChoice,
-        /// Divides chunks by the value of a vertex attribute, too: truth values, whole numbers or texts. The value is in the keys of
-        /// chunks then; useful if queries name one of few values
+        /// Also divides chunks by the value of a vertex attribute: truth values, whole numbers or texts. The value is part of the chunk keys; useful if queries ask for one of few values
         #[arg(long, value_name = "NAME")]
         chunk_by: Option<String>,
         /// Version of the format
         #[arg(id = "target", long, value_enum, value_name = "VERSION", default_value = "0.9.2")]
         version: NewVersion,
-        /// Records the data that were read in FILE until the store is complete: the same command resumes after a crash, if the files are
-        /// the same
+        /// Keeps the data that was read in the journal FILE until the store is complete: after a crash, the same command resumes if the input files are the same
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         journal: Option<PathBuf>,
@@ -130,18 +127,17 @@ options! {
         /// refused, and so is --commit while a part is missing
         #[arg(long, value_name = "N|NAME,..|@FILE", value_delimiter = ',')]
         parts: Option<Vec<String>>,
-        /// Writes the files as the part of that name: chunks that no other part has. Can be repeated after an interruption; a
-        /// finished part is not written again
+        /// Writes the files as the part of that name; no other part may have the same chunks. Can be repeated after an interruption; a finished part is not written again
         #[arg(long, value_name = "NAME")]
         part: Option<String>,
-        /// With --part: replaces the part if it is finished already
+        /// With --part: replaces the part if it is already finished
         #[arg(long)]
         redo: bool,
         /// Completes the store from its parts. Can be repeated after an interruption
         #[arg(long)]
         commit: bool,
-        /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as
-        /// `zvf_absent_parts`. Of a part that was begun again with --redo and not finished, it takes the earlier data
+        /// With --commit: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. If a
+        /// part was begun again with --redo and not finished, its earlier data is used
         #[arg(long)]
         allow_missing: bool,
         /// Lowest and highest corner of the positions of all parts

@@ -26,13 +26,13 @@ options! {
     InfoJob {
         /// Path or URL of the store
         store: String,
-        /// Count vertices from the data instead of trusting the metadata
+        /// Counts vertices in the data instead of trusting the metadata
         #[arg(long)]
         count: bool,
-        /// Files and bytes of each level, and codec and ratio of each array, which lists the whole store
+        /// Files and bytes of each level, and codec and ratio of each array; lists all files of the store
         #[arg(long)]
         sizes: bool,
-        /// The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 the first and the newest
+        /// The jobs that made and changed the store, oldest first, as far as zvf recorded them; of more than 100 jobs, the first and the newest
         #[arg(long)]
         history: bool,
     }
@@ -233,7 +233,7 @@ pub struct AxisFacts {
     pub unit: Option<String>,
 }
 
-/// Chunks of a level up to which there are no hints.
+/// A level with at most this many chunks causes no hints.
 const MANY_CHUNKS: u64 = 1000;
 
 /// Changes that would make queries of a store cheaper, with the command, as far as documents show them.

@@ -18,15 +18,15 @@ const RULES: MatchOptions = MatchOptions {
     require_literal_leading_dot: true,
 };
 
-/// Replaces patterns (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and folders by the files directly in them with a
-/// known ending, or with `any_ending` by all of them, each in the order of their names. Folders that are [one input](is_input) remain, and so do
-/// other paths.
+/// Replaces each pattern (`*.swc`, `run-?/[ab].csv`, `s3://bucket/scans/*.laz`) by the files that match, and each folder by the files directly in it
+/// that have a known ending (with `any_ending`, by all files in it), in the order of their names. Folders that are [one input](is_input) remain, and
+/// so do other paths.
 ///
 /// # Cost
 /// Reads folders of the local disk. For a URL, one listing of the folder; the pattern may be in the last part of the URL alone.
 ///
 /// # Errors
-/// Usage: a pattern that is none, or that nothing matches; a folder without such files; a server that cannot list. I/O.
+/// Usage: an invalid pattern, or one that no file matches; a folder without such files; a server that cannot list. I/O.
 pub(crate) async fn expanded(
     files: &[PathBuf],
     any_ending: bool,
@@ -110,7 +110,7 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
             let entry = entry.map_err(failed())?;
             let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
             let file = entry.path();
-            // A link to nothing stays, for reading it is an error that names it.
+            // A broken symbolic link is kept, so that reading it fails with an error that names it.
             if !is_hidden && !file.is_dir() && (any_ending || is_known(&file)) {
                 found.push(file);
             }
@@ -130,12 +130,12 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
     let found: std::result::Result<Vec<PathBuf>, _> = matches.collect();
     let mut found =
         found.map_err(|error| JobError::file("list the files of", path)(error.into()))?;
-    // A folder that is no input is no file that matches.
+    // Folders that are not an input are left out.
     found.retain(|found| !found.is_dir() || is_input(found));
     Ok(Some(found))
 }
 
-/// The URLs of the objects in a folder, or of those that match a pattern; `None` if the URL is that of one input.
+/// The URLs of the objects in a folder, or of the objects that match a pattern; `None` if the URL names one input.
 async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option<Vec<PathBuf>>> {
     // Web servers have no listings, and a `?` begins a query there.
     if url.starts_with("http://") || url.starts_with("https://") {

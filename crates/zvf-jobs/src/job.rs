@@ -152,7 +152,7 @@ jobs! {
     EditSetAttribute(EditSetAttributeJob) -> Edit: "edit-set-attribute", ["store", "name"], "";
     /// Adds objects to a group.
     EditGroupAdd(EditGroupAddJob) -> Edit: "edit-group-add", ["store", "group"], "";
-    /// Takes objects out of a group.
+    /// Removes objects from a group.
     EditGroupRemove(EditGroupRemoveJob) -> Edit: "edit-group-remove", ["store", "group", "objects"], "";
     /// Gives a group another name.
     EditGroupRename(EditGroupRenameJob) -> Edit: "edit-group-rename", ["store", "group", "new_name"], "";
@@ -182,7 +182,7 @@ jobs! {
     Create(CreateJob) -> Create: "create", ["store", "kind", "chunk_shape", "bounds"], "";
     /// Measures what would make a store smaller or faster.
     Doctor(DoctorJob) -> Doctor: "doctor", ["store"], "";
-    /// Keeps the value of a volume at every vertex as a vertex attribute.
+    /// Stores the value of a volume at every vertex as a vertex attribute.
     Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
     /// Adds objects to a group, or groups lines by the labels at their ends.
     Group(GroupJob) -> Group: "group", ["store", "group"], "objects", "volumes";
@@ -210,7 +210,7 @@ jobs! {
     SampleRows(SampleRowsJob) -> Rows: "sample-rows", ["store"], "";
     /// The stored records of a link family.
     Links(LinksJob) -> Links: "links", ["store"], "rows";
-    /// A store or a file of each group, value of an attribute, region, or of parts of equal size.
+    /// Stores or files: one for each group, attribute value or region, or parts of equal size.
     Split(SplitJob) -> Split: "split", ["store", "folder", "by"], "";
     /// The pieces of a query.
     Splits(SplitsJob) -> Splits: "splits", ["store"], "";
@@ -371,62 +371,62 @@ impl Job {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum JobReport {
-    /// Of `append`.
+    /// The report of `append`.
     Append(AppendReport),
-    /// Of `import`.
+    /// The report of `import`.
     Import(ImportReport),
-    /// Of `vacuum`.
+    /// The report of `vacuum`.
     Vacuum(VacuumReport),
-    /// Of the jobs `edit-…`.
+    /// The report of the jobs `edit-…`.
     Edit(EditReport),
-    /// Of `validate`.
+    /// The report of `validate`.
     Validate(ValidateReport),
-    /// Of `pyramid`.
+    /// The report of `pyramid`.
     Pyramid(PyramidJobReport),
-    /// Of `rechunk` and `migrate`.
+    /// The report of `rechunk` and `migrate`.
     Copy(CopyReport),
-    /// Of `copy`.
+    /// The report of `copy`.
     Verbatim(VerbatimReport),
-    /// Of `merge`.
+    /// The report of `merge`.
     Merge(MergeReport),
-    /// Of `resample` and `simplify`.
+    /// The report of `resample` and `simplify`.
     Resample(ResampleReport),
-    /// Of `repair`.
+    /// The report of `repair`.
     Repair(RepairReport),
-    /// Of `create`.
+    /// The report of `create`.
     Create(CreateReport),
-    /// Of `doctor`.
+    /// The report of `doctor`.
     Doctor(DoctorReport),
-    /// Of `sample`.
+    /// The report of `sample`.
     #[cfg(feature = "volumes")]
     Sample(SampleReport),
-    /// Of `group`.
+    /// The report of `group`.
     #[cfg(feature = "volumes")]
     Group(GroupReport),
-    /// Of `plot`.
+    /// The report of `plot`.
     #[cfg(feature = "plot")]
     Plot(PlotReport),
-    /// Of `stats`.
+    /// The report of `stats`.
     Stats(StatsReport),
-    /// Of `measure`.
+    /// The report of `measure`.
     Measure(MeasureReport),
-    /// Of `info`.
+    /// The report of `info`.
     Info(InfoReport),
-    /// Of `objects`.
+    /// The report of `objects`.
     Objects(ObjectsReport),
-    /// Of `diff`.
+    /// The report of `diff`.
     Diff(DiffReport),
-    /// Of `export`.
+    /// The report of `export`.
     Export(ExportReport),
-    /// Of `query`.
+    /// The report of `query`.
     Query(QueryReport),
-    /// Of `head`, `tail` and `sample-rows`.
+    /// The report of `head`, `tail` and `sample-rows`.
     Rows(RowsReport),
-    /// Of `links`.
+    /// The report of `links`.
     Links(LinksReport),
-    /// Of `split`.
+    /// The report of `split`.
     Split(SplitReport),
-    /// Of `splits`.
+    /// The report of `splits`.
     Splits(SplitsReport),
 }
 

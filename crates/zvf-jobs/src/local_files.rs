@@ -73,8 +73,8 @@ impl LocalFiles {
         Ok((job, local))
     }
 
-    /// Downloads files at URLs to temporary files of the same names, by which it replaces the URLs; of COPC files only the part that the options
-    /// name, if the server sends ranges.
+    /// Downloads files at URLs to temporary files of the same names, and replaces the URLs by the paths of these files. Of a COPC file, only the part
+    /// that the options name is downloaded, if the server supports ranges.
     pub(crate) async fn fetch(
         &mut self,
         files: Vec<&mut PathBuf>,
@@ -97,7 +97,7 @@ impl LocalFiles {
                     let below = folder.path().join(self.urls.len().to_string());
                     self.folder = Some(folder);
                     std::fs::create_dir(&below).map_err(failed())?;
-                    // Its ending and its number are read.
+                    // The name is kept, because its ending and the number in it are read later.
                     let name = Some(place.name()).filter(|name| !name.is_empty());
                     let path = below.join(name.unwrap_or("file"));
                     let to = File::create(&path).map_err(failed())?;

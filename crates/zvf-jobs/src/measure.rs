@@ -33,7 +33,7 @@ options! {
         /// Adds the mean of these vertex attributes
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         mean: Vec<String>,
-        /// Writes these measures as attributes of the objects, each under its name or another one
+        /// Writes these measures as attributes of the objects, each under its own name or under the name ATTRIBUTE
         #[arg(long = "as", value_name = "NAME[=ATTRIBUTE],..", value_delimiter = ',', conflicts_with_all = ["limit", "output"])]
         attributes: Vec<String>,
         /// At most this many objects
@@ -136,7 +136,7 @@ impl MeasureJob {
     }
 }
 
-/// Stores measures as object attributes under their own names. Returns the number of objects; `progress` gets the number of each step.
+/// Stores measures as object attributes under their own names. Returns the number of objects. Calls `progress` with the number of objects of each step.
 ///
 /// # Errors
 ///

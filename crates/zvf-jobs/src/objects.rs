@@ -25,8 +25,8 @@ options! {
         /// A condition on objects, e.g. `count() > 100 and kind == 'axon'`; `zvf query --help` has all forms
         #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
         r#where: Option<String>,
-        /// Sorts by these columns, the least value first, after a minus sign the greatest: --sort=-vertices,name. Missing values come last, equal ones
-        /// in the order of ids [default: the order of the store]
+        /// Sorts by these columns, ascending, or descending after a minus sign: --sort=-vertices,name. Missing values come last; objects with equal
+        /// values are ordered by id [default: the order of the store]
         #[arg(long, value_name = "[-]COLUMN,..", value_delimiter = ',', allow_hyphen_values = true)]
         sort: Vec<String>,
         /// At most this many objects

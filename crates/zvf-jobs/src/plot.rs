@@ -52,7 +52,7 @@ options! {
         #[arg(short, long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,
-        /// Format of the picture where its name does not say it [default: png]
+        /// Format of the picture, if the name of the output does not state it [default: png]
         #[arg(long, value_enum, value_name = "F")]
         format: Option<PictureFormat>,
         /// Which rows are used
@@ -63,20 +63,19 @@ options! {
         /// for lines, polylines and streamlines, else vertices]
         #[arg(long, value_enum)]
         select: Option<SelectName>,
-        /// Resolution level, 0 is the finest; auto: by --vertices
+        /// Resolution level, 0 is the finest; auto: chosen by --vertices
         #[arg(long, value_name = "auto|N", default_value = "auto")]
         level: DrawnLevel = DrawnLevel::default(),
-        /// The most vertices that --level auto draws of a store, and that stored links may have
+        /// --level auto draws the finest level with at most N selected vertices, else the coarsest; on any level, more than N vertices with stored links are an error
         #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(VERTICES))]
         vertices: u64 = 10_000_000,
-        /// Only the own content of an additive level, not that of the coarser levels which complete it
+        /// Reads only the own content of an additive level, without the coarser levels that complete it
         #[arg(long)]
         own_level_only: bool,
-        /// The meaning of colours
+        /// What the colours show
         #[arg(long, value_name = "BY")]
         color: Vec<ColorText>,
-        /// Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default:
-        /// viridis, of densities magma]
+        /// Colours of numbers: viridis, magma, inferno, plasma, turbo, cividis, greys, blues, reds, rdbu, spectral or rainbow [default: viridis, for densities magma]
         #[arg(long, value_name = "MAP")]
         colormap: Option<ColormapName>,
         /// The numbers at the ends of the colours [default: the smallest and the largest one drawn]
@@ -88,7 +87,7 @@ options! {
         /// The axis that points up in iso and AZ,EL: x, y or z, with a minus sign if it points down [default: z]
         #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
         up: Option<UpText>,
-        /// Near things are larger; the angle under which all is seen, 30 unless given
+        /// Draws near things larger; DEGREES is the angle of view, 30 unless given
         #[arg(long, value_name = "DEGREES", num_args = 0..=1, require_equals = true, default_missing_value = "30", value_parser = |text: &str| number(text, &ANGLES))]
         perspective: Option<f64>,
         /// The position in the middle of the picture; needs --units-per-pixel
@@ -100,19 +99,19 @@ options! {
         /// Width and height in pixels
         #[arg(long, value_name = "W,H", default_value = "1200,900")]
         size: PictureSize = PictureSize::default(),
-        /// The ground: a colour, or transparent
+        /// The background: a colour, or transparent
         #[arg(long, value_name = "COLOR", default_value = "black")]
         background: Ground = Ground::default(),
         /// Diameter of points in pixels [default: from 1 to 5, by their number]
         #[arg(long, value_name = "PX", value_parser = |text: &str| number(text, &PIXELS))]
         point_size: Option<f64>,
-        /// Width of lines in pixels [default: 1; of skeletons their attribute radius, in units]
+        /// Width of lines in pixels [default: 1; for skeletons the attribute radius, in units of the store]
         #[arg(long, value_name = "PX", value_parser = |text: &str| number(text, &PIXELS))]
         line_width: Option<f64>,
         /// The vertex attribute that is the radius of lines, in units of the store
         #[arg(long, value_name = "NAME", conflicts_with = "line_width")]
         radius: Option<String>,
-        /// How much of the farthest things is lost in the ground, from 0 to 1
+        /// How much the farthest things fade into the background, from 0 to 1
         #[arg(long, value_name = "F", default_value_t = 0.35, value_parser = |text: &str| number(text, &SHARES))]
         fading: f64 = 0.35,
         /// The data alone, without axes, scale bar, colour bars and names

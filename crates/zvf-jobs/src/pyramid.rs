@@ -30,29 +30,27 @@ options! {
         /// Removes all coarse levels, and the links between levels
         #[arg(long)]
         remove: bool,
-        /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: some that fit the data; the chunk
-        /// for the reference method]
+        /// Bins of level 0, for a store that declares none: sizes that divide the chunk [default: sizes that fit the data; the whole chunk for the reference method]
         #[arg(long, value_name = "X,Y,..", value_delimiter = ',', value_parser = crate::parse_size)]
         bin_shape: Option<Vec<f64>>,
-        /// One of how many objects is kept from level to level, drawn at random [default: 1, all of them]
+        /// Keeps one of G objects from level to level, drawn at random [default: 1, all objects]
         #[arg(long, value_name = "G,..", value_delimiter = ',')]
         sparsity: Vec<f64>,
         /// How levels are made [default: density]
         #[arg(long, value_enum, value_name = "METHOD")]
         method: Option<MethodName>,
-        /// The seed of what is drawn: the same seed keeps the same objects
+        /// Seed of the random choice: the same seed keeps the same objects
         #[arg(long, value_name = "N", default_value_t = PyramidJob::default().seed)]
         seed: u64 = PyramidSpec::new([]).seed,
-        /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors:
-        /// how many vertices are left about in the last level [default: 10000 without --factors]
+        /// Adds levels with the last factor until one has at most N vertices, or no fewer than the one before it; without --factors: about how many
+        /// vertices the last level has [default: 10000 without --factors]
         #[arg(long = "levels-until", value_name = "N")]
         until: Option<u64>,
         /// Growth of chunks from level to level: a number, or one for each axis as in 2x2x1 [default: so that they have
         /// about as many vertices as chunks of level 0; 1 for the reference method]
         #[arg(long, value_name = "K,..", value_delimiter = ',')]
         chunk_scale: Vec<ChunkScale>,
-        /// Links from every vertex to its representative: none, that way only, or both ways [default: explicit for the
-        /// reference method, none else]
+        /// Links between every vertex and its representative: none, implicit (from the vertex only) or explicit (in both directions) [default: explicit for the reference method, none else]
         #[arg(long, value_enum, value_name = "STORED")]
         cross_links: Option<StoredCrossLinks>,
         /// How many levels these links span; -1: all

@@ -44,7 +44,7 @@ options! {
         /// Columns of the vertex table: position, chunk, row, fragment, object_id, object_ids, names of attributes or axes (x,y,z: a column each), geometry (points in well-known binary)
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         columns: Vec<String>,
-        /// Where the result goes: a file by its ending, a directory for a name without one or with a slash at its end
+        /// Where the result goes: a file of the format of its ending, or a directory if the name has no ending or ends with a slash
         #[arg(short, long, value_name = "OUT")]
         #[schemars(extend("format" = "path"))]
         output: Option<PathBuf>,

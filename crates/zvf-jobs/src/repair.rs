@@ -29,8 +29,7 @@ options! {
         #[arg(long = "level", value_name = "1..5", default_value_t = RepairJob::default().depth)]
         #[schemars(range(min = 1, max = 5))]
         depth: u8 = RepairOptions::default().depth.number(),
-        /// Removes lost cells from their lists although other arrays name their chunks, and lowers numbers to what there is:
-        /// what is lost is given up and reads as missing
+        /// Removes lost cells from their lists even if other arrays name their chunks, and lowers counts to the data that exists: the lost data is given up and reads as missing
         #[arg(long)]
         accept_loss: bool,
         /// Folder for copies of the old documents [default: beside the store]
@@ -91,7 +90,7 @@ impl RepairJob {
             true => {
                 let done = apply(&plan, backup, &options).await;
                 if let Err(RepairError::Unchecked { backup, .. }) = &done {
-                    // Not only in the error: if the command was interrupted, that alone is reported.
+                    // The error also has this text, but a command that was interrupted does not report the error.
                     context.event(&JobEvent::Note(&format!(
                         "{}: the documents are replaced; the old ones are in {backup}",
                         self.store

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::{Context, JobError, JobEvent};
 
 new_store! {
-    /// Makes a new store with other points along the same lines: so many of each, or one each so many units
+    /// Makes a new store with other points along the same lines: a fixed number for each line, or points at a fixed distance
     ResampleJob {
         /// Points of each line, 2 or more
         #[arg(long, value_name = "N")]

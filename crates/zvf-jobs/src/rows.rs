@@ -15,8 +15,9 @@ use zvf_store::format::int;
 use crate::error::Result;
 use crate::{JobError, TableFile, TableFormat};
 
-/// The rows of a table. Serialized as a list of objects, one at a time, because a `Value` for each row takes fifty times the memory of the
-/// columns. Dates, times and durations are columns of their Arrow types; a batch with one outside of its range keeps the stored numbers.
+/// The rows of a table. Rows are serialized one at a time, as a list of objects, because a `Value` for each row takes fifty times the memory of the
+/// columns. Dates, times and durations are columns of their Arrow types; if one of them is outside the range of its type, the batch keeps the stored
+/// numbers.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TableRows {

@@ -17,11 +17,11 @@ use crate::values::pairs;
 use crate::{Context, JobError, JobEvent, OutsideNumber, OutsideValue};
 
 options! {
-    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    /// Samples a dense volume at every vertex and stores the values as a vertex attribute
     SampleJob {
         /// Path or URL of the store
         store: String,
-        /// File, folder or URL of the volume; #NAME or #@N picks
+        /// File, folder or URL of the volume; #NAME or #@N selects one of several datasets or levels
         #[arg(long, value_name = "VOLUME")]
         volume: String,
         /// Name of the vertex attribute
@@ -33,13 +33,13 @@ options! {
         /// Uses positions of a tractogram as they are stored, in any frame
         #[arg(long)]
         keep_frame: bool,
-        /// How a value between elements is found [default: linear for floats, nearest for integers, which may be labels]
+        /// How values between elements are computed [default: linear for floats, nearest for integers, which may be labels]
         #[arg(long, value_enum, value_name = "ORDER")]
         order: Option<OrderName>,
         /// Value of vertices outside of the volume [default: NaN, or 0 for integers]
         #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
         outside: Option<OutsideValue>,
-        /// Index of an axis that is not in space, by its name or number: a channel, a time
+        /// Index along an axis that is not in space, such as a channel or a time; the axis by its name or number
         #[arg(long, value_name = "AXIS=N", value_delimiter = ',', value_parser = crate::values::parse_index)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, u64>")]

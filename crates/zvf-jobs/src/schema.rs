@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::Job;
 
-/// The JSON Schema of the job with a name, or, without one, of a job file: any job, or a list of them. `None` if there is no such job.
+/// The JSON Schema of the job with this name. Without a name, the schema of a job file: one job, or a list of jobs. `None` if no job has the name.
 ///
 /// Each option has its documentation, type and default.
 ///

@@ -129,7 +129,7 @@ options! {
         /// A condition, e.g. 'intensity > 0.5 and x < 10 and label in (3, 4)'; `zvf query --help` has all forms
         #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
         r#where: Option<String>,
-        /// Ids that the store does not have are left out instead of being an error
+        /// Leaves out ids that the store does not have, instead of failing
         #[arg(long)]
         ignore_missing: bool,
     }
@@ -157,10 +157,10 @@ options! {
         /// With --mesh: its convex hull, also of a mesh that is not closed
         #[arg(long, requires = "mesh")]
         hull: bool,
-        /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have --labels: what `zvf sample` reads; #NAME or #@N picks
+        /// Vertices in the voxels of a volume that are neither 0 nor NaN, or have one of --labels. Any volume that `zvf sample` reads; #NAME or #@N selects one of several datasets or levels
         #[arg(long, value_name = "VOLUME")]
         mask: Option<Term>,
-        /// With --mask: the values of voxels that belong, and ranges of them such as 1001-1035, of which one must occur [default: all but 0]
+        /// With --mask: the values of the selected voxels, and ranges such as 1001-1035; each value, and at least one value of each range, must occur [default: all but 0]
         #[arg(long, value_name = "N,..", requires = "mask", allow_hyphen_values = true)]
         labels: Option<Term>,
         /// With --mask: the map from element indices to the axes of the store: numbers by rows, a file with them, or a NIfTI or MGH image
@@ -170,8 +170,7 @@ options! {
         /// Vertices in a region, e.g. 'sphere(1,2,3,4) and not near(x=0,1)'; `zvf query --help` has all forms
         #[arg(long, value_name = "REGION")]
         region: Option<String>,
-        /// Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all of
-        /// them hold
+        /// Objects by several regions, e.g. 'sphere(1,2,3,4) and ending(mask(@labels.nii.gz, 12)) and not box(x=0:1)'; repeatable, all must hold
         #[arg(long, value_name = "EXPR")]
         passing: Vec<String>,
         /// Whole objects with at least one vertex inside
@@ -195,7 +194,7 @@ options! {
         /// Resolution level; 0 is the finest
         #[arg(long, value_name = "N", default_value_t = 0)]
         level: u32,
-        /// Only the own content of an additive level, not that of the coarser levels which complete it
+        /// Reads only the own content of an additive level, without the coarser levels that complete it
         #[arg(long)]
         own_level_only: bool,
     }

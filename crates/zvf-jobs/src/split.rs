@@ -25,7 +25,7 @@ use crate::{Context, JobError, JobEvent, SelectionOptions};
 const STORE: &str = "zarrvectors";
 
 options! {
-    /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
+    /// Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size
     SplitJob {
         /// Path or URL of the store
         store: String,
@@ -33,7 +33,7 @@ options! {
         #[arg(value_name = "DIR")]
         #[schemars(extend("format" = "path"))]
         folder: PathBuf,
-        /// What parts have in common: group, attribute NAME, region (each --named), or count N
+        /// How the store is split: by group, by attribute NAME, by region (one part for each --named), or by count into N parts
         #[arg(long, num_args = 1..=2, required = true, value_names = ["group|attribute|region|count", "NAME|N"])]
         #[serde(deserialize_with = "words")]
         #[schemars(extend("type" = ["string", "array"]))]
@@ -268,7 +268,7 @@ pub struct SplitReport {
     pub vertices: u64,
     /// Objects of all parts that were written.
     pub objects: u64,
-    /// Notes about data in no part, data that parts cannot hold, and violations of the format in the store.
+    /// Notes about data that is in no part, data that parts cannot hold, and violations of the format in the store.
     pub notes: Vec<String>,
 }
 

@@ -33,13 +33,13 @@ options! {
         /// Attributes to read: all, none, or names
         #[arg(long, value_name = "all|none|NAME,..", default_value = "all")]
         attributes: Term = Term::all(),
-        /// So many pieces
+        /// Number of pieces
         #[arg(long, value_name = "N", group = "size")]
         count: Option<u32>,
-        /// Pieces of about so many rows
+        /// Pieces with about this many rows
         #[arg(long, value_name = "N", group = "size")]
         rows: Option<u64>,
-        /// Pieces of about so many decoded bytes [default: 64 MiB]
+        /// Pieces with about this many decoded bytes [default: 64 MiB]
         #[arg(long, value_name = "N", group = "size")]
         bytes: Option<u64>,
     }
@@ -75,7 +75,7 @@ impl SplitsJob {
             self.at.set(&mut spec);
             spec.select = self.select.map_or(Select::Vertices, Select::from);
             set(&mut spec, "attributes", Some(&self.attributes))?;
-            // Values of objects are no part of the estimates.
+            // The estimates do not include object attributes.
             let opened = opened_with(&spec, &self.store, context, |need| {
                 need.object_attributes = Names::None;
             });

@@ -33,7 +33,7 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         terms: SelectionOptions,
-        /// Which rows count: those inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
+        /// Which rows count: rows inside, whole objects with a vertex inside, or whole chunks that meet the box [default: vertices]
         #[arg(long, value_enum)]
         select: Option<SelectName>,
         /// Which level is read

@@ -19,7 +19,7 @@ options! {
         #[arg(long = "level", value_name = "1..5", default_value_t = ValidateJob::default().depth)]
         #[schemars(range(min = 1, max = 5))]
         depth: u8 = ValidateOptions::default().depth.number(),
-        /// Reads a sample: so many chunks of each level, and cells of each array of links; reports what it left out
+        /// Reads a sample: CELLS chunks of each level, and CELLS cells of each array of links; reports what it left out
         #[arg(long, value_name = "CELLS", num_args = 0..=1, default_missing_value = "100")]
         quick: Option<usize>,
         /// Which cells --quick reads
@@ -28,7 +28,7 @@ options! {
         /// Reads the cells of these levels only
         #[arg(long, value_name = "N,..", value_delimiter = ',')]
         levels: Option<Vec<u32>>,
-        /// Reads the cells of these arrays only, by their path below the level or its beginning
+        /// Reads the cells of these arrays only, given by their path below the level, or a prefix of it
         #[arg(long, value_name = "PATH,..", value_delimiter = ',')]
         arrays: Option<Vec<String>>,
         /// Checks that every vertex has a parent if there are links to a coarser level
@@ -37,18 +37,18 @@ options! {
         /// Further checks for one use of the store, from its documents
         #[arg(long, value_enum, value_name = "PROFILE")]
         profile: Option<ProfileName>,
-        /// Findings that are shown of one check; all are counted
+        /// At most this many findings of each check are shown; all are counted
         #[arg(long, value_name = "N", default_value_t = ValidateJob::default().most)]
         most: usize = ValidateOptions::default().most,
-        /// Keeps in FILE what is done: the same command, begun again after it was cut off, reads the rest of the cells only. FILE is
-        /// removed at the end, and started again when the question or a document of the store has changed
+        /// Records the progress in FILE: after an interruption, the same command reads only the remaining cells. FILE is removed at the end, and
+        /// started again if an option or a document of the store changed
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         resume: Option<PathBuf>,
     }
 }
 
-/// A use of a store that asks more than the format does.
+/// A use of a store with requirements beyond the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

@@ -50,7 +50,7 @@ written! {
     /// Levels that links span, such as `+1`.
     DeltaText(i32): {"type": ["string", "integer"]}, |value| {
         let number = value.is_number().then(|| json!(value.to_string()));
-        // `1` is as good as `+1`.
+        // `1` means `+1`.
         text(number.as_ref().unwrap_or(value), |text| {
             text.parse().map_err(|_| "0, +1, -1 and the like")
         })
@@ -128,7 +128,7 @@ fn fill(value: &Value) -> Result<String, String> {
     }
 }
 
-/// A number whose type is known later: whole numbers keep all their digits, which float64 has not beyond 2^53.
+/// A number whose type is known later. Whole numbers keep all their digits, which float64 does not hold beyond 2^53.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OutsideNumber {
     /// A whole number, written without an exponent.
@@ -144,7 +144,7 @@ fn outside(value: &Value) -> Result<OutsideNumber, String> {
     }
     let number = value.is_number().then(|| json!(value.to_string()));
     text(number.as_ref().unwrap_or(value), |text| {
-        // `3.0` is as good as `3`.
+        // `3.0` counts as the whole number `3`.
         let digits = text.split_once('.').map_or(text, |(whole, rest)| {
             match rest.bytes().all(|byte| byte == b'0') {
                 true => whole,

@@ -16,7 +16,7 @@ options! {
         /// Path or URL of the store
         #[arg(value_name = "SRC")]
         source: String,
-        /// Path or URL of the copy; nothing is there, or what an interrupted copy left
+        /// Path or URL of the copy; it must not exist, except for files of an interrupted copy
         #[arg(value_name = "DST")]
         target: String,
         /// Reads every file of the copy back, and compares its checksum with that of SRC

@@ -23,8 +23,8 @@ pub enum Table {
     /// One row for each link: `vertices`, rows of the vertex table of the same answer, and link attributes.
     Links,
     /// One row for each object: `object_id`; `start` and `length` in rows of the vertex table if the answer is grouped by object, else the
-    /// number of its `vertices` in the answer; object attributes. Objects without rows in the answer have one only if the query names them by
-    /// id or group, or chose them by conditions on objects alone.
+    /// number of its `vertices` in the answer; object attributes. An object without vertices in the answer has a row only if the query names it by
+    /// id or group, or selects it by conditions on objects alone.
     Objects,
 }
 

@@ -14,7 +14,8 @@ pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     axes.position(|axis| axis.name == name)
 }
 
-/// The number and type of the operand that a name refers to: a column, else an axis of the positions, which are the operand after all columns.
+/// The number and type of the operand that a name refers to: a column, or an axis if no column has the name. Axes are channels of the positions,
+/// which are the operand after all columns.
 ///
 /// # Errors
 ///

@@ -14,8 +14,8 @@ use crate::{
 ///
 /// # Cost
 ///
-/// One round of requests for documents that are not loaded yet; one for a box, two for objects. Cells are read twice only in these cases: objects
-/// need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass); the first cells show that
+/// One round of requests for documents that are not loaded yet; then one for a query by box, two for a query by objects. Cells are read twice only in
+/// these cases: objects need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass); the first cells show that
 /// chunk keys are unusable, so that all chunks are read (trap T12); objects share most of their rows and are larger than the budget. Conditions on
 /// objects are evaluated first, with the table of ids, with the fragment indexes for attributes and `count()`, and with the vertices of the
 /// remaining objects for lengths and ends.

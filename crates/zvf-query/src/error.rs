@@ -272,7 +272,7 @@ pub(crate) fn existing<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Lists the existing names of attributes, and says if the store may have others, whose names are not known.
+/// Lists the existing names of attributes, and states whether the store may have others with unknown names.
 pub(crate) fn existing_attributes<'a>(
     store: &zvf_store::Store,
     names: impl Iterator<Item = &'a str>,

@@ -19,8 +19,8 @@ use crate::{Column, Names, Outputs, Query, QueryError};
 /// A value for each vertex, object or link, computed in the arithmetic of conditions ([`Filter`]): `sqrt(x * x + y * y)`, `fa * 100`,
 /// `fa - object.mean_fa`, and conditions themselves: `intensity > 0.5 and label == 3`.
 ///
-/// Names mean what they mean in conditions. Whole numbers stay whole but in quotients, all other arithmetic is that of float64; an expression with a
-/// missing value is missing, and a condition that is unknown, too.
+/// Names mean what they mean in conditions. Arithmetic of whole numbers is whole, except `/` and `sqrt`; all other arithmetic is float64. If a value is
+/// missing, so is the result of the expression. The result of a condition that is unknown is missing, too.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {
@@ -57,24 +57,24 @@ impl Expression {
         Filter::parse_expression(text).map(Self)
     }
 
-    /// The names, each once, in order of first appearance; not `length()` and `count()`.
+    /// The names, each once, in order of first appearance, without `length()` and `count()`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.0.names()
     }
 
-    /// Whether it is a value of objects alone: `object_id`, `object.weight`, `start.x`.
+    /// Whether the expression is a single value of objects: `object_id`, `object.weight`, `start.x`.
     #[must_use]
     pub fn is_of_object(&self) -> bool {
         matches!(self.0.expr(), Expr::Name { name, .. } if is_of_object(name))
     }
 
-    /// Resolves the names for the vertices of the query's level; of the query, only the level counts.
+    /// Resolves the names for the vertices of a level. Of `query`, only the members that determine the level are used.
     ///
     /// # Cost
     ///
-    /// Nothing for attributes of vertices, axes and `object_id`. For values of objects, what a condition on them costs, and memory for one value an
-    /// object.
+    /// Nothing for attributes of vertices, axes and `object_id`. For values of objects, the cost of a condition on them, and memory for one value for
+    /// each object.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl Expression {
     ) -> BoxFuture<'a, Result<VertexExpression, QueryError>> {
         Box::pin(async move {
             let mut expression = self.0.clone();
-            // An attribute of vertices comes before one of objects, whatever the query itself reads.
+            // A vertex attribute takes precedence over an object attribute of the same name, even if `query` does not read it.
             let named = Query {
                 attributes: Names::List(expression.names_of_rows()),
                 columns: Vec::new(),
@@ -106,7 +106,7 @@ impl Expression {
             if !own.is_empty() {
                 names.push(OBJECT_ID.to_owned());
             }
-            // The ids are in the table of vertices.
+            // Ids are not computed for each object: the vertex table has a column of them.
             own.retain(|name| name != OBJECT_ID);
             let (ids, columns) = match own.is_empty() {
                 true => (Vec::new(), HashMap::new()),
@@ -141,7 +141,7 @@ impl Expression {
         Box::pin(async move {
             let mut expression = self.0.clone();
             resolve_exact_names(store, query, &mut expression).await?;
-            // All names that are no values of objects are taken for attributes of objects.
+            // A name that is still in backquotes is taken as the name of an object attribute.
             expression.rename(&|name| exactly(name).map(|name| format!("object.{name}")));
             let names = columns_of(expression.expr());
             let (ids, columns) = object_columns(store, query, names, &expression).await?;
@@ -190,7 +190,7 @@ impl fmt::Display for Expression {
 }
 
 impl VertexExpression {
-    /// The columns that a query needs for it.
+    /// The columns that a query has to return, so that [`evaluate`](Self::evaluate) can compute the value.
     #[must_use]
     pub fn columns(&self) -> Vec<Column> {
         let column = |name: &String| match name.as_str() {
@@ -246,7 +246,7 @@ impl VertexExpression {
 
 const OBJECT_ID: &str = "object_id";
 
-/// The columns of a table of links that are no attributes.
+/// The columns of a table of links that are not attributes.
 const PLACES: [&str; 3] = ["level", "chunks", "rows"];
 
 /// The values of an attribute or axis in a table, with a prefix where another column has its name.

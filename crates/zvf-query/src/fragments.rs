@@ -68,7 +68,7 @@ impl Fragments {
         (0_u32..).zip(self.stored.iter().map(Rows::from))
     }
 
-    /// The rows of some fragments, given by first number and count, and of `more`. Missing fragments have no rows.
+    /// The rows of some fragments, each given by its first number and a count, and the rows in `more`. Missing fragments have no rows.
     pub(crate) fn rows_of(&self, fragments: &[(u32, u32)], more: Range<u32>) -> RowSet {
         let mut ranges = vec![more];
         for (first, count) in fragments {

@@ -26,7 +26,7 @@ impl Gaps {
         }
     }
 
-    /// Counts a chunk; its columns only if it has rows of the answer (`rows`).
+    /// Counts a chunk. Counts its missing columns only if the answer has rows of the chunk (`rows`).
     pub(crate) fn count(&mut self, chunk: &Decoded, rows: bool) {
         self.absent += u64::from(chunk.absent);
         let counts = self.missing.iter_mut().zip(&mut self.short);

@@ -45,8 +45,8 @@ pub(crate) async fn level_with_groups(store: &Store, level: u32) -> Result<Level
     Ok(found)
 }
 
-/// The level with the groups of the objects of a query, and with all attributes of groups: the first level of its chain that has groups, else level 0
-/// if the objects have the ids of that level, as for [`Query::groups`]. `None` without groups.
+/// The level whose groups apply to the objects of a query, with all attributes of groups: the first level of the query's chain that has groups; else
+/// level 0, if the objects have the ids of level 0, as for [`Query::groups`]. `None` if there are no groups.
 pub(crate) async fn groups_of_objects(
     store: &Store,
     query: &Query,

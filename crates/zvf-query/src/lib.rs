@@ -70,7 +70,7 @@
 //!
 //! # Rounds and memory
 //!
-//! After the documents, a box needs one round of requests; objects need two (manifests, then cells), and so do whole objects of a box. Groups of
+//! After the documents, a query by box needs one round of requests. Queries by objects, and of whole objects in a box, need two: manifests, then cells. Groups of
 //! chunks are read, decoded, filtered and gathered on worker threads, several at a time within [`Query::memory_budget`]. Nothing is read until
 //! the next batch is requested. Until the end of the answer, eight bytes for each fragment, four bytes for each returned row of partly returned
 //! chunks, and the manifests of these chunks are in memory. Additive levels share the budget; each needs this memory until its links are returned.
@@ -84,8 +84,8 @@
 //!
 //! # Statistics, measures, differences
 //!
-//! [`StatisticsScan`] computes ranges, means, quantiles, counts and histograms of the columns of an answer, [`Measures`] lengths, branches, surfaces and
-//! volumes of whole objects, and [`compare`] the differences between two stores, each from the batches of queries.
+//! Some results are computed from the batches of queries: [`StatisticsScan`] returns ranges, means, quantiles, counts and histograms of the
+//! columns of an answer, [`Measures`] lengths, branches, surfaces and volumes of whole objects, and [`compare`] the differences between two stores.
 //!
 //! # Errors
 //!

@@ -359,8 +359,8 @@ fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(
     }
 }
 
-/// Passes on the entries of one manifest. `slot_of` returns the number of a chunk from its coordinate and the previous entry, or none if the chunk is
-/// not part of the query. Consecutive fragments outside the query become one gap; they are dropped before the first entry.
+/// Calls `each` with the entries of one manifest. `slot_of` returns the number of a chunk from its coordinate and the previous entry, or `None` if
+/// the chunk is not part of the query. Consecutive fragments outside the query become one gap; a gap before the first entry is left out.
 fn each_entry<E>(
     manifest: &Manifest<'_>,
     mut slot_of: impl FnMut(&[i64], Option<Slot>) -> Result<Option<Slot>, E>,

@@ -24,7 +24,8 @@ pub(crate) struct ObjectCounts {
     pub(crate) used: Used,
 }
 
-/// Links between the last row of a fragment and the first row of the next one, by the chunk of the first end: its row, and the other end.
+/// Links between the last row of a fragment and the first row of the next one. They are stored under the chunk of their first end: its row, and the
+/// key of the second end.
 #[derive(Debug, Default)]
 pub(crate) struct Bridges(BySlot<(u32, Key)>);
 

@@ -29,7 +29,7 @@ use crate::{Answer, Place, Query, QueryError, Table, list_objects};
 const ID: &str = "object_id";
 const ATTRIBUTE: &str = "attribute:";
 
-/// A column by which objects are sorted. Its text form is the name, after a minus sign for descending order.
+/// A column by which objects are sorted. Its text form is the name; a minus sign before the name means descending order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortKey {
     /// The name of a column of the list of objects.

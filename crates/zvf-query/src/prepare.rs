@@ -556,7 +556,7 @@ fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
     let mut problems = rules::check_level_for(at, &own);
     if level.number() == 0 || level.doc().chunk_shape.is_none() {
         let mut of_root = vec![rules::Rule::BinsDivideChunk];
-        // A missing transform is no contradiction.
+        // A missing transform is not a contradiction.
         let base = root.level_transform(0);
         if base.is_some_and(|base| base.translation().is_some()) {
             of_root.push(rules::Rule::TranslationBase);

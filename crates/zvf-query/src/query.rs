@@ -139,8 +139,8 @@ impl FromStr for Select {
 }
 
 impl Query {
-    /// Whether all rows are selected by the objects or groups that they belong to, and by nothing else. Then each row comes with its object,
-    /// and only a list of all objects that share a row needs the owner column.
+    /// Whether all rows are selected by the objects or groups that they belong to, and by nothing else. Then the object of each row is known, and the
+    /// owner column is read only for a list of all objects that share a row.
     pub(crate) fn is_by_id_alone(&self) -> bool {
         let by_id = self.objects.is_some() || self.groups.is_some();
         by_id && !self.has_conditions()
@@ -155,8 +155,8 @@ impl Query {
             || self.passing.is_some()
     }
 
-    /// The rows of the answer, as the document of the level states them: of a query of all rows. `None` if something selects rows, if other levels
-    /// complete this one, or if the document states no number. For progress alone: some writers never set the number.
+    /// The number of rows of a query of a whole level, as the level's document states it. `None` if the query selects rows, if other levels complete
+    /// this one, or if the document states no number. Use it only to show progress: some writers never set the number.
     ///
     /// # Errors
     ///
@@ -257,8 +257,9 @@ pub enum Column {
     ObjectIds,
     /// All attributes that [`Query::attributes`] selects, by name.
     Attributes,
-    /// One attribute; else the axis of this name, as numbers of the stored type; else, as `geometry`, the position as a point in well-known binary, `Binary`
-    /// with the extension type `geoarrow.wkb`: x, y and z of stores with two or three axes of space, as float64; null if one of them is not a number.
+    /// The attribute of this name. If there is none, the axis of this name, as numbers of the stored type. If there is neither and the name is `geometry`,
+    /// the position as a point in well-known binary: type `Binary` with the extension type `geoarrow.wkb`; x, y and z as float64, of stores with two or
+    /// three axes of space; null if a coordinate is not a number.
     Attribute(String),
 }
 

@@ -39,7 +39,8 @@ pub struct RowSample {
 /// # Cost
 ///
 /// Reads splits of the query with about 262,144 rows (or as many as are requested), beginning with the last one, until there are enough rows. A
-/// condition that few rows satisfy may need all splits. Of additive levels, which have rows in several levels, reads the whole answer. Memory: the rows, at most the memory budget of the query.
+/// condition that few rows satisfy may need all splits. For an additive level with rows in several levels, reads the whole answer. Memory: the rows,
+/// at most the memory budget of the query.
 ///
 /// # Errors
 ///
@@ -59,7 +60,7 @@ pub fn last_rows<'a>(
         }
         let budget = asked.memory_budget;
         let levels = chain(store, asked.level, asked.own_level_only, &Need::nothing()).await?;
-        // The answer has the rows of one level after the other, a piece has its rows of all levels.
+        // The answer is ordered by level, but a piece has rows of all levels. So several levels are read as one piece.
         let target = match levels.len() {
             0 | 1 => Target::Rows(rows.max(PIECE)),
             _ => Target::Count(1),

@@ -119,9 +119,10 @@ impl TablePlan {
     pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
         let guessed = |out: &Out| match out {
             Out::Attribute(index) => {
-                let told = widths.get(*index).copied().flatten().is_some();
+                let is_known = widths.get(*index).copied().flatten().is_some();
                 let column = reader.columns.get(*index);
-                column.is_some_and(|column| column.absent || (!told && column.declared.is_none()))
+                column
+                    .is_some_and(|column| column.absent || (!is_known && column.declared.is_none()))
             }
             _ => false,
         };
@@ -202,8 +203,9 @@ impl TablePlan {
 
 /// Width of a column: from the cells, else from the document, else 1.
 pub(crate) fn width_of(reader: &Reader, widths: &[Option<usize>], index: usize) -> usize {
-    let told = widths.get(index).copied().flatten();
-    told.or_else(|| reader.columns.get(index).and_then(|column| column.declared))
+    let found = widths.get(index).copied().flatten();
+    found
+        .or_else(|| reader.columns.get(index).and_then(|column| column.declared))
         .unwrap_or(1)
 }
 

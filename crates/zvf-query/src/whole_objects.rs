@@ -19,7 +19,7 @@ pub(crate) struct WholeObjects {
     /// The first row and the number of rows of each object.
     pub(crate) rows: Vec<(usize, usize)>,
     /// The number of vertices of a link, and for each object the rows of its links; `None` if the store has no links, or they were not requested.
-    /// Links between two objects are left out, because they exist only between objects that are read together.
+    /// Links between two objects are left out: the answer has them only for objects that happen to be read together.
     pub(crate) links: Option<(usize, Vec<Vec<usize>>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,

@@ -42,11 +42,11 @@ pub enum StoreError {
         /// What is wrong.
         source: Arc<MetaError>,
     },
-    /// The store's version is not one this crate reads.
+    /// This crate does not read stores of this version.
     Version {
         /// `zv_version` as found.
         found: String,
-        /// What is read.
+        /// The versions that this crate reads.
         supported: &'static str,
     },
     /// A blob's bytes are not legal.
@@ -67,7 +67,7 @@ pub enum StoreError {
     Unsupported {
         /// The array or object.
         key: String,
-        /// The thing that is not read, by its name in the document.
+        /// The codec, type or encoding, by its name in the document.
         what: String,
     },
 }
@@ -103,7 +103,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the error says that something does not exist.
+    /// Whether the error means that something does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::NoStore { .. })
     }

@@ -131,8 +131,8 @@ fn as_object<S: Serializer>(members: &[(String, u64)], to: S) -> Result<S::Ok, S
 }
 
 impl Store {
-    /// The [warnings](Self::warnings) about attributes that the store may have and that are not read, because their names are not known. What is
-    /// made from the store lacks these attributes.
+    /// The [warnings](Self::warnings) about attributes that the store may have and that are not read, because their names are not known. Copies and
+    /// files that are made from the store lack these attributes.
     pub fn names_unknown(&self) -> Vec<String> {
         let unknown = |warning| match warning {
             Warning::NamesUnknown(what) => Some(what),

@@ -118,7 +118,7 @@ impl Groups {
     /// The number of the group that has this name or number; see [`group_of`].
     ///
     /// # Errors
-    /// [`Class::Misuse`](crate::Class::Misuse): `word` is no group, or two.
+    /// [`Class::Misuse`](crate::Class::Misuse): `word` refers to no group, or to two.
     pub fn number(&self, word: &str) -> Result<u64, StoreError> {
         const MOST: u64 = 20;
         let names: Vec<String> = (0..self.len()).map(|g| self.name(g)).collect();
@@ -214,8 +214,8 @@ impl Groups {
     }
 }
 
-/// The number of the group that `word` refers to: the name of a group (the first one of that name), else a number of one. `name:WORD` and `number:N`
-/// state which of the two is meant, unless a group has exactly that name. `None`: no group.
+/// The number of the group that `word` refers to. `word` is the name of a group (if several have this name, the first one), else the number of a group.
+/// `name:WORD` and `number:N` state which of the two is meant, unless a group has exactly that text as its name. `None`: no such group.
 ///
 /// ```
 /// use zvf_store::group_of;

@@ -272,8 +272,8 @@ pub(crate) fn object_key(path: &str, doc: &ArrayDoc, index: &[u64]) -> String {
     format!("{path}/{}", doc.key_encoding.object_key(index))
 }
 
-/// The error for chunk `number` of an array that is not stored, at `key`: it is lost if its writer recorded it as
-/// stored (`zvf_stored_chunks`). Otherwise it has the fill value.
+/// The error for a missing chunk, with its number in the array and its key. A chunk is lost if its writer recorded it as stored
+/// (`zvf_stored_chunks`). Otherwise it has the fill value, and there is no error.
 pub(crate) fn lost(key: &str, number: u64, stored: Option<u64>) -> Option<StoreError> {
     let stored = stored.filter(|stored| number < *stored)?;
     let what = format!(

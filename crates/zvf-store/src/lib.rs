@@ -58,15 +58,16 @@
 //! an array has its list `nonempty_chunks`.
 //!
 //! # Cells
-//! Code of this crate on maintained codec crates reads the framing of cells, zstd, gzip, crc32c and shards; `zvf-blosc` reads blosc. Uncompressed
+//! This crate reads the framing of cells, zstd, gzip, crc32c and shards itself, with maintained codec crates; `zvf-blosc` reads blosc. Uncompressed
 //! data is not copied, each thread has one decompression context, a small shard is one request, and ranges of a large one are merged. On a local disk
 //! a batch is one blocking task that opens, reads, decodes and runs the caller's function; batches of about 64 cells are efficient. The `zarrs` crate
 //! reads any other layout, and tables of other types, if the feature of that name is on; otherwise they are refused by the codec's name.
 //!
 //! # Requests
 //!
-//! [`zvf_io`] sends all requests: retried if that may help ([`Retry`]), bounded, shared, traced. A snapshot is consistent: a change is
-//! [`IoError::SourceChanged`]. [`Store::verify`] reads the state of the documents again after a query.
+//! [`zvf_io`] sends all requests. It repeats a failed request if that may help ([`Retry`]), limits how many are in flight, sends equal concurrent requests once,
+//! and records them. A snapshot is consistent: if the store changes, reading fails with [`IoError::SourceChanged`]. [`Store::verify`] reads the
+//! state of the documents again after a query.
 //!
 //! # Errors
 //!
@@ -79,8 +80,8 @@
 //! `zstd`, `gzip`, `blosc` (default): codecs. `http`: web servers; `cloud`: web servers, S3, Google Cloud Storage and Azure.
 //! `zarrs`: the generic reader. `pure`: the codecs without C code.
 //!
-//! `backends` (default): addresses, by `object_store` and the runtime of tokio. Without it, and also on `wasm32-unknown-unknown`, the same functions read a
-//! [`CallerStore`], whose objects the calling program fetches: no runtime, no threads.
+//! `backends` (default): opens addresses, with `object_store` and the tokio runtime. Without this feature, and on `wasm32-unknown-unknown`, the same
+//! functions read a [`CallerStore`], whose objects the calling program fetches: no runtime, no threads.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod blob_array;

@@ -82,16 +82,16 @@ fn instead(what: &str, names: &[String]) -> String {
         .filter(|n| n.ends_with(".zarrvectors"))
         .collect();
     let all: Vec<&String> = names.iter().collect();
-    let told = if stores.is_empty() { all } else { stores };
-    if told.is_empty() {
+    let shown = if stores.is_empty() { all } else { stores };
+    if shown.is_empty() {
         return what.to_owned();
     }
     let mut text = format!("{what}; it holds");
-    for (i, name) in told.iter().take(NAMED).enumerate() {
+    for (i, name) in shown.iter().take(NAMED).enumerate() {
         text.push_str(if i == 0 { " " } else { ", " });
         text.push_str(name);
     }
-    if let Some(more) = told.len().checked_sub(NAMED).filter(|n| *n > 0) {
+    if let Some(more) = shown.len().checked_sub(NAMED).filter(|n| *n > 0) {
         text.push_str(&format!(" and {more} more"));
     }
     text

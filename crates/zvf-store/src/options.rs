@@ -73,7 +73,7 @@ impl OpenOptions {
         self
     }
 
-    /// Asks for `need` of `level` in the first round.
+    /// Requests `need` of `level` in the first round.
     #[must_use]
     pub fn with_prefetch(mut self, level: u32, need: Need) -> Self {
         self.prefetch_level = level;
@@ -124,7 +124,7 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces how long a request may be silent.
+    /// Replaces the time that a request may take without progress.
     #[must_use]
     pub fn with_request_timeout(mut self, timeout: Duration) -> Self {
         self.io = self.io.with_request_timeout(timeout);

@@ -1,8 +1,9 @@
 //! The owner column of a level: the object of each fragment (0.9 §11.7), and whether it agrees with the manifests.
 //!
-//! The column is derived from the manifests, and wrong after a program has changed the manifests but not the column. So a column is only used if it
-//! states the checksum of the object index document that it was made with: every writer of manifests writes that document again. The document ends
-//! with a line feed if a column refers to it. Other writers end it with a brace, so that it changes even if all of its numbers stay the same.
+//! The column is derived from the manifests, and becomes wrong if a program changes the manifests but not the column. A column is therefore used only if
+//! it states the checksum of the current document of the object index, because every writer of manifests also writes this document. If a column refers
+//! to the document, the document ends with a line feed. Other writers end it with a brace, so that the checksum changes even if all numbers stay the
+//! same.
 
 use serde_json::Value;
 use zvf_meta::{ArrayAttributes, ObjectIndexDoc};
@@ -24,7 +25,7 @@ pub const CHECKSUM: &str = "zvf_index_crc32c";
 /// The owner column of a level.
 #[derive(Debug, Clone, Copy)]
 pub enum OwnerColumn<'l> {
-    /// There is none, it was not requested, or it does not state the document that it was made from.
+    /// There is no column, it was not requested, or it does not state the document that it was made from.
     None,
     /// It was made from the stored manifests.
     Current(&'l VertexAttribute),
@@ -87,7 +88,7 @@ pub fn owners_in(
     Ok(owners.iter().map(|id| i64::from_le_bytes(*id)).collect())
 }
 
-/// The text of an object index document to which an owner column refers, by [`state_owners_of`].
+/// The text of an object index document that an owner column can refer to with [`state_owners_of`]; it ends with a line feed.
 #[must_use]
 pub fn index_document(doc: &ObjectIndexDoc) -> String {
     let mut text = doc.to_json();

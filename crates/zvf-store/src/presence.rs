@@ -10,8 +10,8 @@ use zvf_format::keys::parse_key;
 /// `len()` coordinates of `rank()` components, flat, sorted component by component, without duplicates.
 ///
 /// # Cost
-/// Memory: eight bytes per component; while keys are sorted, eight more bytes per cell. Look-ups are binary searches; a box visits only stretches
-/// that can have members.
+/// Memory: eight bytes per component; while keys are sorted, eight more bytes per cell. Look-ups are binary searches; a search in a box skips ranges of
+/// the list that have no members.
 ///
 /// Source: specification 0.9, section 7.4.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

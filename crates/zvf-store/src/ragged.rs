@@ -110,8 +110,8 @@ impl RaggedArray {
         })
     }
 
-    /// An array with `filled` elements that are not empty: a missing chunk is damage if the others have fewer. Without a number, a missing chunk is a
-    /// warning.
+    /// Sets the number of elements that are not empty. A missing chunk is then damage if the other chunks have too few elements for this number. Without a
+    /// number, a missing chunk causes a warning.
     pub(crate) fn with_filled(mut self, filled: Option<u64>, warnings: &Arc<Warnings>) -> Self {
         self.filled = match filled {
             Some(filled) => Filled::Stated(filled),

@@ -205,8 +205,8 @@ impl RawStore {
         })
     }
 
-    /// The names of folders and objects directly below a prefix, ascending; `None` when the backend cannot list. A
-    /// prefix that does not exist has none of either.
+    /// The names of folders and objects directly below a prefix, ascending; `None` when the backend cannot list. Both lists are empty if the prefix does not
+    /// exist.
     ///
     /// # Cost
     /// One listing.

@@ -328,7 +328,7 @@ impl Store {
     /// At most one round of requests if the level was prefetched by [`OpenOptions`], else two, including the ids of objects. Documents are cached.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchLevel`]; I/O; malformed documents. A malformed document of an attribute is no error if the need names only other
+    /// [`StoreError::NoSuchLevel`]; I/O; malformed documents. A malformed document of an attribute is not an error if the need names only other
     /// attributes ([`Names::List`](crate::Names::List)). Under [`Names::All`](crate::Names::All), an attribute is left out with a warning and listed
     /// in [`Level::refused`] if its kind is not supported or access is denied.
     pub fn level<'a>(

@@ -29,7 +29,7 @@ pub(crate) enum EditWhat {
     Delete(Box<EditDeleteJob>),
     /// Adds vertices: new objects, or more vertices of existing points, polylines and streamlines
     Append(Box<EditAppendJob>),
-    /// Stores which object each fragment belongs to, beside the fragments, so that a box reads no manifests; new stores have it
+    /// Stores the object of each fragment beside the fragments, so that a box query reads no manifests; new stores already have this
     AddOwners(EditAddOwnersJob),
     /// Moves vertices to new positions
     Move(Box<EditMoveJob>),
@@ -38,20 +38,20 @@ pub(crate) enum EditWhat {
     /// Changes groups of objects
     #[command(subcommand)]
     Group(GroupWhat),
-    /// Finishes an interrupted edit, or reverts it if it was not committed; its writer must be dead
+    /// Finishes an interrupted edit, or reverts it if it was not committed; the program that began it must have ended
     Resume(EditResumeJob),
 }
 
 /// The edits of groups. GROUP is a name or a number; name:WORD or number:N if the name of a group is the number of another one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupWhat {
-    /// Adds objects to a group, which is made if it is not there
+    /// Adds objects to a group, which is created if it does not exist
     Add(EditGroupAddJob),
-    /// Takes objects out of a group
+    /// Removes objects from a group
     Remove(EditGroupRemoveJob),
     /// Gives a group another name
     Rename(EditGroupRenameJob),
-    /// Deletes a group, not its objects; later groups get the number before theirs
+    /// Deletes a group, but not its objects; the numbers of later groups decrease by 1
     Delete(EditGroupDeleteJob),
 }
 

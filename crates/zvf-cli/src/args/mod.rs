@@ -163,12 +163,12 @@ pub(crate) enum Command {
     /// Copies a store byte for byte, from any place to any other one
     #[command(after_help = help!("copy"))]
     Copy(OnDemand<JobArgs<CopyJob>>),
-    /// Makes a store or a file of each group, value of an attribute, region, or of parts of equal size
+    /// Splits a store into stores or files: one for each group, attribute value or region, or parts of equal size
     #[command(after_help = help!("split"))]
     Split(OnDemand<JobArgs<SplitJob>>),
     /// Makes one new store of several of the same kind
     Merge(OnDemand<MergeArgs>),
-    /// Makes a new store with other points along the same lines: so many of each, or one each so many units
+    /// Makes a new store with other points along the same lines: a fixed number for each line, or points at a fixed distance
     #[command(after_help = help!("resample"))]
     Resample(OnDemand<JobArgs<ResampleJob>>),
     /// Makes a new store of lines or skeletons with fewer vertices, within a tolerance of the old lines
@@ -199,7 +199,7 @@ pub(crate) enum Command {
     Validate(OnDemand<ValidateArgs>),
     /// Corrects the documents of a store that follow from its cells; prints the plan first
     Repair(OnDemand<RepairArgs>),
-    /// Samples a dense volume at every vertex and keeps the values as a vertex attribute
+    /// Samples a dense volume at every vertex and stores the values as a vertex attribute
     #[cfg(feature = "volumes")]
     #[command(after_help = help!("sample"))]
     Sample(OnDemand<JobArgs<zvf_jobs::SampleJob>>),

@@ -33,7 +33,7 @@ pub(crate) struct GetArgs {
     /// Object ids, ranges such as 1-5, or @FILE (a path or URL) with those between blanks, commas or lines
     #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
-    /// Ids that the store does not have are left out instead of being an error
+    /// Leaves out ids that the store does not have, instead of failing
     #[arg(long)]
     pub(crate) ignore_missing: bool,
     /// Restricts the objects to their vertices in a part of space, or to those that touch it, are inside, start or end there

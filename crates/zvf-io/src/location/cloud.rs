@@ -28,7 +28,7 @@ macro_rules! configured {
     }};
 }
 
-/// Fails for values with which the client would panic when it makes a request: an endpoint that is no URL, and credentials with control
+/// Fails for values with which the client would panic when it makes a request: an endpoint that is not a URL, and credentials with control
 /// characters, such as the end of a line.
 fn check(
     store: &'static str,

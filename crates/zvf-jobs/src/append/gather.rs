@@ -36,7 +36,7 @@ fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
     }
 }
 
-/// Notes on attributes of dates, times and durations for which files that are not tables have numbers without a unit.
+/// Notes on attributes of dates, times and durations whose numbers have no unit in the files. Only for files that are not tables.
 fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
     let note = |own: &AttributeSpec| {
         let unit = own.unit.as_deref().filter(|_| own.has_moments())?;

@@ -25,7 +25,7 @@ pub(super) struct ObjectNumbering {
     /// The ids in the store of objects without an id in their file.
     unnamed: Vec<i64>,
     next: Option<i64>,
-    /// The new id of object 0, if the objects of the files are numbered from 0: the others follow in the order of the file, whichever is read first.
+    /// The new id of object 0, if the files number their objects from 0. Object N then gets this id plus N, whichever object is read first.
     first: Option<i64>,
     /// Why an object has no id.
     wrong: Option<JobError>,

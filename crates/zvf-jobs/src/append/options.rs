@@ -12,14 +12,14 @@ options! {
     AppendJob {
         /// Path or URL of the store
         store: String,
-        /// Files of one format, directories that `zvf query -o DIR` wrote, or stores; paths or URLs. A URL is taken as a file if its ending is that
-        /// of a known format or --format is given, else as a store
+        /// Files of one format, directories that `zvf query -o DIR` wrote, or stores; paths or URLs. A URL is a file if it has the ending of a known
+        /// format, or if --format is given; any other URL is a store
         #[arg(value_name = "FILE|DIR|STORE", required = true, num_args = 1..)]
         files: Vec<PathBuf>,
         /// The format of the files, e.g. csv, ndjson, trk [default: by their endings]; needed where FILE is - (standard input)
         #[arg(long, value_name = "FORMAT")]
         format: Option<FormatName>,
-        /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table, path or URL, with the links, which name rows of the first one from 0, or values of its column --node-id
+        /// Tables (.csv .tsv .ndjson .arrow .parquet): a second table with the links, a path or URL. Links name rows of the first table, counted from 0, or values of its column --node-id
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         links: Option<PathBuf>,
@@ -27,10 +27,10 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         columns: ColumnOptions,
-        /// Tables: the column that says to which object a row belongs, by a whole number [default: object_id]
+        /// Tables: the column with the object of a row, a whole number [default: object_id]
         #[arg(long, value_name = "COLUMN")]
         object_column: Option<String>,
-        /// Tables: the columns of a position, one an axis [default: the names of the axes]
+        /// Tables: the columns of a position, one for each axis [default: the names of the axes]
         #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
         position: Option<Vec<String>>,
         /// Which ids objects get.

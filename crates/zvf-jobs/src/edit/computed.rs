@@ -16,12 +16,12 @@ use crate::error::Result;
 use crate::tables::EditTable;
 use crate::{Context, JobError};
 
-/// The values of an expression for every vertex, object or link of level 0, under the name of the attribute: vertices in the order of a query, links in
-/// that of their list, objects with their ids. Also returns the warnings of the query.
+/// The values of an expression for every vertex, object or link of level 0, under the name of the attribute. Vertices are in the order of a query,
+/// links in the order of their list; objects come with their ids. Also returns the warnings of the query.
 ///
 /// # Cost
 ///
-/// Reads all that the expression names, and keeps one value a row.
+/// Reads all data that the expression names, and keeps one value for each row.
 ///
 /// # Errors
 ///

@@ -24,14 +24,14 @@ use crate::{Context, JobError, RegionOptions, SelectionOptions, Term};
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum DeleteSelect {
-    /// Its whole object
+    /// The whole object of a selected vertex
     Objects,
 }
 
 edit_options! {
     /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
     EditDeleteJob {
-        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; one that begins with the range -9--5 follows --
+        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; put -- before an id that begins with a range of negative ids such as -9--5
         #[arg(
             value_name = "ID",
             required_unless_present_any = ["where", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
@@ -43,7 +43,7 @@ edit_options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error: 0-1000000 then means the objects with these ids
+        /// Leaves out ids that the store does not have, instead of failing: 0-1000000 then means all objects with ids in this range
         #[arg(long, requires = "objects")]
         ignore_missing: bool,
         /// Points that fulfil this condition, as in `zvf query --where`
@@ -56,7 +56,7 @@ edit_options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: RegionOptions,
-        /// Stores with objects: whole objects with at least one vertex that is meant
+        /// Stores with objects: deletes whole objects with at least one selected vertex
         #[arg(long, value_enum, value_name = "objects")]
         select: Option<DeleteSelect>,
         /// Prints what would be deleted, and changes nothing

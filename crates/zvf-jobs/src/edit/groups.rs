@@ -8,7 +8,7 @@ use crate::selection::{check_ids, ids_of, listed};
 use crate::{Context, JobError, Term};
 
 edit_options! {
-    /// Adds objects to a group, which is made if it is not there
+    /// Adds objects to a group, which is created if it does not exist
     EditGroupAddJob {
         /// The name or number of the group
         #[arg(value_name = "GROUP")]
@@ -18,14 +18,14 @@ edit_options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error
+        /// Leaves out ids that the store does not have, instead of failing
         #[arg(long)]
         ignore_missing: bool,
     }
 }
 
 edit_options! {
-    /// Takes objects out of a group
+    /// Removes objects from a group
     EditGroupRemoveJob {
         /// The name or number of the group
         #[arg(value_name = "GROUP")]
@@ -35,7 +35,7 @@ edit_options! {
         #[serde(deserialize_with = "listed")]
         #[schemars(with = "Option<Term>")]
         objects: Option<Vec<Term>>,
-        /// Ids that the store does not have are left out instead of being an error
+        /// Leaves out ids that the store does not have, instead of failing
         #[arg(long)]
         ignore_missing: bool,
     }
@@ -54,7 +54,7 @@ edit_options! {
 }
 
 edit_options! {
-    /// Deletes a group, not its objects; later groups get the number before theirs
+    /// Deletes a group, but not its objects; the numbers of later groups decrease by 1
     EditGroupDeleteJob {
         /// The name or number of the group
         #[arg(value_name = "GROUP")]

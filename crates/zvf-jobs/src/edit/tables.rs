@@ -27,7 +27,7 @@ edit_options! {
         /// A table of vertices; path or URL
         #[schemars(extend("format" = "path"))]
         file: PathBuf,
-        /// A table of links, path or URL: one column an end (a row of the table of vertices, from 0), then one a link attribute
+        /// A table of links, path or URL: a column for each end (a row of the table of vertices, counted from 0), then one for each link attribute
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         links: Option<PathBuf>,
@@ -39,7 +39,7 @@ edit_options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: PlaceOptions,
-        /// What new vertices or objects have that FILE gives no value of the attribute NAME; repeatable
+        /// Value of the attribute NAME for new vertices or objects without one in FILE; repeatable
         #[arg(long, value_name = "NAME=VALUE", value_parser = crate::parse_pair::<FillValue>, allow_hyphen_values = true)]
         #[serde(with = "pairs")]
         #[schemars(with = "BTreeMap<String, FillValue>")]
@@ -74,7 +74,8 @@ edit_options! {
         #[arg(long, value_name = "FILE", required_unless_present_any = ["fill", "expr"])]
         #[schemars(extend("format" = "path"))]
         from: Option<PathBuf>,
-        /// Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with --object of values of the object, such as `length() / count()`, with --link of attributes of the link
+        /// Computes the values in the arithmetic of conditions, e.g. `sqrt(vx * vx + vy * vy)`, `fa - object.mean_fa`, or `fa > 0.5`; with --object
+        /// from values of the object, such as `length() / count()`, with --link from attributes of the link
         #[arg(long, value_name = "EXPR", conflicts_with_all = ["from", "key", "by_order", "by_object_order", "ignore_missing", "new_objects"], allow_hyphen_values = true)]
         expr: Option<String>,
         /// How its columns are read
@@ -85,34 +86,34 @@ edit_options! {
         #[command(flatten)]
         #[serde(flatten)]
         matching: MatchOptions,
-        /// An attribute of objects, by `object_id`, not of vertices
+        /// The attribute belongs to objects and not to vertices; a row names its object by `object_id`
         #[arg(long)]
         object: bool,
-        /// An attribute of links, by their ends, not of vertices
+        /// The attribute belongs to links and not to vertices; a row names its link by the ends
         #[arg(long, conflicts_with = "object")]
         link: bool,
         /// Adds the attribute, with this type: float32, int64, …, text, date, `datetime64[s]`, `timedelta64[ms]`, …
         #[arg(long, value_name = "TYPE")]
         r#type: Option<String>,
-        /// The value for rows without one in the table, recorded for vertices, links and objects that are appended later without one
+        /// The value where the table has none; it is recorded, and later used for appended vertices, links and objects without a value
         #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
         fill: Option<FillValue>,
-        /// With --object: makes objects that the store does not have, without vertices
+        /// With --object: creates objects that the store does not have, without vertices
         #[arg(long = "new", requires = "object")]
         new_objects: bool,
     }
 }
 
 options! {
-    /// How the rows of a table find theirs in a store.
+    /// How the rows of a table are matched with the rows of a store.
     MatchOptions {
-        /// Attributes that no two vertices (objects, links) have the same values of: columns of the same names in the table are compared
+        /// Attributes that together identify a vertex (object, link); the table has columns with the same names
         #[arg(long, value_name = "COLUMN[,COLUMN..]", value_delimiter = ',', conflicts_with = "by_order")]
         key: Vec<String>,
         /// One row for each vertex (object, link), in the order of `zvf query STORE` (`zvf objects`, `zvf links`)
         #[arg(long)]
         by_order: bool,
-        /// Of vertices: one row for each, object after object in the order of `zvf objects`, and along each, as files beside a tractogram have them
+        /// One row for each vertex: object by object in the order of `zvf objects`, and along each object, as in files of values for a tractogram
         #[arg(long, conflicts_with_all = ["key", "by_order"])]
         by_object_order: bool,
         /// Leaves out rows that are not in the store
@@ -309,7 +310,7 @@ impl EditSetAttributeJob {
         let scope = self.scope();
         let how = self.matching.matching();
         let mut how = how.with_new_objects(self.new_objects);
-        // Values of objects have the ids beside them.
+        // Computed values of objects come with their ids. Computed values of vertices and links are matched by their order.
         how.by_order |= self.expr.is_some() && scope != Scope::Object;
         let table = self.from.as_deref().map(|from| {
             let along = how.by_object_order && scope == Scope::Vertex;

@@ -129,8 +129,8 @@ impl ImportJob {
         ))
     }
 
-    /// The options that decide which rows and ids a part gets from its files, as JSON. They may differ between parts, so a part that is written again
-    /// with others is another part.
+    /// The options that decide which rows and ids a part gets from its files, as JSON. They may differ between parts. A part that is written again
+    /// with other options counts as a different part.
     fn reading(&self) -> Result<String, JobError> {
         let reading = Self {
             files: Vec::new(),

@@ -42,7 +42,7 @@ pub enum ImportReport {
         /// Notes about data of its files that was not stored; empty if it was finished before.
         notes: Vec<String>,
     },
-    /// The parts are one store. Counts are `None` if an interrupted earlier commit had finished all but the cleanup.
+    /// The parts were joined to one store. Counts are `None` if an earlier commit was interrupted during its cleanup, after it had finished everything else.
     Committed {
         /// The store.
         store: String,

@@ -20,7 +20,7 @@ pub struct LevelInfo {
     pub objects: Option<u64>,
     /// Stored bytes; `None` without the option `sizes`, or if the backend cannot list.
     pub bytes: Option<u64>,
-    /// Stored files, likewise.
+    /// Stored files; `None` as for `bytes`.
     pub files: Option<u64>,
     /// Extents of a chunk.
     pub chunk_shape: Vec<f64>,

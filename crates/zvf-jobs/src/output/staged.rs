@@ -30,7 +30,7 @@ pub fn remove_path(path: &Path) {
     };
 }
 
-/// A folder for temporary files in that of the system, which is removed when it is dropped or the program is interrupted.
+/// A folder inside the system's folder for temporary files. It is removed when it is dropped or the program is interrupted.
 #[derive(Debug)]
 pub struct TemporaryFolder(TempDir);
 

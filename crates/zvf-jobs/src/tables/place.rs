@@ -57,7 +57,7 @@ impl EditPlace {
         Ok(take(&mut tables.vertices, placed))
     }
 
-    /// A note for tables that state no frame, unless the options map positions; `None` for stores without one.
+    /// A note if the tables state no frame and the options do not map positions; `None` if the store has no frame.
     pub(crate) fn unstated_frame(&self, tables: &EditTables) -> Option<String> {
         let given = &self.given;
         let mapped = given.unit.is_some() || given.scale.is_some() || given.affine.is_some();

@@ -69,8 +69,8 @@ fn pair(item: DataType) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", item, false)), 2)
 }
 
-/// The Arrow unit of a date or time, and its number in a stored step. `None` for steps without a fixed length or below a nanosecond, which
-/// remain plain integers.
+/// The Arrow unit for a date or time, and how many of these units a stored step has. `None` for steps without a fixed length or below a
+/// nanosecond; such columns remain plain integers.
 fn scale(unit: TimeUnit) -> Option<(ArrowUnit, i64)> {
     Some(match unit {
         TimeUnit::Week => (ArrowUnit::Second, 604_800),
@@ -310,7 +310,7 @@ pub(crate) fn metadata(
     stated.collect()
 }
 
-/// Whole numbers as an array of their declared type; `None` if that is another type, or cannot hold all of them.
+/// Whole numbers as an array of their declared type; `None` if the declared type is not an integer type, or cannot hold all of them.
 pub(crate) fn whole_numbers(dtype: DType, values: &[Value]) -> Option<ArrayRef> {
     macro_rules! all {
         ($type:ty) => {{

@@ -119,7 +119,7 @@ impl ColumnSpec {
     /// The type for a filter.
     pub(crate) fn operand_type(&self) -> OperandType {
         let unit = self.metadata.get("zvf.unit");
-        // The values of chunk keys are told from texts by their own type.
+        // Values of chunk keys have no declared type. Whole numbers among them are an `Int64` array.
         let number = match (&self.categories, &self.dictionary) {
             (None, _) => self.dtype.kind == DTypeKind::I64,
             (Some(_), Some(values)) => {

@@ -21,7 +21,7 @@ use crate::{QueryError, numbers};
 /// Number of parts into which a set of rows is divided by hash.
 const PARTS: usize = 1 << 16;
 
-/// Most rows of only one store that are kept in order to count and show them.
+/// Most rows that only one store has and that are kept, to count and show them.
 const MOST_ROWS: usize = 1 << 18;
 
 /// The hash of a value.

@@ -32,7 +32,7 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The number of all differences.
     pub total: u64,
-    /// Whether there are further differences: rows of a table that only one store has are counted up to 262,144.
+    /// Whether there are differences that `total` does not count: at most 262,144 different rows of a table are counted.
     pub more: bool,
     /// Rows of the vertex tables of all levels, in the first and in the second store.
     pub vertices: [u64; 2],
@@ -129,8 +129,8 @@ impl Comparison {
 /// Compares two stores: kind, axes, coordinate reference system, headers of source files such as the frame of a tractogram, metadata of users,
 /// levels, names and types of attributes, the rows, links, objects and groups of every level, whether links are directed, and links between levels.
 ///
-/// Ignored are chunks, shards, codecs, versions, the order of rows in chunks, data derived from others (implied links, the owner column), the record
-/// of how a store or a level was made, descriptions and fills of attributes, parametric objects and further kinds of geometry.
+/// Does not compare chunks, shards, codecs, versions, the order of rows in chunks, data derived from other data (implied links, the owner column),
+/// the record of how a store or a level was made, descriptions and fills of attributes, parametric objects and further kinds of geometry.
 ///
 /// Vertices of objects are identified by the id of the object and their number in it, other vertices by their values; floats are compared by
 /// their bits. Ends of links are identified like vertices. `most` differences are returned, all are counted. `progress` gets the number of rows

@@ -21,7 +21,7 @@ pub(crate) enum Expr {
     IsNull(Box<Expr>),
     IsNan(Box<Expr>),
     Literal(Literal),
-    /// A name, as [`exact_name`] if it means the attribute of exactly this name.
+    /// A name. If it means the attribute of exactly this name, it is stored in the form of [`exact_name`].
     Name {
         name: String,
         channel: Option<usize>,
@@ -309,8 +309,8 @@ impl Expr {
     }
 }
 
-/// A name in backquotes, which means the attribute of exactly this name, although the name without quotes refers to a value of objects or groups.
-/// Names that mean attributes anyway have no such form.
+/// The form of a name in backquotes. It means the attribute of exactly this name, where the name without quotes would refer to a value of objects or
+/// groups. Other names have no such form, because backquotes do not change their meaning.
 pub(crate) fn exact_name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }

@@ -385,7 +385,8 @@ impl Term {
         }
     }
 
-    /// How often the origin of time is in the values: once in moments and in their sums with numbers or durations, not in differences of moments.
+    /// How many times the values contain the origin of time: once for moments, and for sums of a moment with numbers or durations; not for differences
+    /// of two moments.
     pub(super) fn origins(&self) -> i32 {
         match self {
             Self::Column(column) => {

@@ -226,7 +226,7 @@ pub(crate) struct Outlet {
     limit: Option<u64>,
     /// Whether the limit must not cut objects.
     whole: bool,
-    /// Whether this is the answer of one level of a chain, which is cut at the limit later.
+    /// Whether this is the answer of one level of a chain. The answer of the chain is cut at the limit later.
     part: bool,
     owners: Option<Owners>,
     placer: Placer,
@@ -267,9 +267,9 @@ impl Outlet {
     }
 
     /// Sets the widths of columns from decoded cells.
-    pub(crate) fn widths(&mut self, told: &[Option<usize>]) {
-        for (width, told) in self.widths.iter_mut().zip(told) {
-            *width = width.or(*told);
+    pub(crate) fn widths(&mut self, found: &[Option<usize>]) {
+        for (width, found) in self.widths.iter_mut().zip(found) {
+            *width = width.or(*found);
         }
     }
 

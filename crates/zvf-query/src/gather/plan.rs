@@ -31,10 +31,10 @@ use zvf_store::format::int;
 /// Manifests that are requested together.
 const MANIFESTS: usize = 1 << 14;
 
-/// Bytes of the memory budget for each manifest of the chunks that are decoded together, before the size of manifests is known.
+/// Bytes that a manifest is assumed to take before the size of manifests is known. Limits the manifests that are decoded together.
 const MANIFEST: u64 = 1 << 10;
 
-/// The least number of these bytes, because recording where a short manifest is takes more memory than the manifest itself.
+/// Fewest bytes that a manifest is assumed to take: the record of its place takes more memory than a short manifest itself.
 const LEAST_MANIFEST: u64 = 1 << 6;
 
 /// Most chunks that are decoded on the calling thread; each takes about 20 µs.

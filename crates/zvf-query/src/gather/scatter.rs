@@ -31,8 +31,8 @@ const WRITE: usize = 512 << 10;
 /// Number of entries with one sum of sizes.
 pub(super) const BUCKET: u32 = 8;
 
-/// Limit on how many times the rows of a group may be requested, apart from a constant number; beyond it, the file would be much larger than the
-/// chunks.
+/// A group of chunks is not sorted if the entries request more than this many times its rows (and 65,536 more): the file would be much larger than
+/// the chunks.
 const COPIES: u64 = 4;
 
 /// One piece of an entry, in a page.

@@ -55,8 +55,9 @@ pub(crate) async fn picks(
     Ok(Some((ids, picks)))
 }
 
-/// The ids that a query requests, in the order of the answer. With `objects`: these, in their order, but only those in the groups if the query has
-/// groups. Otherwise: the members of the groups, ascending, without those that are not `known`: they have no vertices on any level.
+/// The ids that a query requests, in the order of the answer. If the query has `objects`: these ids in their order; if it also has groups, only
+/// those that are members of them. Otherwise: the members of the groups, ascending. Members that are not `known` have no vertices on any level, and
+/// are left out.
 ///
 /// # Errors
 ///

@@ -164,7 +164,7 @@ impl Family {
         all
     }
 
-    /// Fails if all cells were read, and links lie in arrays whose names are not known.
+    /// Fails if links cannot be found: the names of arrays were guessed, all cells were read, and their number of links differs from the document.
     ///
     /// # Errors
     ///
@@ -185,8 +185,8 @@ impl Family {
         ))
     }
 
-    /// For the links of trees, where a row without a stored link to its parent is linked to the row before it: fails as
-    /// [`check_found`](Self::check_found). If not all cells were read, returns a warning.
+    /// Checks that the stored links of trees are found: a row whose stored link to its parent is not found would be linked to the row before it. Fails
+    /// as [`check_found`](Self::check_found). Returns a warning if the names of arrays were guessed and not all cells were read.
     ///
     /// # Errors
     ///
@@ -275,7 +275,7 @@ impl Family {
         Ok(found)
     }
 
-    /// Fails for a cell that does not touch a query of the whole level; `near` are the cells that touch it.
+    /// For a query of the whole level: fails if a cell does not touch the chunks of the query. `near` is the number of cells that touch them.
     fn check_whole(
         &self,
         number: usize,

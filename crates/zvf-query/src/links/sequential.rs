@@ -32,8 +32,8 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Sorts the records. `links` appends the links of the result, as pairs of its rows, that belong to the two endpoints of a record. Of several
-    /// records of one link, the first is used.
+    /// Sorts the records. `links` receives the two endpoints of a record, and appends the links of the result that belong to them, as pairs of rows. If
+    /// several records belong to one link, the first is used.
     pub(crate) fn new(
         cells: Vec<RecordCell>,
         mut links: impl FnMut(Key, Key, &mut Vec<(u64, u64)>),

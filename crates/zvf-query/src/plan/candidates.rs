@@ -81,7 +81,7 @@ impl Grid {
             })
     }
 
-    /// Whether rows from `min` to `max` are all outside the chunk by both rules, which rounding cannot cause. `chunk` is as in
+    /// Whether all rows from `min` to `max` are outside the chunk by both rules. Rounding cannot cause this. `chunk` is as in
     /// [`in_place`](Self::in_place).
     pub(crate) fn is_elsewhere(&self, chunk: &[i64], min: &[f64], max: &[f64]) -> bool {
         let skip = chunk.len().saturating_sub(self.dims());

@@ -24,7 +24,7 @@ enum BoundShape {
     Any(Vec<BoundShape>),
     Not(Box<BoundShape>),
     Sphere {
-        /// How many axes of the store are of time. They are its first ones, and the center has no coordinate on them.
+        /// The number of time axes. They are the first axes of the store; the center has no coordinate on them.
         before: usize,
         center: Vec<f64>,
         radius: f64,

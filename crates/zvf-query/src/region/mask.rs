@@ -465,7 +465,8 @@ fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
 }
 
 impl fmt::Display for Mask {
-    /// The axes of the store, the extents, the rows of the affine, and for each run the distance from the end of the previous one and its length.
+    /// Writes the axes of the store, the extents, the rows of the affine, and two numbers for each run: the distance from the end of the previous run,
+    /// and the length.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pad = 3 - self.axes.len();
         for (at, name) in self.axes.iter().enumerate() {

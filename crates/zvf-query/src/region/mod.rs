@@ -43,7 +43,7 @@ pub use relation::ObjectRelation;
 /// | `polygon(MULTIPOLYGON (..), lon, lat)` | the same in the plane of other axes; a final `, z=0:10` means `and box(z=0:10)` |
 /// | `mesh(0 0 0, 1 0 0, 0 1 0, 0 0 1; 0 2 1, 0 1 3, 1 2 3, 0 3 2)` | inside of a closed mesh: its vertices, then its triangles; in the space of `x`, `y` and `z`, or of the first three axes of space |
 /// | `hull(0 0 0, 1 0 0, 0 1 0, 0 0 1)` | the convex hull of points, which is a mesh |
-/// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then of each run of neighbouring elements the distance from the end of the one before, and its length; the last axis of the volume is the fastest |
+/// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then for each run of neighbouring elements the distance from the end of the previous run and the length of the run; the last axis of the volume varies fastest |
 ///
 /// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes that are not plain words are written in backquotes. Parsing the
 /// output of `Display` gives the same region.
@@ -54,7 +54,7 @@ pub use relation::ObjectRelation;
 /// boundaries of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
 /// An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper one. Positions
 /// are compared as `f64`, which is exact for every stored type except 64-bit integers above 2^53. Distances are rounded as `f64`; tests of polygons
-/// and meshes are exact. A position with a coordinate that is not a number is in no region, nor in `not` of one.
+/// and meshes are exact. A position with a NaN coordinate is in no region, and not in `not REGION` either.
 ///
 /// ```
 /// # fn main() -> Result<(), zvf_query::QueryError> {

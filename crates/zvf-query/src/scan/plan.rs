@@ -138,8 +138,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// The end of the chunks whose owners are read with the first cells. With a limit and no conditions, only the chunks of the groups in flight:
-    /// they have enough rows if their number of rows is the mean of the level. Otherwise all chunks.
+    /// The end of the chunks whose owners are read with the first cells. With a limit and no conditions, these are the chunks of the groups in
+    /// flight, which have enough rows if each chunk has as many rows as the mean of the level. Otherwise, these are all chunks.
     pub(crate) fn expected(&self, p: &Prepared, limit: Option<u64>) -> Slot {
         let first = self.pace.groups.iter().take(self.pace.window).next_back();
         match first {

@@ -78,7 +78,7 @@ pub struct QuerySpec {
     pub bbox: Option<BBox>,
     /// A region of space; combined with a box by intersection.
     pub region: Option<Region>,
-    /// The plane of polygons of the region without a plane.
+    /// The plane for the polygons of the region that do not state one.
     pub(crate) plane: Option<Plane>,
     /// Whole objects by their relation to box and region; the member has the name of the relation.
     pub relation: Option<ObjectRelation>,
@@ -362,11 +362,11 @@ impl QuerySpec {
             || (self.groups.iter().flatten()).any(|group| matches!(group, GroupRef::Word(_)))
     }
 
-    /// The query for a store: looks up groups by name, the ids of ranges of more than 1024, and the requested split.
+    /// The query for a store: looks up the groups that are given by name, the objects in ranges of more than 1024 ids, and the requested split.
     ///
     /// # Cost
     ///
-    /// Nothing is read without names of groups, long ranges and a piece. Otherwise as [`group_numbers`] and [`Query::splits`], and the ids of the level.
+    /// Reads nothing if there are no names of groups, no long ranges and no split. Otherwise as [`group_numbers`] and [`Query::splits`], and the ids of the level.
     ///
     /// # Errors
     ///

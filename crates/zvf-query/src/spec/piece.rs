@@ -15,7 +15,7 @@ pub struct PieceOf {
     pub number: u32,
     /// The number of pieces.
     pub count: u32,
-    /// The state of the store of which all pieces are.
+    /// The state of the store when it was split; the same for all pieces.
     pub tag: Option<StateTag>,
 }
 
@@ -24,7 +24,7 @@ pub struct PieceOf {
 pub struct StateTag(u32);
 
 impl PieceOf {
-    /// Fails if the piece is one of another state of the store.
+    /// Fails if the piece has the tag of another state of the store.
     ///
     /// # Errors
     /// [`IoError::SourceChanged`].

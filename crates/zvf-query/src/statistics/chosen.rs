@@ -11,7 +11,7 @@ pub(super) struct ChosenChannels {
 }
 
 impl ChosenChannels {
-    /// The attributes of these names. A name such as `color[1]` is that of a channel, unless an attribute has it.
+    /// The attributes with these names. A name such as `color[1]` means a channel, unless an attribute has this name.
     pub(super) fn of<'n>(
         names: impl IntoIterator<Item = &'n str>,
         is_attribute: impl Fn(&str) -> bool,
@@ -37,7 +37,7 @@ impl ChosenChannels {
         all
     }
 
-    /// The chosen ones of the counters of an attribute, one for each channel.
+    /// Keeps the counters of the chosen channels of an attribute. `counters` has one counter for each channel.
     ///
     /// # Errors
     /// Misuse: a channel that the attribute does not have.

@@ -384,7 +384,7 @@ impl NumberCounter {
         self.count += int::wide(all.len());
     }
 
-    /// Takes numbers times [`SCALE`] from now on.
+    /// Multiplies the sums so far by [`SCALE`]; later numbers are multiplied before they are added.
     fn rescale(&mut self) {
         if self.scale > SCALE {
             self.scale = SCALE;

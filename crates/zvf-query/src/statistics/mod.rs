@@ -152,9 +152,9 @@ pub struct ColumnStatistics {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum StatisticsOf {
-    /// Of numbers, dates and durations.
+    /// Statistics of numbers, dates and durations.
     Numbers(NumberStatistics),
-    /// Of texts, categories and truth values. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
+    /// Counts of texts, categories and truth values. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
     Categories(Option<CategoryCounts>),
     /// There are no values, or their type has no order.
     Nothing,
@@ -168,7 +168,7 @@ pub struct NumberStatistics {
     pub min: StatisticValue,
     /// The greatest number.
     pub max: StatisticValue,
-    /// The sum: exact of integers, compensated of floats.
+    /// The sum: exact for integers, compensated for floats.
     pub sum: StatisticValue,
     /// The mean.
     pub mean: f64,
@@ -189,16 +189,16 @@ pub struct NumberStatistics {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CategoryCounts {
-    /// Texts and their numbers, the most frequent first.
+    /// Each text and how often it occurs, the most frequent first.
     pub counts: Vec<(String, u64)>,
 }
 
 /// A number of a column: integers are exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StatisticValue {
-    /// Of a column of integers, dates or durations.
+    /// An integer, from a column of integers, dates or durations.
     Integer(i128),
-    /// Of a column of floats.
+    /// A float, from a column of floats.
     Float(f64),
 }
 

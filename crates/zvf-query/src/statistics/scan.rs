@@ -22,7 +22,7 @@ use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
 
-/// Largest number of values with exact quantiles, in statistics by group: memory for each group and column.
+/// Largest number of values with exact quantiles in statistics by group. Lower, because each group needs this memory for each column.
 const EXACT_OF_GROUPS: usize = 1 << 12;
 
 /// Largest number of values with exact quantiles, in all other statistics.

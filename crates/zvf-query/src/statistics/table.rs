@@ -37,7 +37,7 @@ pub struct StatisticsTable {
     ends: Ends,
 }
 
-/// The columns of the least and greatest numbers.
+/// The types of the columns `min` and `max`.
 #[derive(Debug, Clone, PartialEq)]
 enum Ends {
     /// Integers, dates, times and durations of one type and unit.

@@ -45,7 +45,7 @@ pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<Schem
     for source in sources {
         for (at, field) in source.schema.fields().iter().enumerate() {
             let is = |flags: &[bool]| flags.get(at).copied().unwrap_or(false);
-            let told = (!is(source.guessed)).then_some(source.level);
+            let stated = (!is(source.guessed)).then_some(source.level);
             let mut field = field.as_ref().clone();
             if let (true, DataType::Dictionary(_, values)) = (is(source.plain), field.data_type()) {
                 let values = values.as_ref().clone();
@@ -55,9 +55,9 @@ pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<Schem
                 .iter_mut()
                 .find(|(known, _)| known.name() == field.name());
             match known {
-                None => fields.push((field, told)),
-                Some((known, by @ None)) if told.is_some() => (*known, *by) = (field, told),
-                Some((known, Some(by))) if told.is_some() => {
+                None => fields.push((field, stated)),
+                Some((known, by @ None)) if stated.is_some() => (*known, *by) = (field, stated),
+                Some((known, Some(by))) if stated.is_some() => {
                     let both = common(known.data_type(), field.data_type());
                     let both = both.ok_or_else(|| {
                         let what = format!(

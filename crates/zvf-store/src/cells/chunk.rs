@@ -84,7 +84,7 @@ impl ObjectWant {
         }
     }
 
-    /// Handles cells that are not stored, which are all but `there`: they are empty, or an error if a presence list names them.
+    /// Checks the cells that are not stored: all cells except those in `there`. They are empty; it is an error if a presence list names one of them.
     fn absent(&self, there: &HashSet<usize>) -> Result<(), StoreError> {
         let mut listed = self.cells.iter().zip(&self.chunks);
         let gone = listed.find(|(cell, chunk)| {

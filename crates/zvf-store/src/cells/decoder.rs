@@ -68,7 +68,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Takes a reader of the bytes of a request with ranges that may be read later ([`Get::in_ranges`]).
     ///
     /// # Errors
-    /// Bug: a decoder that did not ask for it.
+    /// Bug: a decoder that did not request a reader.
     fn take_source(
         &mut self,
         _request: usize,

@@ -189,7 +189,7 @@ impl ReadPlanner {
         Ok(())
     }
 
-    /// Adds a blob or a part of a pack. A chunk that the array's presence lacks has none.
+    /// Adds a blob, or a part of a pack. Adds nothing if the presence list of the array does not name the chunk.
     fn add_blob(&mut self, want: usize, cell: CellWant, group: &Blobs) -> Result<(), StoreError> {
         let CellWant { array, chunk } = cell;
         match array.presence().position(&chunk).map(|at| group.slot(at)) {
@@ -403,7 +403,7 @@ fn read_here(
     }
     padded::trim(&plan.trims, &mut cells)?;
     let cells = cells.into_asked(plan.asked);
-    // Cells that are decoded later are read later, too.
+    // Some cells are read only when they are decoded. The permit is then held until `then` returns.
     let reads = |cell: &Option<FetchedCell>| matches!(cell, Some(FetchedCell::Stored(_)));
     let permit = Some(permit).filter(|_| cells.iter().any(reads));
     then(cells);

@@ -93,13 +93,13 @@ pub(super) fn trim(trims: &[Trim], cells: &mut BatchCells) -> Result<(), StoreEr
                 continue;
             }
             let name = || format!("{} at {}", trim.cell.array.path(), Dotted(&trim.cell.chunk));
-            let told = match trim.companion {
+            let companion = match trim.companion {
                 Some(place) => cells.slot(place)?.clone(),
                 None => None,
             };
             let block = cells.slot(trim.want)?.take();
             let made = block.is_none();
-            let cell = container.trim(&name, block, told.as_ref())?;
+            let cell = container.trim(&name, block, companion.as_ref())?;
             if made && let Some(cell) = &cell {
                 let bytes = wide(cell.len());
                 cells.cap.check(&name(), bytes)?;

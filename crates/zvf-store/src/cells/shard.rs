@@ -1,7 +1,8 @@
 //! Sharded objects: their index, read once and cached, and the byte ranges of chunks.
 //!
 //! The first request reads the index together with the bytes next to it: a small shard is read whole. If the document of the array has the lengths of
-//! cells in a large shard, these cells are requested together with the index, which then confirms their positions or not.
+//! cells in a large shard, the expected ranges of wanted cells are requested together with the index. If the index states other ranges, these are read
+//! afterwards.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -121,7 +122,7 @@ impl ShardHead {
         }
     }
 
-    /// Refuses bytes of another state of the shard than the index was read from.
+    /// Fails if the shard changed since its index was read: `size` and `etag` belong to a later request.
     fn check_same(&self, key: &str, size: u64, etag: Option<String>) -> Result<(), StoreError> {
         let (first, now) = match (&self.etag, etag) {
             (Some(first), Some(now)) if *first != now => (first.clone(), now),
@@ -135,7 +136,7 @@ impl ShardHead {
         Err(IoError::SourceChanged { key, first, now }.into())
     }
 
-    /// Bytes that keeping this head costs.
+    /// Memory of a cached head, in bytes.
     fn weight(&self) -> u64 {
         wide(self.entries.len())
             .saturating_mul(wide(size_of::<ShardEntry>()))
@@ -163,8 +164,8 @@ pub(super) struct Guess {
 }
 
 impl Guess {
-    /// The expected places of wanted cells, from the [lengths](shard_lengths) in `text` and the shape of the shard. Leaves out cells if `fits` is false
-    /// for their size.
+    /// The expected ranges of wanted cells, from the [lengths](shard_lengths) in `text` and the shape of the shard. Leaves out a cell if `fits` returns
+    /// false for its size.
     pub(super) fn of(
         text: &str,
         shape: &[u64],
@@ -320,7 +321,7 @@ impl ShardRead {
         missing.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// Refuses another state of the shard than the index was read from.
+    /// Fails if the shard changed since its index was read.
     ///
     /// # Errors
     /// I/O: the shard changed since its index was read.

@@ -43,7 +43,7 @@ impl ChunkColumn {
         let owners = of == ChunkCell::FragmentColumn && is_owner_column(attribute);
         Self {
             attribute: attribute.clone(),
-            // No cell can have rows of so many values; readers refuse the column beforehand.
+            // `check` refuses columns with rows of so many values before a cell is read.
             declared: usize::try_from(declared).unwrap_or(usize::MAX),
             may_lack: attribute.array.may_lack_rows() || owners,
             of,
@@ -80,7 +80,7 @@ impl ChunkColumn {
         DType::little(self.attribute.dtype.kind)
     }
 
-    /// Values in a row: as in the cells that were read, which all agree; as declared before one was read.
+    /// Values in a row. Before a cell is read, the declared number; afterwards the number in the cells, which is the same in all of them.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width.get().copied().unwrap_or(self.declared)

@@ -32,7 +32,7 @@ pub enum CellFault {
     Missing(u32),
     /// There is no fragment index, although the chunk has this number of rows.
     NoFragments(u32),
-    /// Its length is not that of complete rows. Readers ignore values in chunks without rows.
+    /// It does not consist of complete rows. Readers ignore values in chunks without rows.
     Rows {
         /// What it has.
         found: String,

@@ -154,7 +154,7 @@ impl PartialEq for CheckedFragments {
 impl Eq for CheckedFragments {}
 
 impl CheckedFragments {
-    /// One fragment with all rows; no fragment without rows.
+    /// One fragment with all rows; no fragment if the chunk has no rows.
     pub(super) fn whole(rows: u32) -> Self {
         Self {
             spans: (rows > 0).then_some((0, rows)).into_iter().collect(),

@@ -172,7 +172,7 @@ pub struct ExaminedChunk {
     pub fragment_count: Option<u32>,
     /// The values of the vertices, as in [`DecodedChunk::columns`]; `None` also for cells with a defect.
     pub columns: Vec<Option<RowValues>>,
-    /// The values of the fragments, likewise.
+    /// The values of the fragments, as in [`DecodedChunk::fragment_columns`]; `None` also for cells with a defect.
     pub fragment_columns: Vec<Option<RowValues>>,
     /// The defects, in the order of the cells.
     pub faults: Vec<ChunkFault>,
@@ -344,7 +344,7 @@ impl ChunkReaderInner {
     /// Warns if the fragments of a chunk do not tile its rows although the level states `fragments_tile`.
     fn warn_unless_tiled(&self, array: &GridArray, fragments: &CheckedFragments, rows: u32) {
         if rows > 0 && !self.reports && self.level.doc().fragments_tile && !fragments.tile(rows) {
-            // Without the chunk, so that it is said once.
+            // The warning does not name the chunk, so that it is given only once.
             self.level.store().tree().warnings.add(format!(
                 "{}: the fragments of a chunk do not tile its rows, as the level claims: if one of them is damaged, objects have too few or other vertices; `zvf validate` names the chunks",
                 array.path()

@@ -141,7 +141,7 @@ impl ChunkReaderInner {
 }
 
 impl OpenChunk {
-    /// A chunk; takes its requested cells from `cells`. The cell of `known` fragments counts as requested.
+    /// A chunk; takes its requested cells from `cells`. If the fragments are already `known`, their cell was not requested and counts as requested.
     fn new(
         inner: &Arc<ChunkReaderInner>,
         (coord, known): (ChunkCoord, Option<KnownChunk>),

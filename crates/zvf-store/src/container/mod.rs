@@ -255,7 +255,7 @@ impl GridArray {
     }
 
     /// Records the number of elements of a row as detected from a cell.
-    pub(crate) fn tell_width(&self, width: u64) {
+    pub(crate) fn set_row_width(&self, width: u64) {
         // The first one is kept.
         let _ = self.columns.set(width);
     }
@@ -280,7 +280,7 @@ impl GridArray {
         self
     }
 
-    /// Names an array of the same level. Where both list the same cells, the list is sorted once, and held once.
+    /// Sets the companion: another array of the same level. If both arrays list the same cells, they share one sorted list.
     pub(crate) fn beside(mut self, other: Option<SharedArray>) -> Self {
         self.beside = other;
         self

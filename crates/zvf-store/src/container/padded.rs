@@ -220,7 +220,7 @@ impl Padded {
         }
     }
 
-    /// The rows of a cell without padding. `block` is `None` if no object is stored; `told` is the cell of the companion array.
+    /// The rows of a cell without padding. `block` is `None` if no object is stored; `companion` is the cell of the companion array.
     ///
     /// # Errors
     /// An invalid fragment index, or one with more rows than the chunk has room for.
@@ -228,12 +228,12 @@ impl Padded {
         &self,
         name: &dyn Fn() -> String,
         block: Option<Bytes>,
-        told: Option<&Bytes>,
+        companion: Option<&Bytes>,
     ) -> Result<Option<Bytes>, StoreError> {
         let sizes = |index: &Bytes| {
             CheckedFragments::sizes(index).map_err(|e| StoreError::decode(name(), e))
         };
-        let rows = match (&self.count, told) {
+        let rows = match (&self.count, companion) {
             (Count::Index, _) => return self.index(block, sizes),
             (Count::Extent(_), Some(index)) => sizes(index)?.extent,
             (Count::Fragments(_), Some(index)) => u64::from(sizes(index)?.fragments),

@@ -59,12 +59,13 @@ impl LinkFamily {
         self.width
     }
 
-    /// Whether the order of endpoints has a meaning beyond the application's own.
+    /// Whether links are directed: the order of the endpoints is part of the link. In other families, the order is only the order in which the application
+    /// gave them.
     pub fn directed(&self) -> bool {
         self.doc.directed
     }
 
-    /// Whether each record is stored once or once for each chunk it touches.
+    /// Whether each record is stored once, or once for each chunk that it touches.
     pub fn store(&self) -> LinkStore {
         self.doc.store
     }
@@ -153,7 +154,7 @@ impl LinkAttribute {
         family.by_offsets() && !partial
     }
 
-    /// Whether every link of one array of the family has a value. Before 0.9, it has if there is an array of values for it.
+    /// Whether every link of one array of the family has a value. Before 0.9, this is true if the attribute has an array for the links' array.
     pub fn is_complete_in(&self, family: &LinkFamily, array: usize) -> bool {
         let beside = self.arrays.get(array).is_some_and(Option::is_some);
         self.is_complete(family) || beside && !family.by_offsets()

@@ -62,7 +62,7 @@ pub struct CellFacts {
 type Child<'c> = (&'c str, u64);
 
 impl CellFacts {
-    /// The level of an endpoint, as the end of the name of its chunk; nothing if all are of one level.
+    /// The level of an endpoint, as text to append to the name of its chunk; empty if all endpoints are in one level.
     #[must_use]
     pub fn level_of(&self, endpoint: usize) -> String {
         match self.levels {

@@ -31,7 +31,7 @@ pub struct LocatedObject {
     pub index_at_end: bool,
     /// Codecs of the object, or of an inner chunk of the shard.
     pub codecs: Vec<Codec>,
-    /// Bytes that the document of a blob states; `None` if the array is no blob.
+    /// Bytes that the document of a blob states; `None` if the array is not a blob.
     pub stated: Option<u64>,
     /// The container of several elements in which the payload is: [`CellKind::Vlen`] or [`CellKind::Packed`].
     pub container: Option<CellKind>,
@@ -42,7 +42,7 @@ pub struct LocatedObject {
 }
 
 impl LocatedObject {
-    /// The content of a blob without a stored object: the fill value, zero (specification 0.7, section 2.3). `None` if the array is no blob, or
+    /// The content of a blob without a stored object: the fill value, zero (specification 0.7, section 2.3). `None` if the array is not a blob, or
     /// larger than [`Limits::cell_bytes`].
     #[must_use]
     pub fn zeros(&self, limits: &Limits) -> Option<Bytes> {

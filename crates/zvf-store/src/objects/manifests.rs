@@ -63,7 +63,7 @@ impl Manifests {
     pub(super) fn forget(&self) {
         match self {
             Self::Vlen(array) => array.forget(),
-            // One part, or pieces of integers that other rows may need.
+            // Forgetting would not help: `Split` loads all manifests as one part, and the pieces of `Dense` may be needed by other rows.
             Self::Split(_) | Self::Dense(_) => {}
         }
     }

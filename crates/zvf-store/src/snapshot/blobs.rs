@@ -31,15 +31,15 @@ pub(crate) struct LevelArrayFacts {
 
 /// How the chunks of a group are found.
 enum ChunkOrigin {
-    /// Answers to these questions are needed first.
+    /// These questions have to be answered first.
     Ask(Vec<Question>),
-    /// The names of its children.
+    /// The names of the group's children are the chunks.
     Listed(Arc<Vec<String>>),
-    /// The presence list of `vertices`.
+    /// The chunks are in the presence list of `vertices`.
     Shared(Arc<Presence>),
-    /// `vertices` is not built yet.
+    /// The chunks are in the presence list of `vertices`, which is not built yet.
     Later,
-    /// The backend cannot list.
+    /// The chunks are unknown, because the backend cannot list.
     Unknown,
 }
 

@@ -65,8 +65,8 @@ impl SnapshotTree {
         }
     }
 
-    /// Fails for a node with a listed folder and no document. Exception: links between levels with the marker of a writer are still being written,
-    /// and not yet a part of the store.
+    /// Fails if the folder of a node is listed but its document does not exist. Links between levels with the marker of a writer are an exception: the
+    /// writer has not finished them, and they are not yet a part of the store.
     pub(super) fn check_there(&self, path: &str) -> Result<(), StoreError> {
         let state = self.state();
         let absent = matches!(
@@ -95,8 +95,8 @@ impl SnapshotTree {
 }
 
 impl SnapshotTree {
-    /// Leaves out nodes that do not exist although the documents of the level or the root name them, as far as folders were listed: families of
-    /// `arrays_present`, and attributes of level 0 of `attribute_specs`.
+    /// Leaves out nodes that do not exist although documents name them: families in `arrays_present` of the level, and attributes of level 0 in
+    /// `attribute_specs` of the root. Checks only folders that were listed.
     pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
         if !matches!(root.gate(), Gate::Supported(_)) {
             return;

@@ -35,8 +35,8 @@ impl SnapshotTree {
         }
     }
 
-    /// The array of an attribute, if it exists, with the type that its document states. If it states none, the type is that of the root; without
-    /// either, the type is unknown.
+    /// The array of an attribute, if it exists, with the type that its document states. If the document states none, the type is the one that the
+    /// root declares; if neither states one, the type is unknown.
     ///
     /// # Errors
     /// As [`grid`](Self::grid); a type that contradicts `attribute_specs`; no type at all, from 0.8.1 on: a group of
@@ -99,7 +99,7 @@ impl SnapshotTree {
         Ok(Some(array))
     }
 
-    /// Decides about a number type that differs from the declared one. Coarse levels may hold means of whole numbers, with a warning.
+    /// Refuses a number type that differs from the declared one. Exception, with a warning: floats on a coarse level, which may hold means of whole numbers.
     fn check_type(&self, path: &str, found: &DType, declared: &DType) -> Result<(), StoreError> {
         if found == declared {
             return Ok(());
@@ -174,8 +174,8 @@ impl SnapshotTree {
         self.built(&format!("{level}/vertices"))
     }
 
-    /// Warns if the chunks of an array have other keys than the chunks of the level's vertices (if these are a group of blobs: than the writers of
-    /// such stores use). Chunks that are not found read as the fill value.
+    /// Warns if the chunk keys of an array have another encoding than those of the level's vertices. If the vertices are a group of blobs, compares with
+    /// the encoding that writers of such stores use. Chunks that are not found read as the fill value.
     pub(super) fn compare_keys(&self, folder: &str, path: &str, doc: &ArrayDoc) {
         let level = level_of(folder).unwrap_or_default();
         let known = |doc: &ArrayDoc| (doc.key_encoding.scheme, doc.key_encoding.separator);

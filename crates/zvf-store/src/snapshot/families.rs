@@ -7,8 +7,8 @@ use super::SnapshotTree;
 use crate::{Class, StoreError};
 
 impl SnapshotTree {
-    /// Refuses a level of an unsupported generation: one from before 0.6, regardless of its stated version, and one of a later version with an
-    /// unknown family, since that may change the meaning of the others.
+    /// Refuses a level of an unsupported generation: a level with families from before 0.6, regardless of the stated version, or with an unknown family in a
+    /// store of a later version, because the family may change the meaning of the others.
     ///
     /// # Errors
     /// Unsupported, with the path of that family.

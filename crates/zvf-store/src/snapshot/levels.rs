@@ -37,8 +37,8 @@ pub(crate) fn lost(root: &RootDoc, levels: &[u32]) -> Option<u32> {
     named(root).find(|level| !levels.contains(level))
 }
 
-/// Leaves out levels that a writer is still making or never finished: the root does not name them, and their group has the marker
-/// of a writer. Writers name new levels last.
+/// Removes from the list the levels that a writer is still making or never finished: the root does not name them, and their group has the marker
+/// of a writer. Writers add a new level to the root last.
 ///
 /// # Cost
 /// None if the root names all levels; else one request.

@@ -100,8 +100,8 @@ impl SnapshotTree {
             values.check_presence()?;
         }
         let (cells, valued) = (link.array.presence().len(), values.presence().len());
-        // Before 0.9 the cells are the same (0.8, doubt 6). Exceptions: values in one blob, which have no cells of their own, and groups of blobs,
-        // where writers add empty cells. In 0.9, copies of such stores have cells of links without values.
+        // Before 0.9, links and values are stored in the same cells (0.8, doubt 6). There are two exceptions: values in one blob have no cells of their own,
+        // and writers add empty cells to groups of blobs. In 0.9, cells of links may have no values if the store was copied from such a store.
         let differ = match link.placement() {
             Placement::Offsets { .. } => false,
             Placement::SameKey if values.container() == ContainerKind::Grid => valued != cells,
@@ -117,8 +117,8 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// Warns of an attribute with a folder that has nothing except for the only family of links that may have values there. Writers that give values
-    /// only to links inside chunks make no folder for links between chunks (0.8, doubt 6).
+    /// Warns if an attribute has a folder, but no document for the only family of links. Writers that give values only to links inside chunks make no
+    /// folder for links between chunks (0.8, doubt 6).
     fn compare_names(&self, level: u32, kind: NameFamily, name: &str, delta: &str) {
         let state = self.state();
         let folder = format!("{level}/{}", kind.folder());

@@ -88,8 +88,8 @@ impl SnapshotTree {
         Ok(families)
     }
 
-    /// Requests the names of a level's link families if they are unknown and a document is missing that stores of this kind have. Returns whether it
-    /// did.
+    /// For kinds whose stores have links: requests the names of a level's link families if the level has a folder of links and the names are unknown.
+    /// Returns whether it did.
     fn ask_for_links(&self, place: LinksLevel<'_>, more: &mut Vec<Question>) -> bool {
         if !matches!(
             place.root.kind(),
@@ -268,8 +268,8 @@ impl SnapshotTree {
         Ok(family)
     }
 
-    /// Warns if groups of links are stored for more chunks than links: before 0.9 no document counts the links inside chunks. The groups are
-    /// requested if links are stored for fewer chunks than vertices.
+    /// Warns if groups of links are stored for more chunks than links are, because before 0.9 no document counts the links inside chunks. Requests the
+    /// groups only if fewer chunks have links than vertices.
     fn compare_groups(
         &self,
         place: LinksLevel<'_>,

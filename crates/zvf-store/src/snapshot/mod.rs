@@ -351,11 +351,11 @@ fn attributes_of_group(bytes: &[u8]) -> Result<ArrayAttributes, MetaError> {
     ArrayAttributes::from_group(&GroupDoc::parse(bytes)?)
 }
 
-/// Whether a backend states that it cannot list, or not for this caller.
+/// Whether an error means that the backend cannot list, or does not allow this caller to list.
 fn refuses_listing(error: &IoError) -> bool {
     match error {
         IoError::Denied { .. } | IoError::NotSupported { .. } => true,
-        // Any other answer that stays the same after a retry.
+        // Any other error that a retry would not change.
         IoError::Backend { transient, .. } => !transient,
         _ => false,
     }

@@ -214,8 +214,8 @@ impl SnapshotTree {
         Ok(Some(index))
     }
 
-    /// Determines how an index stores its manifests. A stated layout decides, except that arrays of integers without an array of manifests are
-    /// recognized regardless of a wrong statement.
+    /// Determines how an index stores its manifests: as the stated layout requires. Exception: if there is no array of manifests but there are dense
+    /// manifests, these are used, whatever the document states.
     fn index_parts(
         &self,
         folder: &str,
@@ -255,7 +255,7 @@ impl SnapshotTree {
         if dense
             && let Some(spans) = self.index_table(child("manifest_spans"), Cap::rows(limits))?
         {
-            // The blocks are a table that is never read whole.
+            // The limit on rows does not apply, because this table is never read whole.
             let cap = Cap {
                 most: u64::MAX,
                 ..Cap::rows(limits)

@@ -14,13 +14,13 @@ use zvf_io::Question;
 
 /// How the rows of an array of a level are counted.
 enum By {
-    /// Its own padding.
+    /// The array's own padding.
     Fill,
-    /// It is a fragment index.
+    /// The array is a fragment index.
     Index,
-    /// Rows that a fragment index names, else the rows of another padded array.
+    /// The rows that this fragment index names; without it, the rows of another padded array.
     Rows(String, Option<String>),
-    /// Fragments of a fragment index.
+    /// The number of fragments in this fragment index.
     Fragments(String),
 }
 

@@ -270,7 +270,7 @@ fn assemble(
             if target >= count {
                 break;
             }
-            // Writers fill a chunk up to its whole width. Any other values were inside the shape earlier.
+            // Writers fill chunks with the fill value beyond the shape. Other values there were inside the shape before it was made smaller.
             let beyond = source.get(columns..).unwrap_or_default();
             let mut elements = beyond.chunks_exact(size.max(1));
             if !elements.all(|element| element == stored_fill) {

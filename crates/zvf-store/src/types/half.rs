@@ -2,10 +2,10 @@
 
 use half::f16;
 
-/// The float16 that is nearest to a number; of two, the one with an even last bit.
+/// The float16 that is nearest to a number. If two are equally near, the one with an even last bit.
 ///
-/// `f16::from_f64` rounds to float32 before on some processors, and so to another value near the middle between two: 2049.0000001 to 2048 instead
-/// of 2050.
+/// On some processors, `f16::from_f64` first rounds to float32. A number near the middle of two float16 is then rounded to the wrong one:
+/// 2049.0000001 to 2048 instead of 2050.
 #[must_use]
 pub fn nearest_f16(value: f64) -> f16 {
     #[expect(clippy::cast_possible_truncation, reason = "rounded")]
@@ -14,7 +14,7 @@ pub fn nearest_f16(value: f64) -> f16 {
     if kept == value || !near.is_finite() {
         return f16::from_f32(near);
     }
-    // Towards zero, with a last bit that states that something was cut off: so the second rounding is the only one.
+    // Rounds towards zero, and sets the last bit to record that digits were cut off. The rounding to float16 is then the only rounding to nearest.
     let away = u32::from(kept.abs() > value.abs());
     f16::from_f32(f32::from_bits((near.to_bits() - away) | 1))
 }

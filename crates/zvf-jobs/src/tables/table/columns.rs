@@ -45,7 +45,7 @@ impl EditTable {
             if let Some(at) = find(name) {
                 return vec![at];
             }
-            // The list `position` is that of the coordinates.
+            // The list `position` has the coordinates; it is not an attribute.
             let mut columns = match OF_EDITS.contains(&name) {
                 true => Vec::new(),
                 false => self.list(name),
@@ -142,7 +142,7 @@ impl EditTable {
         !self.own_columns(one).is_empty()
     }
 
-    /// Refuses a column with the name of an attribute whose values the attribute cannot have: they are not missing.
+    /// Refuses a column that has the name of an attribute, but values that the attribute cannot have: such values must not count as missing.
     ///
     /// # Errors
     ///

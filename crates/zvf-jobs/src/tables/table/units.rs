@@ -21,7 +21,7 @@ impl EditTable {
         midnight.then_some(day)
     }
 
-    /// A table of columns, with the level, and of links the levels that they span, that the file states.
+    /// A table of columns. Its metadata has the level that the file states and, for links, the number of levels that they span.
     pub(super) fn on_its_level(&self, columns: Vec<EditColumn>) -> Result<RecordBatch> {
         let table = RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?;
         let stated = self.batch.schema_ref().metadata();
@@ -53,8 +53,8 @@ impl EditTable {
         field.metadata().get("zvf.unit").cloned()
     }
 
-    /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Units of dates,
-    /// times and durations are those of 64-bit integers only.
+    /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Only 64-bit integers
+    /// keep a unit of dates, times and durations.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl EditTable {
         let Some(field) = columns.first().and_then(|first| self.field(*first)) else {
             return Ok(new);
         };
-        // Channels have names if the attribute has all of them.
+        // The names of channels are kept only if the attribute has all channels of the column.
         let mut field = field.clone();
         if self.list(field.name()) != columns {
             field.metadata_mut().remove("zvf.channel_names");

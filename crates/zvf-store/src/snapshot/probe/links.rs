@@ -34,8 +34,8 @@ struct Loose<'l> {
 }
 
 impl SnapshotTree {
-    /// Probes cells for facts that documents of link attributes lack, once for each attribute. Returns whether it found something that the level was
-    /// built without.
+    /// Probes cells for facts that the documents of link attributes lack, once for each attribute. Returns whether it found a fact that the level was built
+    /// without.
     ///
     /// # Cost
     /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
@@ -69,11 +69,11 @@ impl SnapshotTree {
         }
         // Boxed, because the compiler does not prove the unboxed iterator to be `Send`.
         let silent = silent.into_iter();
-        let widths = join_all(silent.map(|pairs| self.tell_width(pairs, shards, base).boxed()));
+        let widths = join_all(silent.map(|pairs| self.detect_width(pairs, shards, base).boxed()));
         let loose = loose.into_iter();
         let places = join_all(loose.map(|one| self.place(one, shards, base).boxed()));
         let (widths, places) = futures::join!(widths, places);
-        let mut found = widths.into_iter().any(|told| told);
+        let mut found = widths.into_iter().any(|any| any);
         for placed in places {
             found |= placed?;
         }
@@ -88,7 +88,7 @@ impl SnapshotTree {
     }
 
     /// Detects the columns of one attribute from the bytes of its cell and the number of records in the link cell.
-    async fn tell_width(
+    async fn detect_width(
         &self,
         pairs: Vec<(&LinkArray, &SharedArray)>,
         shards: &Arc<ShardCache>,
@@ -121,12 +121,12 @@ impl SnapshotTree {
                 continue;
             };
             if let Some(width) = columns(bytes.len(), cell.len(), values.dtype()) {
-                values.tell_width(width);
+                values.set_row_width(width);
                 return width != 1;
             }
         }
         if let Some((_, values)) = pairs.first() {
-            values.tell_width(1);
+            values.set_row_width(1);
         }
         false
     }
