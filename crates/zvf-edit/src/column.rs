@@ -8,8 +8,8 @@ use zvf_meta::ArrayAttributes;
 use zvf_store::writing::Redo;
 use zvf_store::{CellWant, ChunkCoord};
 
-use super::commit::{declare, level_doc};
-use super::edit::{Added, Edit, EditSummary, mark_stale};
+use super::commit::{declare, level_doc, mark_stale};
+use super::edit::{Added, Edit, EditSummary};
 use super::grid::{document_of, packing};
 use super::{Scope, ops};
 use zvf_codec::Compression;

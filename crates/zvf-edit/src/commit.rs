@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+use serde_json::Value;
 use zvf_meta::space::Grid;
-use zvf_meta::{ArrayAttributes, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc};
+use zvf_meta::{ArrayAttributes, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc, STALE};
 use zvf_store::owners::index_document;
 use zvf_store::{GridArray, Need};
 
 use super::counts::recount;
 use super::documents::{document, index_doc};
-use super::edit::{Edit, EditSummary, mark_stale};
+use super::edit::{Edit, EditSummary};
 use super::grid::{GridEdit, cells_of, document_of, packing};
-use super::groups::GroupTable;
+use super::group_table::GroupTable;
 use super::state::index_cell;
 use super::{Scope, between, links, owner_column};
 use zvf_encode::documents::grid_doc;
@@ -24,6 +26,51 @@ use zvf_encode::target::{ObjectPut, node};
 use zvf_encode::transaction::Transaction;
 use zvf_encode::{WriteError, batches, documents};
 use zvf_format::int::wide;
+
+impl Edit {
+    /// Abandons the edit: the store is unchanged.
+    ///
+    /// # Errors
+    /// The worker was shut down.
+    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
+        Box::pin(async move {
+            let journal = self.journal;
+            blocking(move || {
+                journal.abandon();
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    /// Commits the edit.
+    ///
+    /// # Errors
+    /// Misuse: an earlier operation failed; [`WriteError::Changed`]. I/O. The store is unchanged, unless [`WriteError::is_committed`].
+    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
+        Box::pin(commit(self))
+    }
+}
+
+/// Marks chunks of level 0 as changed since the coarse levels were built; or its objects, if no chunk represents them.
+pub(crate) fn mark_stale<'c>(
+    root: &mut RootDoc,
+    chunks: impl Iterator<Item = &'c [i64]>,
+    objects: bool,
+) {
+    let mut keys: BTreeSet<String> = BTreeSet::new();
+    if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {
+        keys.extend(old.iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    keys.extend(chunks.map(|chunk| zvf_format::keys::format_key(chunk).to_string()));
+    if objects || !keys.is_empty() {
+        let list: Vec<String> = keys.into_iter().collect();
+        root.extra.insert(
+            STALE.to_owned(),
+            serde_json::json!({"level": 0, "chunks": list}),
+        );
+    }
+}
 
 /// All objects that an edit writes.
 #[derive(Debug)]

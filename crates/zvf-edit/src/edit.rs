@@ -1,6 +1,5 @@
 //! An edit: what it changed so far, and its operations.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,19 +8,18 @@ use zvf_meta::RootDoc;
 use zvf_store::Store;
 use zvf_store::owners::is_owner_column;
 
-use super::groups::GroupTable;
+use super::group_table::GroupTable;
 use super::index::EditedIndex;
 use super::matching::Scope;
 use super::state::EditState;
 use super::tables::AttributeTables;
-use super::{between, commit, fill, spec};
+use super::{between, fill, spec};
 use zvf_encode::parallel::blocking;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::{Settled, Transaction};
 use zvf_encode::{
     AttributeSpec, Batch, ObjectTable, Values, WriteError, WriteOptions, transaction,
 };
-use zvf_meta::STALE;
 
 /// Selects vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -538,48 +536,5 @@ impl Edit {
             self.broken = Some(error.to_string());
         }
         done
-    }
-
-    /// Abandons the edit: the store is unchanged.
-    ///
-    /// # Errors
-    /// The worker was shut down.
-    pub fn abandon(self) -> BoxFuture<'static, Result<(), WriteError>> {
-        Box::pin(async move {
-            let journal = self.journal;
-            blocking(move || {
-                journal.abandon();
-                Ok(())
-            })
-            .await
-        })
-    }
-
-    /// Commits the edit.
-    ///
-    /// # Errors
-    /// Misuse: an earlier operation failed; [`WriteError::Changed`]. I/O. The store is unchanged, unless [`WriteError::is_committed`].
-    pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
-        Box::pin(commit::commit(self))
-    }
-}
-
-/// Marks chunks of level 0 as changed since the coarse levels were built; or its objects, if no chunk represents them.
-pub(crate) fn mark_stale<'c>(
-    root: &mut RootDoc,
-    chunks: impl Iterator<Item = &'c [i64]>,
-    objects: bool,
-) {
-    let mut keys: BTreeSet<String> = BTreeSet::new();
-    if let Some(Value::Array(old)) = root.extra.get(STALE).and_then(|stale| stale.get("chunks")) {
-        keys.extend(old.iter().filter_map(Value::as_str).map(str::to_owned));
-    }
-    keys.extend(chunks.map(|chunk| zvf_format::keys::format_key(chunk).to_string()));
-    if objects || !keys.is_empty() {
-        let list: Vec<String> = keys.into_iter().collect();
-        root.extra.insert(
-            STALE.to_owned(),
-            serde_json::json!({"level": 0, "chunks": list}),
-        );
     }
 }

@@ -7,7 +7,7 @@ use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayAttributes, Kind, LinkStore};
 use zvf_store::{LinkAttribute, LinkFamily, LinkReader};
 
-use super::migration::{LevelCopy, MigrationRun};
+use super::migration_run::{LevelCopy, MigrationRun};
 use super::new_level::NewLevel;
 use super::reading;
 use super::rechunk::CutEdges;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::migration::MigrationRun;
+use super::migration_run::MigrationRun;
 use super::new_level::CopiedChunk;
 use super::report::{Loss, MigrationReport, Notes, Repair};
 use zvf_encode::error::OrBug;

@@ -49,6 +49,7 @@ mod extras;
 mod family;
 mod journal;
 mod migration;
+mod migration_run;
 mod new_level;
 mod objects;
 mod options;

@@ -9,6 +9,7 @@ use zvf_store::{Class, Level, Need, Store, StoreError, Warning};
 use super::cells::LevelSink;
 use super::family::push_cut;
 use super::journal::{Begin, CopyJournal};
+use super::migration_run::{LevelCopy, MigrationRun};
 use super::new_level::NewLevel;
 use super::options::MigrateOptions;
 use super::rechunk::CutEdges;
@@ -19,7 +20,7 @@ use super::{cells, documents, extras, family, objects, rechunk, shapes, tables, 
 use zvf_encode::batches::Corners;
 use zvf_encode::documents::Nodes;
 use zvf_encode::error::OrBug;
-use zvf_encode::level::{LevelCells, stored_as, stored_link_shards};
+use zvf_encode::level::{stored_as, stored_link_shards};
 use zvf_encode::links::{ChunkFragments, FragmentRows, LinkColumn};
 use zvf_encode::parallel::blocking;
 use zvf_encode::spec::{DocumentMembers, VersionRules};
@@ -115,27 +116,6 @@ async fn undamaged(store: &Store) -> Result<Vec<Level>, StoreError> {
 /// Removes a journal after a failure that makes it useless. Its own errors are ignored in favour of that failure.
 fn forget(journal: Option<CopyJournal<'_>>) {
     let _ = journal.map(CopyJournal::done);
-}
-
-/// One copy.
-pub(crate) struct MigrationRun {
-    pub(crate) store: Store,
-    pub(crate) levels: Vec<Level>,
-    pub(crate) address: String,
-    pub(crate) handle: Handle,
-    pub(crate) options: MigrateOptions,
-    pub(crate) notes: Notes,
-}
-
-/// A level while it is copied.
-pub(crate) struct LevelCopy {
-    pub(crate) source: SourceLevel,
-    pub(crate) cells: LevelCells,
-    pub(crate) chunk_shape: Vec<f64>,
-    /// Whether rows move to other chunks or fragments.
-    pub(crate) moves: bool,
-    /// The bins of fragments, if fragments are bins and rows move.
-    pub(crate) bins: Option<Vec<f64>>,
 }
 
 impl MigrationRun {

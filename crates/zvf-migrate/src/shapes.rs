@@ -4,7 +4,7 @@ use zvf_meta::Kind;
 use zvf_meta::space::Grid;
 use zvf_store::{ChunkCoord, Level};
 
-use super::migration::{LevelCopy, MigrationRun};
+use super::migration_run::{LevelCopy, MigrationRun};
 use super::new_level;
 use super::source::SourceLevel;
 use zvf_codec::Compression;

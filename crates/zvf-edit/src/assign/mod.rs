@@ -9,11 +9,10 @@ use std::collections::{BTreeSet, HashSet};
 use arrow_array::RecordBatch;
 use futures::future::BoxFuture;
 
-use super::edit::Edit;
 use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
-use super::tabular;
+use super::{Edit, tabular};
 use zvf_encode::arrow::{DELTA, LEVEL, in_stored_units, values_with_gaps};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};

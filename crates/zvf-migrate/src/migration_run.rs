@@ -1,0 +1,30 @@
+//! What a copy knows while it runs.
+
+use tokio::runtime::Handle;
+use zvf_encode::level::LevelCells;
+use zvf_store::{Level, Store};
+
+use super::options::MigrateOptions;
+use super::report::Notes;
+use super::source::SourceLevel;
+
+/// One copy.
+pub(crate) struct MigrationRun {
+    pub(crate) store: Store,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) address: String,
+    pub(crate) handle: Handle,
+    pub(crate) options: MigrateOptions,
+    pub(crate) notes: Notes,
+}
+
+/// A level while it is copied.
+pub(crate) struct LevelCopy {
+    pub(crate) source: SourceLevel,
+    pub(crate) cells: LevelCells,
+    pub(crate) chunk_shape: Vec<f64>,
+    /// Whether rows move to other chunks or fragments.
+    pub(crate) moves: bool,
+    /// The bins of fragments, if fragments are bins and rows move.
+    pub(crate) bins: Option<Vec<f64>>,
+}
