@@ -26,6 +26,7 @@ impl SnapshotTree {
         key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<SharedArray>, StoreError> {
+        let _alone = self.building();
         self.grid(path, MISSING, key_rank, more)
     }
 
@@ -37,6 +38,7 @@ impl SnapshotTree {
         need: &Need,
         more: &mut Vec<Question>,
     ) -> Result<LevelInner, StoreError> {
+        let _alone = self.building();
         self.check_families(root, level)?;
         let mut refused = Vec::new();
         self.check_denied(level, need, &mut refused)?;

@@ -49,6 +49,8 @@ pub(crate) struct SnapshotTree {
     /// Whether damaged nodes are left out, see [`OpenOptions::leave_out_damaged`].
     leave_out_damaged: bool,
     state: Mutex<SnapshotState>,
+    /// Held while arrays are built, see [`building`](Self::building).
+    building: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +95,14 @@ impl SnapshotTree {
             warnings: Arc::default(),
             leave_out_damaged: options.leave_out_damaged,
             state: Mutex::default(),
+            building: Mutex::default(),
         }
+    }
+
+    /// Lets one caller at a time build arrays. Building looks whether an array is built, then for its document, and drops the bytes of the document when the
+    /// array is stored: a second caller in between would find neither, and take the array for one that does not exist.
+    fn building(&self) -> MutexGuard<'_, ()> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, SnapshotState> {
