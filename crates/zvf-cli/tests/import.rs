@@ -465,3 +465,46 @@ fn links_name_vertices_by_ids_or_rows() -> Result<()> {
     assert!(out.contains("1.5,2.0,3.0,9"), "{out}");
     Ok(())
 }
+
+/// Pandas makes floats of whole numbers beside missing ones: ends of links, and ids of vertices and objects.
+#[test]
+fn floats_that_are_whole_numbers_are_ids() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../n.csv",
+            "node,x,y,z\n7,20,0,0\n5,0,0,0\n6,10,0,0\n".into(),
+        ),
+        ("../e.csv", "source,target\n5.0,6.0\n6.0,7.0\n".into()),
+        ("../rows.csv", "source,target\n0.0,1.0\n".into()),
+        ("../half.csv", "source,target\n5.5,6\n".into()),
+    ])?;
+    // A column of such a name may be the ids.
+    let import = ["import", "n.csv", "g.zv", "--edges"];
+    let ran = home.zvf(&[&import[..], &["rows.csv"]].concat())?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("--node-id node"),
+        "{}",
+        ran.stderr
+    );
+    let by_id =
+        |edges: &'static str| home.zvf(&[&import[..], &[edges, "--node-id", "node"]].concat());
+    let ran = by_id("half.csv")?;
+    ensure!(ran.code == 4, "{}", ran.stderr);
+    let ran = by_id("e.csv")?;
+    ensure!(ran.code == 0, "{}", ran.stderr);
+    home.text(&["export", "g.zv", "n2.csv", "--edges", "e2.csv"])?;
+    let nodes = std::fs::read_to_string(home.file("n2.csv"))?;
+    let edges = std::fs::read_to_string(home.file("e2.csv"))?;
+    ensure!(nodes.contains("20.0,0.0,0.0,7,0"), "{nodes}");
+    ensure!(edges.lines().count() == 3, "{edges}");
+    let rows = [
+        "import",
+        "n.csv",
+        "r.zv",
+        "--edges",
+        "rows.csv",
+        "--links-by-row",
+    ];
+    home.text(&rows)?;
+    Ok(())
+}

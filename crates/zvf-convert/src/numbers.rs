@@ -8,7 +8,7 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use zvf_encode::error::OrBug;
 use zvf_query::numbers::measured;
@@ -65,6 +65,38 @@ pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
     wide(column)
         .map(|number| i64::try_from(number).ok())
         .collect()
+}
+
+/// The values of a column of floats as whole numbers, `None` for a value that is none or that its type does not tell apart from others; `None` for
+/// a column of another type.
+pub(crate) fn floats_as_whole(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
+    #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
+    let whole = |value: f64, most: f64| {
+        (value.fract() == 0.0 && value.abs() < most).then_some(value as i64)
+    };
+    if let Some(list) = column.as_primitive_opt::<Float32Type>() {
+        let most = 16_777_216.0;
+        let whole = list
+            .iter()
+            .map(|value| value.and_then(|value| whole(value.into(), most)));
+        return Some(whole.collect());
+    }
+    let list = column.as_primitive_opt::<Float64Type>()?;
+    let most = 9_007_199_254_740_992.0;
+    let whole = list
+        .iter()
+        .map(|value| value.and_then(|value| whole(value, most)));
+    Some(whole.collect())
+}
+
+/// Whole numbers for a column of floats that all are whole numbers, as pandas makes them beside missing ones; any other column as it is.
+pub(crate) fn without_points(column: &ArrayRef) -> ArrayRef {
+    let whole: Option<Vec<i64>> =
+        floats_as_whole(column).and_then(|whole| whole.into_iter().collect());
+    match whole {
+        Some(whole) => Arc::new(Int64Array::from(whole)),
+        None => ArrayRef::clone(column),
+    }
 }
 
 /// A number as a count, or as the number of a vertex.
