@@ -508,3 +508,20 @@ fn floats_that_are_whole_numbers_are_ids() -> Result<()> {
     home.text(&rows)?;
     Ok(())
 }
+
+/// Sides of chunks that float64 does not tell apart seemed to hold all vertices again, and were chosen.
+#[test]
+fn chunks_far_from_the_origin_are_as_large_as_the_data() -> Result<()> {
+    let far = 1_u64 << 52;
+    let row = |x: u64, y: u64| format!("{},{}\n", far + x, far + y);
+    let table = format!("x,y\n{}{}{}", row(0, 0), row(35, 20), row(7, 8));
+    let home = Home::made(&[("../far.csv", table.into())])?;
+    home.text(&["import", "far.csv", "far.zv"])?;
+    home.validates("far.zv")?;
+    let rows = home.text(&["query", "far.zv", "--format", "csv"])?;
+    ensure!(
+        rows.contains("4503599627370531.0,4503599627370516.0"),
+        "{rows}"
+    );
+    Ok(())
+}
