@@ -375,3 +375,19 @@ fn a_moment_at_midnight_is_a_day() -> Result<()> {
     }
     Ok(())
 }
+
+/// A fill that no append could use was recorded, and each append without the column failed.
+#[test]
+fn a_fill_out_of_range_is_refused() -> Result<()> {
+    let home = Home::made(&[("../p.csv", POINTS.into())])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    let set = |fill: &str| home.zvf(&["edit", "s.zv", "set-attribute", "d", "--fill", fill]);
+    let ran = set("99999999999")?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("days that 32 bits hold"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(set("2020-02-29")?.code, 0);
+    Ok(())
+}
