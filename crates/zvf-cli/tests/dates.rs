@@ -391,3 +391,30 @@ fn a_fill_out_of_range_is_refused() -> Result<()> {
     assert_eq!(set("2020-02-29")?.code, 0);
     Ok(())
 }
+
+/// Axes are of time by few names; what others may mean is said, since units with a factor scale them.
+#[test]
+fn an_axis_of_space_with_a_name_of_time_is_said() -> Result<()> {
+    let table = "POSITION_T,x,y\n0,1,1\n4,2,2\n";
+    let home = Home::made(&[("../t.csv", table.into())])?;
+    let import = ["import", "t.csv", "s.zv", "--position", "POSITION_T,x,y"];
+    for (kind, store, said) in [
+        ("", "a.zv", true),
+        ("time", "b.zv", false),
+        ("space", "c.zv", false),
+    ] {
+        let mut words = import.to_vec();
+        words[2] = store;
+        let axis = format!("POSITION_T:{kind}");
+        if !kind.is_empty() {
+            words.extend(["--axis", axis.as_str()]);
+        }
+        let ran = home.zvf(&words)?;
+        ensure!(
+            ran.code == 0 && ran.stderr.contains("--axis POSITION_T:time") == said,
+            "{words:?}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

@@ -142,6 +142,9 @@ impl Import {
         let transform = match &options.into {
             None => {
                 axes::check(&found.spec.axes)?;
+                found
+                    .notes
+                    .extend(axes::perhaps_time(&found.spec.axes, &options.axis_types));
                 let given = if format.is_tractogram() {
                     transform::of_tractogram(format, options, &found)?
                 } else {
