@@ -385,3 +385,19 @@ fn precomputed_folders_say_what_they_round_and_do_not_name() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn other_tables_are_named_for_stores_of_any_axes() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "lon,lat,v\n1,2,3\n4,5,6\n".into())])?;
+    home.text(&["import", "p.csv", "s.zv", "--position", "lon,lat"])?;
+    for file in ["o.ndjson", "o.xyz"] {
+        let ran = home.zvf(&["export", "s.zv", file])?;
+        assert_eq!(ran.code, 2, "{file}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("expected another"),
+            "{file}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

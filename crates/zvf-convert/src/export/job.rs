@@ -95,9 +95,17 @@ impl<'a> ExportState<'a> {
             ));
         }
         let dims = root.chunk_shape.len();
+        // The last two are refused for another reason.
         let any = matches!(
             format,
-            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
+            Format::Csv
+                | Format::Npy
+                | Format::Npz
+                | Format::Arrow
+                | Format::Parquet
+                | Format::Ply
+                | Format::Ndjson
+                | Format::Xyz
         );
         if !any && dims != 3 {
             let found = format!("a store of {dims} axes");
