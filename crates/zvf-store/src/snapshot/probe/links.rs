@@ -222,7 +222,7 @@ impl SnapshotTree {
             .map(|(_, chunk)| CellWant::new(&link.array, chunk.clone()))
             .collect();
         let cells = cells::fetch_cells(self.kv.in_round(base), Arc::clone(shards), wants).await;
-        let _alone = self.building();
+        let _alone = self.alone();
         // Another caller assigned the values meanwhile.
         if self.built(values.path()).is_some() {
             return Ok(true);
