@@ -234,7 +234,10 @@ pub fn query<'a>(
             emit.end(run, &store, last).await
         })
         .await
-        .map(|answer| answer.with_remarks(remarks))
+        .map(|mut answer| {
+            answer.by_object = by_object;
+            answer.with_remarks(remarks)
+        })
     })
 }
 
