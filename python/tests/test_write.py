@@ -93,6 +93,16 @@ def test_polylines_keep_ids_order_and_attributes(tmp_path: Path) -> None:
     assert store.levels[0].groups == ("left", "right")
 
 
+@pytest.mark.parametrize("kind", ["polyline", "point_cloud", "graph"])
+def test_objects_without_vertices_are_stored_without_a_table_of_objects(tmp_path: Path, kind: Any) -> None:
+    url = tmp_path / "empty.zarrvectors"
+    links = np.array([[0, 1], [1, 2]]) if kind == "graph" else None
+    zvf.write(url, kind=kind, positions=RNG.uniform(0, 9, (3, 3)), offsets=[0, 0, 3, 3], object_ids=[5, 6, -7], links=links)
+    found = zvf.open(url).objects().to_numpy()
+    assert dict(zip(found["object_id"].tolist(), found["vertices"].tolist(), strict=True)) == {5: 0, 6: 3, -7: 0}
+    assert zvf.validate(url, depth=5).ok
+
+
 def test_graphs(tmp_path: Path) -> None:
     url = tmp_path / "graph.zarrvectors"
     positions = RNG.uniform(0, 50, (600_000, 2))
@@ -562,6 +572,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"positions": P, "kind": "polyline", "offsets": [0, 2, 1, 3]}, "offsets"),
     ({"positions": P, "kind": "polyline", "offsets": []}, "offsets"),
     ({"positions": P, "kind": "polyline", "offsets": [0, 3], "object_ids": [1, 2]}, "object_ids"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 1, 3], "object_ids": [5, 5]}, "object_ids: found 5 twice"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 3, 3], "objects": {"object_id": [0]}}, "objects: found no row for 1"),
     ({"positions": P, "kind": "polyline", "object_ids": [0.5, 1, 2]}, "object_ids"),
     ({"positions": P, "kind": "polyline", "object_ids": np.array([2**63, 0, 0], dtype=np.uint64)}, "object_ids"),
     ({"positions": P, "kind": "graph", "links": [[0, 9]]}, "vertex 9"),

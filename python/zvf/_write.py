@@ -173,7 +173,9 @@ def write(
             raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
         batches = iter([(vertices, ends)])
     else:
-        arrays, owners = _checked(positions, attributes, offsets, object_ids)
+        arrays, owners, empty = _checked(positions, attributes, offsets, object_ids)
+        if empty:
+            objects = _with_empty(objects, empty)
         if chunk_shape is None:
             chunk_shape = _chosen(arrays["position"])
         if kind == "skeleton" and (links is None or _is_mapping(links)):
@@ -207,8 +209,8 @@ def write(
 
 def _checked(
     positions: Any, attributes: Mapping[str, ArrayLike] | None, offsets: Any, object_ids: Any
-) -> tuple[dict[str, Any], Any]:
-    """The arrays of vertices, and a function that gives the ids of a range of rows."""
+) -> tuple[dict[str, Any], Any, list[int]]:
+    """The arrays of vertices, a function that gives the ids of a range of rows, and the ids of objects without vertices."""
     import numpy as np
 
     places = _arrays.array_of("positions", positions)
@@ -224,11 +226,11 @@ def _checked(
         arrays[name] = array
     if offsets is None:
         if object_ids is None:
-            return arrays, None
+            return arrays, None, []
         ids = _whole("object_ids", object_ids)
         if ids.shape != (len(places),):
             raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id a vertex")
-        return arrays, lambda start, end: ids[start:end]
+        return arrays, lambda start, end: ids[start:end], []
     starts = _whole("offsets", offsets)
     count = len(starts) - 1
     if count < 0 or starts[0] != 0 or starts[-1] != len(places) or (np.diff(starts) < 0).any():
@@ -236,12 +238,27 @@ def _checked(
     ids = np.arange(count) if object_ids is None else _whole("object_ids", object_ids)
     if ids.shape != (count,):
         raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({count},), one id an object, as offsets say")
+    found, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        raise _zvf.MisuseError(f"object_ids: found {found[counts > 1][0]} twice, expected an id of its own for each object")
 
     def owners(start: int, end: int) -> Any:
         # Empty objects share their offset with the next one, which is the owner.
         return ids[np.searchsorted(starts, np.arange(start, end), side="right") - 1]
 
-    return arrays, owners
+    return arrays, owners, ids[np.diff(starts) == 0].tolist()
+
+
+def _with_empty(objects: object | None, empty: list[int]) -> object:
+    """The table of objects, which has to name those without vertices: they have nothing else in the store."""
+    if objects is None:
+        return {"object_id": empty}
+    table = _table(objects)
+    named = set(Table(table)["object_id"].tolist()) if "object_id" in table.column_names else set()
+    missing = [one for one in empty if one not in named]
+    if missing:
+        raise _zvf.MisuseError(f"objects: found no row for {missing[0]}, which has no vertices, expected one: else it would not be stored")
+    return table
 
 
 def _whole(name: str, values: Any) -> Any:
