@@ -525,3 +525,29 @@ fn chunks_far_from_the_origin_are_as_large_as_the_data() -> Result<()> {
     );
     Ok(())
 }
+
+/// Lists and arrays of positions have no names of axes: a time that was first came back as x.
+#[test]
+fn four_axes_without_names_are_said() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "t,x,y,z,v\n0,1,2,3,4\n1,5,6,7,8\n".into())])?;
+    let named = ["import", "p.csv", "s.zv", "--position", "t,x,y,z"];
+    let ran = home.zvf(&named)?;
+    ensure!(
+        ran.code == 0 && !ran.stderr.contains("four axes"),
+        "{}",
+        ran.stderr
+    );
+    for file in ["p.ndjson", "p.npy", "p.arrow"] {
+        home.text(&["query", "s.zv", "-o", file])?;
+        let store = format!("{file}.zv");
+        let ran = home.zvf(&["import", file, &store])?;
+        let said = ran.stderr.contains("does not name its four axes");
+        ensure!(
+            ran.code == 0 && said == (file != "p.arrow"),
+            "{file}: {}",
+            ran.stderr
+        );
+    }
+    home.text(&["import", "p.npy", "t.zv", "--axis", "x:time"])?;
+    Ok(())
+}

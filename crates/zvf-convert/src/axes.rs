@@ -12,6 +12,9 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
+/// What to say of four coordinates without names, the first of which is often a time.
+pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
+
 /// Sets the types of axes that the caller named.
 ///
 /// # Errors
