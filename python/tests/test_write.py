@@ -545,6 +545,22 @@ def test_objects_without_a_value_have_none(tmp_path: Path) -> None:
     assert {row["object_id"]: row["n"] for row in rows if row["object_id"] != 94} == {4: None, 9: 7}
 
 
+def test_edits_raise_the_errors_of_queries(tmp_path: Path) -> None:
+    url = tmp_path / "points.zarrvectors"
+    zvf.write(url, kind="point_cloud", positions=RNG.uniform(0, 10, (50, 3)), attributes={"v": np.arange(50)}, chunk_shape=[5.0] * 3)
+    query = zvf.open(url).query(columns=["chunk", "row", "v"])
+    places = zvf.open(url).query(columns=["position", "v"])
+    with zvf.edit(url) as change:
+        change.set_attribute("v", query)
+        change.append(places)
+    assert zvf.open(url).levels[0].vertices == 100
+    for rows in (query, query.vertices):
+        with pytest.raises(zvf.IoError, match="changed while the store was read"), zvf.edit(url) as change:
+            change.set_attribute("v", rows)
+    with pytest.raises(zvf.IoError, match="changed while the store was read"), zvf.edit(url) as change:
+        change.append(places.vertices)
+
+
 def test_points_are_deleted_by_a_query(tmp_path: Path) -> None:
     url = tmp_path / "points.zarrvectors"
     values = RNG.normal(size=1000)

@@ -364,9 +364,18 @@ def _source(given: object) -> Any:
     return given
 
 
+def _held(given: object) -> Any:
+    """Rows that are held in memory: those of a query are read here, so that its errors are raised and not those of a stream."""
+    from ._store import Query
+
+    if isinstance(given, Query):
+        given = given.vertices
+    return given.read()._table if isinstance(given, _Source) else _source(given)
+
+
 def _table(given: object) -> _zvf.Table:
     """Rows in memory."""
-    found = _source(given)
+    found = _held(given)
     return found if isinstance(found, _zvf.Table) else _zvf.Table.of_stream(found)
 
 
@@ -429,7 +438,7 @@ class Edit:
         for name, value in (fill or {}).items():
             self._edit.set_fill(name, _fill(name, value))
         ends = None if links is None else _links(links)
-        self.notes += self._edit.append(_source(vertices), ends)
+        self.notes += self._edit.append(_held(vertices), ends)
 
     def set_attribute(
         self,
@@ -465,11 +474,11 @@ class Edit:
             "fill": None if fill is None else _fill(name, fill),
             "new": new,
         }
-        self.notes += self._edit.set_attribute(setting, None if table is None else _source(table))
+        self.notes += self._edit.set_attribute(setting, None if table is None else _held(table))
 
     def put_objects(self, objects: object, *, new: bool = False) -> None:
         """Sets attributes of objects: a table or mapping with `object_id`; `new` makes objects that are not there, without vertices."""
-        self._edit.put_objects(_source(objects), new)
+        self._edit.put_objects(_held(objects), new)
 
     def delete(self, ids: ArrayLike | range | str, *, ignore_missing: bool = False) -> None:
         """Deletes objects by their ids: also a `range`, or a text such as `"0-9,12"`. `ignore_missing` leaves out ids that no object has."""
