@@ -545,6 +545,23 @@ def test_objects_without_a_value_have_none(tmp_path: Path) -> None:
     assert {row["object_id"]: row["n"] for row in rows if row["object_id"] != 94} == {4: None, 9: 7}
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4])
+def test_skeletons_come_in_batches_of_any_size(tmp_path: Path, rows: int) -> None:
+    url = tmp_path / "skeletons.zarrvectors"
+    places = RNG.uniform(0, 9, (6, 3))
+    position = pa.FixedSizeListArray.from_arrays(pa.array(places.reshape(-1)), 3)
+    table = pa.table({"position": position, "object_id": pa.array([1, 1, 1, 2, 2, 2]), "name": pa.array(list("abcabc")).dictionary_encode()})
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=rows))
+    links = np.array([[1, 0], [2, 0], [4, 3], [5, 4]])
+    zvf.write(url, kind="skeleton", vertices=stream, links=links, chunk_shape=[5.0] * 3)
+    found = zvf.open(url).query(columns=["position", "name"]).read()
+    ends = found.vertices["position"][found.links["vertices"].astype(np.int64)]
+    assert sorted(sorted(map(tuple, pair)) for pair in ends.tolist()) == sorted(sorted(map(tuple, pair)) for pair in places[links].tolist())
+    assert dict(zip(map(tuple, found.vertices["position"].tolist()), found.vertices["name"], strict=True)) == dict(
+        zip(map(tuple, places.tolist()), "abcabc", strict=True)
+    )
+
+
 def test_edits_raise_the_errors_of_queries(tmp_path: Path) -> None:
     url = tmp_path / "points.zarrvectors"
     zvf.write(url, kind="point_cloud", positions=RNG.uniform(0, 10, (50, 3)), attributes={"v": np.arange(50)}, chunk_shape=[5.0] * 3)

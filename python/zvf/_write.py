@@ -82,6 +82,7 @@ class Writer:
 
         Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, where
         the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute.
+        Skeletons come whole in one call, with their links, and are held in memory then; other streams are read batch by batch.
         """
         rows = _zvf.Stream.of(_source(vertices))
         ends = None if links is None else _links(links)
