@@ -13,7 +13,8 @@ use arrow_schema::{DataType, Schema};
 use zvf_encode::error::OrBug;
 use zvf_query::numbers::measured;
 pub use zvf_query::numbers::{Floats, floats, shape};
-use zvf_write::{WriteError, narrow};
+use zvf_write::arrow::stated_axes;
+use zvf_write::{Axis, WriteError, narrow};
 
 use crate::records::values::wide;
 use crate::{ConvertError, Format};
@@ -152,14 +153,31 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
     )
 }
 
-/// The positions of a batch of vertices.
+/// The positions of a batch of vertices for formats whose coordinates are x, y and z: in this order if the axes that the batch states have these names,
+/// else in the order of the axes.
 ///
 /// # Errors
 ///
 /// Bug: the batch is not a table of vertices.
 pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     let column = batch.column_by_name("position");
-    Ok(floats(column.or_bug("vertices without positions")?))
+    let mut found = floats(column.or_bug("vertices without positions")?);
+    let axes = stated_axes(batch.schema_ref())?.unwrap_or_default();
+    if let Some([x, y, z]) = places_of_xyz(&axes) {
+        for position in found.values.as_chunks_mut::<3>().0 {
+            let stored = *position;
+            let at = |axis: usize| stored.get(axis).copied().unwrap_or(f64::NAN);
+            *position = [at(x), at(y), at(z)];
+        }
+    }
+    Ok(found)
+}
+
+/// Where x, y and z are among three axes; `None` if they are in this order, or if the axes have other names.
+pub(crate) fn places_of_xyz(axes: &[Axis]) -> Option<[usize; 3]> {
+    let place = |name: &str| axes.iter().position(|axis| axis.name == name);
+    let places = [place("x")?, place("y")?, place("z")?];
+    (axes.len() == 3 && places != [0, 1, 2]).then_some(places)
 }
 
 /// Refuses positions with NaN or an infinity, which many readers of `format` reject or take for marks of the format.
