@@ -105,6 +105,8 @@ pub(crate) struct Flat {
     columns: Vec<FlatColumn>,
     /// Components of the coordinates of a chunk.
     rank: usize,
+    /// Whether rows come in chunk order, so that chunks can be left out.
+    by_chunk: bool,
 }
 
 impl Flat {
@@ -142,18 +144,21 @@ impl Flat {
             let at = |error| Failure::from(error).at(store.inner().url());
             let mut answer = answer.map_err(at)?;
             let schema = answer.schema(zvf_query::Table::Vertices).cloned();
+            // Also conditions on objects make it an answer object by object.
+            let by_chunk = !answer.is_by_object() && query.limit.is_none();
             // To its end, so that nothing is on its way any more.
             while answer.next().await.map_err(at)?.is_some() {}
             let names = names(&axes(store.inner()), &level, &query.columns);
-            Ok::<_, Failure>((schema, names, level.key_rank()))
+            Ok::<_, Failure>((schema, names, level.key_rank(), by_chunk))
         };
-        let (schema, names, rank) = wait(py, OnInterrupt::Drop, learn)?;
+        let (schema, names, rank, by_chunk) = wait(py, OnInterrupt::Drop, learn)?;
         let schema = schema.ok_or_else(|| bug("a query without vertices"))?;
         let columns = flat::columns(&schema, &names);
         Ok(Self {
             schema: flat::schema(&columns, &schema),
             columns,
             rank,
+            by_chunk,
             store,
             query,
         })
@@ -180,11 +185,7 @@ impl Flat {
 
     /// Whether rows come in chunk order, so that chunks can be left out.
     fn by_chunk(&self) -> bool {
-        let whole = self.query.select == zvf_query::Select::Objects;
-        self.query.objects.is_none()
-            && self.query.groups.is_none()
-            && !whole
-            && self.query.limit.is_none()
+        self.by_chunk
     }
 
     /// The chunks and the boxes that their rows lie in.

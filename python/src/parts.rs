@@ -79,7 +79,9 @@ impl Parts {
             PartStart::Finished(found) => Ok((None, found.vertices)),
             PartStart::Writer(writer) => {
                 let url = self.url.clone();
-                Ok((Some(Writer::of(url, stop, writer, links.as_deref())), 0))
+                let kind = self.spec.kind;
+                let writer = Writer::of(url, stop, kind, writer, links.as_deref());
+                Ok((Some(writer), 0))
             }
         }
     }

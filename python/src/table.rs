@@ -258,7 +258,7 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
-/// The batches of an Arrow stream, table or batch of any package.
+/// The batches of an Arrow stream, table or batch of any package. Dictionaries of numbers, as pandas makes them of categories, are columns of numbers.
 ///
 /// # Errors
 /// Misuse: an object without `__arrow_c_stream__`, or whose stream fails.
@@ -283,7 +283,15 @@ pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let capsule = capsule
         .cast_into::<PyCapsule>()
         .map_err(|error| misuse(format!("__arrow_c_stream__: {error}")))?;
-    Ok(Box::new(take_stream(&capsule)?))
+    let reader = take_stream(&capsule)?;
+    let schema = reader.schema();
+    let plain = zvf_convert::decoded_schema(&schema);
+    if plain == schema {
+        return Ok(Box::new(reader));
+    }
+    let wanted = plain.clone();
+    let batches = reader.map(move |batch| zvf_convert::decoded(&wanted, &batch?));
+    Ok(Box::new(RecordBatchIterator::new(batches, plain)))
 }
 
 /// An error of the stream of another package.

@@ -229,17 +229,26 @@ pub(crate) struct Writer {
     url: String,
     stop: Stop,
     writer: Mutex<Option<StoreWriter>>,
+    /// Whether the links of a batch are between its own vertices, as those of a skeleton, which is whole in one batch.
+    whole: bool,
     /// No links, with the columns that links have: what a batch without links has where others have some.
     no_links: Option<RecordBatch>,
 }
 
 impl Writer {
-    /// A writer whose links have the columns of a table.
-    pub(crate) fn of(url: String, stop: Stop, writer: StoreWriter, links: Option<&Table>) -> Self {
+    /// A writer of a kind whose links have the columns of a table.
+    pub(crate) fn of(
+        url: String,
+        stop: Stop,
+        kind: Kind,
+        writer: StoreWriter,
+        links: Option<&Table>,
+    ) -> Self {
         Self {
             url,
             stop,
             writer: Mutex::new(Some(writer)),
+            whole: kind == Kind::Skeleton,
             no_links: links
                 .map(|links| RecordBatch::new_empty(with_moments_as_numbers(&links.schema).into())),
         }
@@ -262,12 +271,13 @@ impl Writer {
         let stop = Stop::default();
         let options = writing.called("zvf.write", &stop)?;
         let spec = wanted.spec(&vertices, links.as_deref(), objects.as_deref())?;
+        let kind = spec.kind;
         let create = async {
             let writer = StoreWriter::create(&url, spec, options).await;
             writer.map_err(|error| Failure::from(error).at(&url))
         };
         let writer = wait(py, OnInterrupt::Ask(&stop), create)?;
-        Ok(Self::of(url, stop, writer, links.as_deref()))
+        Ok(Self::of(url, stop, kind, writer, links.as_deref()))
     }
 
     /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.
@@ -278,11 +288,16 @@ impl Writer {
         links: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<u64> {
         let links = links.map(whole).transpose()?.flatten();
-        let mut reader = stream_of(vertices)?;
-        let schema = reader.schema();
         let mut guard = alone(&self.writer, "writer")?;
         let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
         let at = |error: WriteError| PyErr::from(Failure::from(error).at(&self.url));
+        if self.whole && links.is_some() {
+            let all = joined(vertices)?;
+            py.detach(|| writer.push_records(&all, links.as_ref()).map_err(at))?;
+            return Ok(writer.vertices());
+        }
+        let mut reader = stream_of(vertices)?;
+        let schema = reader.schema();
         let mut held: Option<RecordBatch> = None;
         loop {
             py.check_signals()?;

@@ -417,3 +417,15 @@ def test_values_are_those_of_a_merge(tmp_path: Path, kind: str, store: int) -> N
     assert refused > 0
     assert done > 0
     assert zvf.validate(made.url, depth=5).ok
+
+
+def test_categories_of_numbers_are_numbers(tmp_path: Path) -> None:
+    """Pandas hands out categories of numbers and moments as dictionaries; only those of texts were taken."""
+    url = tmp_path / "s.zarrvectors"
+    places = np.array([[1.0, 1, 1], [2, 2, 2], [3, 3, 3]])
+    zvf.write(url, kind="point_cloud", positions=places, attributes={"k": np.array([10, 20, 30])}, chunk_shape=[5.0] * 3)
+    table = pd.DataFrame({"k": pd.Categorical([30, 10, 20]), "v": pd.Categorical([2.5, 0.5, 2.5])})
+    with zvf.edit(url) as change:
+        change.set_attribute("v", table, key="k", type="float64")
+    found = zvf.open(url).query(columns=["k", "v"]).read().vertices
+    assert dict(zip(found["k"].tolist(), found["v"].tolist(), strict=True)) == {10: 0.5, 20: 2.5, 30: 2.5}

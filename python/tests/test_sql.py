@@ -373,6 +373,16 @@ def test_a_query_is_a_table_too(truth: Truth) -> None:
     assert some.count_rows(filter=pc.field("object_id") == 5) == (truth.columns["object_id"] == 5).sum()
 
 
+@pytest.mark.parametrize("terms", [{"where": "object_id > 20"}, {"where": "count() > 70 and n > 0"}, {"passing": "box(x=0:20,y=0:20)"}])
+def test_a_query_of_objects_is_filtered_by_axes(truth: Truth, terms: dict[str, str]) -> None:
+    store = truth.open()
+    whole = store.query(**terms).dataset().to_table()
+    expected = [(int(pc.sum(pc.and_(pc.greater(whole["x"], 10), pc.equal(whole["chunk_y"], 1))).as_py()),)]
+    assert whole.num_rows > 0
+    for name, run in engines(store, **terms).items():
+        assert run("SELECT count(*) AS c FROM v WHERE x > 10 AND chunk_y = 1") == expected, name
+
+
 def test_the_attribute_that_splits_chunks_leaves_chunks_out(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     places, gene = rng.uniform(0, 40, (800, 3)), rng.choice(["Gad1", "Sst", "Vip"], 800)

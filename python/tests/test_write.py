@@ -93,6 +93,16 @@ def test_polylines_keep_ids_order_and_attributes(tmp_path: Path) -> None:
     assert store.levels[0].groups == ("left", "right")
 
 
+@pytest.mark.parametrize("kind", ["polyline", "point_cloud", "graph"])
+def test_objects_without_vertices_are_stored_without_a_table_of_objects(tmp_path: Path, kind: Any) -> None:
+    url = tmp_path / "empty.zarrvectors"
+    links = np.array([[0, 1], [1, 2]]) if kind == "graph" else None
+    zvf.write(url, kind=kind, positions=RNG.uniform(0, 9, (3, 3)), offsets=[0, 0, 3, 3], object_ids=[5, 6, -7], links=links)
+    found = zvf.open(url).objects().to_numpy()
+    assert dict(zip(found["object_id"].tolist(), found["vertices"].tolist(), strict=True)) == {5: 0, 6: 3, -7: 0}
+    assert zvf.validate(url, depth=5).ok
+
+
 def test_graphs(tmp_path: Path) -> None:
     url = tmp_path / "graph.zarrvectors"
     positions = RNG.uniform(0, 50, (600_000, 2))
@@ -535,6 +545,39 @@ def test_objects_without_a_value_have_none(tmp_path: Path) -> None:
     assert {row["object_id"]: row["n"] for row in rows if row["object_id"] != 94} == {4: None, 9: 7}
 
 
+@pytest.mark.parametrize("rows", [1, 3, 4])
+def test_skeletons_come_in_batches_of_any_size(tmp_path: Path, rows: int) -> None:
+    url = tmp_path / "skeletons.zarrvectors"
+    places = RNG.uniform(0, 9, (6, 3))
+    position = pa.FixedSizeListArray.from_arrays(pa.array(places.reshape(-1)), 3)
+    table = pa.table({"position": position, "object_id": pa.array([1, 1, 1, 2, 2, 2]), "name": pa.array(list("abcabc")).dictionary_encode()})
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=rows))
+    links = np.array([[1, 0], [2, 0], [4, 3], [5, 4]])
+    zvf.write(url, kind="skeleton", vertices=stream, links=links, chunk_shape=[5.0] * 3)
+    found = zvf.open(url).query(columns=["position", "name"]).read()
+    ends = found.vertices["position"][found.links["vertices"].astype(np.int64)]
+    assert sorted(sorted(map(tuple, pair)) for pair in ends.tolist()) == sorted(sorted(map(tuple, pair)) for pair in places[links].tolist())
+    assert dict(zip(map(tuple, found.vertices["position"].tolist()), found.vertices["name"], strict=True)) == dict(
+        zip(map(tuple, places.tolist()), "abcabc", strict=True)
+    )
+
+
+def test_edits_raise_the_errors_of_queries(tmp_path: Path) -> None:
+    url = tmp_path / "points.zarrvectors"
+    zvf.write(url, kind="point_cloud", positions=RNG.uniform(0, 10, (50, 3)), attributes={"v": np.arange(50)}, chunk_shape=[5.0] * 3)
+    query = zvf.open(url).query(columns=["chunk", "row", "v"])
+    places = zvf.open(url).query(columns=["position", "v"])
+    with zvf.edit(url) as change:
+        change.set_attribute("v", query)
+        change.append(places)
+    assert zvf.open(url).levels[0].vertices == 100
+    for rows in (query, query.vertices):
+        with pytest.raises(zvf.IoError, match="changed while the store was read"), zvf.edit(url) as change:
+            change.set_attribute("v", rows)
+    with pytest.raises(zvf.IoError, match="changed while the store was read"), zvf.edit(url) as change:
+        change.append(places.vertices)
+
+
 def test_points_are_deleted_by_a_query(tmp_path: Path) -> None:
     url = tmp_path / "points.zarrvectors"
     values = RNG.normal(size=1000)
@@ -562,6 +605,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"positions": P, "kind": "polyline", "offsets": [0, 2, 1, 3]}, "offsets"),
     ({"positions": P, "kind": "polyline", "offsets": []}, "offsets"),
     ({"positions": P, "kind": "polyline", "offsets": [0, 3], "object_ids": [1, 2]}, "object_ids"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 1, 3], "object_ids": [5, 5]}, "object_ids: found 5 twice"),
+    ({"positions": P, "kind": "polyline", "offsets": [0, 3, 3], "objects": {"object_id": [0]}}, "objects: found no row for 1"),
     ({"positions": P, "kind": "polyline", "object_ids": [0.5, 1, 2]}, "object_ids"),
     ({"positions": P, "kind": "polyline", "object_ids": np.array([2**63, 0, 0], dtype=np.uint64)}, "object_ids"),
     ({"positions": P, "kind": "graph", "links": [[0, 9]]}, "vertex 9"),

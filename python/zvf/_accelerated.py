@@ -59,16 +59,14 @@ def points(
         columns += ["chunk"] if chunks is not None else []
         found = read(store, {**terms, "columns": columns}, tiled=True).columns
         if chunks is not None:
-            kept = among(found["chunk"], chunks)
-            found = {name: values[kept] for name, values in found.items()}
+            found = _kept(found, among(found["chunk"], chunks))
     else:
         if chunks is not None:
             raise NotServedError("objects in some chunks")
         terms = {"level": level, "objects": [int(one) for one in object_ids], "ignore_missing": True}
         found = read(store, {**terms, "columns": [*columns, "object_id"]}).columns
         if bbox is not None:
-            kept = inside_of(found["position"], bbox)
-            found = {name: values[kept] for name, values in found.items()}
+            found = _kept(found, inside_of(found["position"], bbox))
     answer: dict[str, Any] = {
         "positions": found["position"],
         "vertex_attributes": {name: found[name] for name in attribute_names or ()},
@@ -77,6 +75,13 @@ def points(
     if object_ids is not None:
         answer["object_ids"] = found["object_id"]
     return own_arrays(answer)
+
+
+def _kept(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
+    """Some of the rows. The package has an answer of its own for none."""
+    if not kept.any():
+        raise NotServedError("no rows")
+    return {name: values[kept] for name, values in columns.items()}
 
 
 def lines(
@@ -239,12 +244,13 @@ def graph(
     if attribute_filter or object_ids is not None:
         raise NotServedError("a filter by attribute" if attribute_filter else "objects of a graph")
     store = opened(store_path, backend, ("graph", "skeleton"))
-    if store.kind == "graph" and member(Path(store.url), "zarr_vectors", "links_convention") != "explicit":
+    explicit = member(Path(store.url), "zarr_vectors", "links_convention") == "explicit"
+    if store.kind == "graph" and not explicit:
         raise NotServedError("a graph whose rows imply links")
     found, edges = _linked(store, level, bbox, chunks, attributes)
     if edges is None:
         edges = np.zeros((0, 2), dtype=np.int64)
-    if store.kind == "skeleton":
+    if not explicit:
         edges = edges[np.argsort(edges[:, 0], kind="stable")]
     answer: dict[str, Any] = {
         "positions": found["position"],

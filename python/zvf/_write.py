@@ -82,6 +82,7 @@ class Writer:
 
         Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, where
         the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute.
+        Skeletons come whole in one call, with their links, and are held in memory then; other streams are read batch by batch.
         """
         rows = _zvf.Stream.of(_source(vertices))
         ends = None if links is None else _links(links)
@@ -173,7 +174,9 @@ def write(
             raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
         batches = iter([(vertices, ends)])
     else:
-        arrays, owners = _checked(positions, attributes, offsets, object_ids)
+        arrays, owners, empty = _checked(positions, attributes, offsets, object_ids)
+        if empty:
+            objects = _with_empty(objects, empty)
         if chunk_shape is None:
             chunk_shape = _chosen(arrays["position"])
         if kind == "skeleton" and (links is None or _is_mapping(links)):
@@ -207,8 +210,8 @@ def write(
 
 def _checked(
     positions: Any, attributes: Mapping[str, ArrayLike] | None, offsets: Any, object_ids: Any
-) -> tuple[dict[str, Any], Any]:
-    """The arrays of vertices, and a function that gives the ids of a range of rows."""
+) -> tuple[dict[str, Any], Any, list[int]]:
+    """The arrays of vertices, a function that gives the ids of a range of rows, and the ids of objects without vertices."""
     import numpy as np
 
     places = _arrays.array_of("positions", positions)
@@ -224,11 +227,11 @@ def _checked(
         arrays[name] = array
     if offsets is None:
         if object_ids is None:
-            return arrays, None
+            return arrays, None, []
         ids = _whole("object_ids", object_ids)
         if ids.shape != (len(places),):
             raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id a vertex")
-        return arrays, lambda start, end: ids[start:end]
+        return arrays, lambda start, end: ids[start:end], []
     starts = _whole("offsets", offsets)
     count = len(starts) - 1
     if count < 0 or starts[0] != 0 or starts[-1] != len(places) or (np.diff(starts) < 0).any():
@@ -236,12 +239,27 @@ def _checked(
     ids = np.arange(count) if object_ids is None else _whole("object_ids", object_ids)
     if ids.shape != (count,):
         raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({count},), one id an object, as offsets say")
+    found, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        raise _zvf.MisuseError(f"object_ids: found {found[counts > 1][0]} twice, expected an id of its own for each object")
 
     def owners(start: int, end: int) -> Any:
         # Empty objects share their offset with the next one, which is the owner.
         return ids[np.searchsorted(starts, np.arange(start, end), side="right") - 1]
 
-    return arrays, owners
+    return arrays, owners, ids[np.diff(starts) == 0].tolist()
+
+
+def _with_empty(objects: object | None, empty: list[int]) -> object:
+    """The table of objects, which has to name those without vertices: they have nothing else in the store."""
+    if objects is None:
+        return {"object_id": empty}
+    table = _table(objects)
+    named = set(Table(table)["object_id"].tolist()) if "object_id" in table.column_names else set()
+    missing = [one for one in empty if one not in named]
+    if missing:
+        raise _zvf.MisuseError(f"objects: found no row for {missing[0]}, which has no vertices, expected one: else it would not be stored")
+    return table
 
 
 def _whole(name: str, values: Any) -> Any:
@@ -347,9 +365,18 @@ def _source(given: object) -> Any:
     return given
 
 
+def _held(given: object) -> Any:
+    """Rows that are held in memory: those of a query are read here, so that its errors are raised and not those of a stream."""
+    from ._store import Query
+
+    if isinstance(given, Query):
+        given = given.vertices
+    return given.read()._table if isinstance(given, _Source) else _source(given)
+
+
 def _table(given: object) -> _zvf.Table:
     """Rows in memory."""
-    found = _source(given)
+    found = _held(given)
     return found if isinstance(found, _zvf.Table) else _zvf.Table.of_stream(found)
 
 
@@ -412,7 +439,7 @@ class Edit:
         for name, value in (fill or {}).items():
             self._edit.set_fill(name, _fill(name, value))
         ends = None if links is None else _links(links)
-        self.notes += self._edit.append(_source(vertices), ends)
+        self.notes += self._edit.append(_held(vertices), ends)
 
     def set_attribute(
         self,
@@ -448,11 +475,11 @@ class Edit:
             "fill": None if fill is None else _fill(name, fill),
             "new": new,
         }
-        self.notes += self._edit.set_attribute(setting, None if table is None else _source(table))
+        self.notes += self._edit.set_attribute(setting, None if table is None else _held(table))
 
     def put_objects(self, objects: object, *, new: bool = False) -> None:
         """Sets attributes of objects: a table or mapping with `object_id`; `new` makes objects that are not there, without vertices."""
-        self._edit.put_objects(_source(objects), new)
+        self._edit.put_objects(_held(objects), new)
 
     def delete(self, ids: ArrayLike | range | str, *, ignore_missing: bool = False) -> None:
         """Deletes objects by their ids: also a `range`, or a text such as `"0-9,12"`. `ignore_missing` leaves out ids that no object has."""

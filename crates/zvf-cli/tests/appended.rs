@@ -486,3 +486,51 @@ fn columns_of_other_types_are_not_missing() -> Result<()> {
     assert_eq!(found("s.zv")?.len(), 10);
     Ok(())
 }
+
+/// Pandas makes floats of ids beside missing ones; in tables of text they were ids before.
+#[test]
+fn floats_that_are_whole_numbers_are_ids_of_objects() -> Result<()> {
+    let home = Home::made(&[])?;
+    for (file, ids) in [
+        ("whole.arrow", [7.0, 7.0, 8.0]),
+        ("half.arrow", [7.5, 7.5, 8.0]),
+    ] {
+        let place = || Arc::new(Float64Array::from(vec![4.0, 5.0, 6.0])) as ArrayRef;
+        let ids: ArrayRef = Arc::new(Float64Array::from(ids.to_vec()));
+        let columns = [("x", place()), ("y", place()), ("object_id", ids)];
+        let table = RecordBatch::try_from_iter(columns)?;
+        let mut writer = FileWriter::try_new(File::create(home.file(file))?, table.schema_ref())?;
+        writer.write(&table)?;
+        writer.finish()?;
+    }
+    for options in [
+        &["--kind", "polyline"][..],
+        &[],
+        &["--object-column", "object_id"],
+    ] {
+        let import =
+            |file: &str, store: &str| home.zvf(&[&["import", file, store][..], options].concat());
+        let store = format!("s{}.zv", options.join(""));
+        let ran = import("whole.arrow", &store)?;
+        assert_eq!(ran.code, 0, "{options:?}: {}", ran.stderr);
+        let rows = home.text(&[
+            "query",
+            &store,
+            "--columns",
+            "x,object_id",
+            "--format",
+            "csv",
+        ])?;
+        let mut rows: Vec<&str> = rows.lines().skip(1).collect();
+        rows.sort_unstable();
+        assert_eq!(rows, ["4.0,7", "5.0,7", "6.0,8"], "{options:?}");
+        let ran = import("half.arrow", "none.zv")?;
+        assert_eq!(ran.code, 4, "{options:?}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("no whole number"),
+            "{options:?}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

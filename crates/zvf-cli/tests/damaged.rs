@@ -593,3 +593,24 @@ fn nodes_of_coarse_levels_and_older_stores_that_are_lost_or_of_another_type_are_
     ensure!(ran.code == 1 && said, "{text}");
     Ok(())
 }
+
+/// Stores before 0.9 may have points that were appended without values; queries warned, and the validator said nothing.
+#[test]
+fn a_lost_attribute_of_a_chunk_of_an_older_version_is_a_finding() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "x,y,z,v\n1,1,1,1\n11,1,1,2\n".into())])?;
+    let import = ["import", "p.csv", "s.zv", "--target", "0.8.1"];
+    home.text(&[&import[..], &["--chunk-shape", "10,10,10"]].concat())?;
+    let report = home.text(&["validate", "s.zv"])?;
+    assert!(report.contains("0 errors, 0 warnings"), "{report}");
+    std::fs::remove_dir_all(home.file("s.zv/0/vertex_attributes/v/1.0.0"))?;
+    let ran = home.zvf(&["query", "s.zv", "--format", "csv"])?;
+    assert!(
+        ran.stderr.contains("no cell for 1 chunks"),
+        "{}",
+        ran.stderr
+    );
+    let ran = home.zvf(&["validate", "s.zv"])?;
+    let report = String::from_utf8_lossy(&ran.stdout);
+    assert!(report.contains("ZVF-L3-0031"), "{report}");
+    Ok(())
+}

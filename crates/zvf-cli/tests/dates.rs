@@ -375,3 +375,46 @@ fn a_moment_at_midnight_is_a_day() -> Result<()> {
     }
     Ok(())
 }
+
+/// A fill that no append could use was recorded, and each append without the column failed.
+#[test]
+fn a_fill_out_of_range_is_refused() -> Result<()> {
+    let home = Home::made(&[("../p.csv", POINTS.into())])?;
+    home.text(&["import", "p.csv", "s.zv"])?;
+    let set = |fill: &str| home.zvf(&["edit", "s.zv", "set-attribute", "d", "--fill", fill]);
+    let ran = set("99999999999")?;
+    ensure!(
+        ran.code == 2 && ran.stderr.contains("days that 32 bits hold"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(set("2020-02-29")?.code, 0);
+    Ok(())
+}
+
+/// Axes are of time by few names; what others may mean is said, since units with a factor scale them.
+#[test]
+fn an_axis_of_space_with_a_name_of_time_is_said() -> Result<()> {
+    let table = "POSITION_T,x,y\n0,1,1\n4,2,2\n";
+    let home = Home::made(&[("../t.csv", table.into())])?;
+    let import = ["import", "t.csv", "s.zv", "--position", "POSITION_T,x,y"];
+    for (kind, store, said) in [
+        ("", "a.zv", true),
+        ("time", "b.zv", false),
+        ("space", "c.zv", false),
+    ] {
+        let mut words = import.to_vec();
+        words[2] = store;
+        let axis = format!("POSITION_T:{kind}");
+        if !kind.is_empty() {
+            words.extend(["--axis", axis.as_str()]);
+        }
+        let ran = home.zvf(&words)?;
+        ensure!(
+            ran.code == 0 && ran.stderr.contains("--axis POSITION_T:time") == said,
+            "{words:?}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}

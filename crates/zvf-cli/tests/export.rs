@@ -385,3 +385,61 @@ fn precomputed_folders_say_what_they_round_and_do_not_name() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn other_tables_are_named_for_stores_of_any_axes() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "lon,lat,v\n1,2,3\n4,5,6\n".into())])?;
+    home.text(&["import", "p.csv", "s.zv", "--position", "lon,lat"])?;
+    for file in ["o.ndjson", "o.xyz"] {
+        let ran = home.zvf(&["export", "s.zv", file])?;
+        assert_eq!(ran.code, 2, "{file}: {}", ran.stderr);
+        assert!(
+            ran.stderr.contains("expected another"),
+            "{file}: {}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}
+
+/// Files whose coordinates have no names hold x, y and z, as appends, regions and volumes take them; of a store of z, y and x they had these.
+#[test]
+fn coordinates_without_names_are_x_y_and_z() -> Result<()> {
+    let rows = "z,y,x,object_id\n3,2,1,1\n6,5,4,1\n10,8,7,1\n";
+    let home = Home::made(&[
+        ("../p.csv", rows.into()),
+        ("../f.csv", "a,b,c\n0,1,2\n".into()),
+        ("../e.csv", "source,target\n1,0\n2,1\n".into()),
+    ])?;
+    let import = |store: &str, options: &[&str]| {
+        let start = ["import", "p.csv", store, "--position", "z,y,x"];
+        home.text(&[&start[..], options].concat())
+    };
+    import("m.zv", &["--faces", "f.csv"])?;
+    import("g.zv", &["--edges", "e.csv"])?;
+    import("l.zv", &["--kind", "polyline"])?;
+    for (store, file) in [("m.zv", "o.obj"), ("g.zv", "o.swc")] {
+        home.text(&["export", store, file])?;
+        let text = std::fs::read_to_string(home.file(file))?;
+        assert!(text.contains(" 1.0 2.0 3.0"), "{text}");
+    }
+    home.text(&["export", "l.zv", "views", "--format", "precomputed"])?;
+    for (store, file) in [
+        ("m.zv", "o.stl"),
+        ("l.zv", "o.tck"),
+        ("l.zv", "o.trk"),
+        ("l.zv", "o.trx"),
+        ("", "views/skeletons"),
+    ] {
+        if !store.is_empty() {
+            home.text(&["export", store, file])?;
+        }
+        let back = format!("{}.zv", file.replace('/', "."));
+        home.text(&["import", file, &back])?;
+        let rows = home.text(&["query", &back, "--columns", "x,y,z", "--format", "csv"])?;
+        for row in ["1.0,2.0,3.0", "7.0,8.0,10.0"] {
+            assert!(rows.contains(row), "{file}: {rows}");
+        }
+    }
+    Ok(())
+}

@@ -46,6 +46,7 @@ mod links;
 mod look_alikes;
 mod lost;
 mod lost_nodes;
+mod marked;
 mod masks;
 mod matching;
 mod measure;

@@ -293,3 +293,20 @@ fn positions_of_another_type_are_refused_with_the_way_out() -> Result<()> {
     );
     Ok(())
 }
+
+/// Every part counted from 0, and objects of several parts were joined.
+#[test]
+fn parts_give_no_new_ids() -> Result<()> {
+    let home = Home::made(&[("../a.csv", "x,y,object_id\n1,2,5\n".into())])?;
+    let options = ["--chunk-shape", "10,10", "--bounds", "0,0:20,20"];
+    for step in [&["--begin"][..], &["--part", "a"], &["--commit"]] {
+        let start = ["import", "a.csv", STORE, "--new-ids"];
+        let refused = home.zvf(&[&start[..], &options, step].concat())?;
+        ensure!(
+            refused.code == 2 && refused.stderr.contains("--id-offset"),
+            "{step:?}: {}",
+            refused.stderr
+        );
+    }
+    Ok(())
+}

@@ -77,7 +77,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
             "an affine",
         ));
     };
-    let affine = parse_affine(text, rank).map_err(|why| {
+    let affine = parse_affine(text.trim_start_matches('\u{feff}'), rank).map_err(|why| {
         let (found, expected) = why
             .split_once(", expected ")
             .unwrap_or((&why, "rows of numbers"));

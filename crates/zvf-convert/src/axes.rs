@@ -12,6 +12,9 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
+/// What to say of four coordinates without names, the first of which is often a time.
+pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
+
 /// Sets the types of axes that the caller named.
 ///
 /// # Errors
@@ -34,6 +37,25 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
         axis.type_ = Some(kind.clone());
     }
     Ok(())
+}
+
+/// What to say of axes of space whose names speak of time, unless the caller named their types: they are scaled and measured like the others.
+pub(crate) fn perhaps_time(axes: &[Axis], types: &[(String, String)]) -> Vec<String> {
+    let speaks = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.contains("time") || name.contains("frame") || name.ends_with("_t")
+    };
+    let axes = axes
+        .iter()
+        .filter(|axis| axis.is_space() && speaks(&axis.name));
+    let axes = axes.filter(|axis| !types.iter().any(|(name, _)| *name == axis.name));
+    let note = |axis: &Axis| {
+        let name = &axis.name;
+        format!(
+            "axis {name} is one of space, also for units and scales; --axis {name}:time makes it one of time, {name}:space confirms it"
+        )
+    };
+    axes.map(note).collect()
 }
 
 /// Sets the units of axes from the text of [`Options::unit`]; returns the factor of each axis.

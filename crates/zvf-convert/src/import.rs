@@ -142,6 +142,15 @@ impl Import {
         let transform = match &options.into {
             None => {
                 axes::check(&found.spec.axes)?;
+                if found.stated == Stated::Nothing && found.spec.axes.len() == 4 {
+                    let typed = !options.axis_types.is_empty();
+                    found
+                        .notes
+                        .extend((!typed).then(|| axes::UNNAMED.to_owned()));
+                }
+                found
+                    .notes
+                    .extend(axes::perhaps_time(&found.spec.axes, &options.axis_types));
                 let given = if format.is_tractogram() {
                     transform::of_tractogram(format, options, &found)?
                 } else {

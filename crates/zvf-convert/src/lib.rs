@@ -155,6 +155,7 @@ pub use stores::split::{
     SplitBy, SplitPart, SplitParts, is_template, named_parts, object_parts, split_parts,
 };
 pub use stores::{SelectionWritten, write_selection};
+pub use table::arrow::{decoded, decoded_schema};
 pub use table::text::fields::Fields;
 pub use time::{moments_as_numbers, number_of_text as time_number, with_moments_as_numbers};
 

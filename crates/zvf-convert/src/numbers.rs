@@ -8,12 +8,13 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use zvf_encode::error::OrBug;
 use zvf_query::numbers::measured;
 pub use zvf_query::numbers::{Floats, floats, shape};
-use zvf_write::{WriteError, narrow};
+use zvf_write::arrow::stated_axes;
+use zvf_write::{Axis, WriteError, narrow};
 
 use crate::records::values::wide;
 use crate::{ConvertError, Format};
@@ -65,6 +66,38 @@ pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
     wide(column)
         .map(|number| i64::try_from(number).ok())
         .collect()
+}
+
+/// The values of a column of floats as whole numbers, `None` for a value that is none or that its type does not tell apart from others; `None` for
+/// a column of another type.
+pub(crate) fn floats_as_whole(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
+    #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
+    let whole = |value: f64, most: f64| {
+        (value.fract() == 0.0 && value.abs() < most).then_some(value as i64)
+    };
+    if let Some(list) = column.as_primitive_opt::<Float32Type>() {
+        let most = 16_777_216.0;
+        let whole = list
+            .iter()
+            .map(|value| value.and_then(|value| whole(value.into(), most)));
+        return Some(whole.collect());
+    }
+    let list = column.as_primitive_opt::<Float64Type>()?;
+    let most = 9_007_199_254_740_992.0;
+    let whole = list
+        .iter()
+        .map(|value| value.and_then(|value| whole(value, most)));
+    Some(whole.collect())
+}
+
+/// Whole numbers for a column of floats that all are whole numbers, as pandas makes them beside missing ones; any other column as it is.
+pub(crate) fn without_points(column: &ArrayRef) -> ArrayRef {
+    let whole: Option<Vec<i64>> =
+        floats_as_whole(column).and_then(|whole| whole.into_iter().collect());
+    match whole {
+        Some(whole) => Arc::new(Int64Array::from(whole)),
+        None => ArrayRef::clone(column),
+    }
 }
 
 /// A number as a count, or as the number of a vertex.
@@ -120,14 +153,31 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
     )
 }
 
-/// The positions of a batch of vertices.
+/// The positions of a batch of vertices for formats whose coordinates are x, y and z: in this order if the axes that the batch states have these names,
+/// else in the order of the axes.
 ///
 /// # Errors
 ///
 /// Bug: the batch is not a table of vertices.
 pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     let column = batch.column_by_name("position");
-    Ok(floats(column.or_bug("vertices without positions")?))
+    let mut found = floats(column.or_bug("vertices without positions")?);
+    let axes = stated_axes(batch.schema_ref())?.unwrap_or_default();
+    if let Some([x, y, z]) = places_of_xyz(&axes) {
+        for position in found.values.as_chunks_mut::<3>().0 {
+            let stored = *position;
+            let at = |axis: usize| stored.get(axis).copied().unwrap_or(f64::NAN);
+            *position = [at(x), at(y), at(z)];
+        }
+    }
+    Ok(found)
+}
+
+/// Where x, y and z are among three axes; `None` if they are in this order, or if the axes have other names.
+pub(crate) fn places_of_xyz(axes: &[Axis]) -> Option<[usize; 3]> {
+    let place = |name: &str| axes.iter().position(|axis| axis.name == name);
+    let places = [place("x")?, place("y")?, place("z")?];
+    (axes.len() == 3 && places != [0, 1, 2]).then_some(places)
 }
 
 /// Refuses positions with NaN or an infinity, which many readers of `format` reject or take for marks of the format.

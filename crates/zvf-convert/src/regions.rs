@@ -152,7 +152,7 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
         let found = format!("more than {MOST_BYTES} bytes");
         return Err(ConvertError::usage(text, found, "a file of polygons"));
     }
-    Region::polygon(&content).map_err(|error| refused(text, &error))
+    Region::polygon(content.trim_start_matches('\u{feff}')).map_err(|error| refused(text, &error))
 }
 
 /// The error for the contents of a file.

@@ -277,7 +277,11 @@ impl VertexExtent {
         let mut best: Option<(f64, f64)> = None;
         let mut before: Option<f64> = None;
         let mut shrinks = 2.0;
-        for side in descending(span * 8.0) {
+        let corners = self.low.iter().chain(&self.high);
+        let far = corners.fold(0.0_f64, |far, corner| far.max(corner.abs()));
+        // Float64 does not tell the chunks of smaller sides apart.
+        let exact = |side: &f64| far / side <= EXACT;
+        for side in descending(span * 8.0).take_while(exact) {
             let seen = float(self.sample.len() as u64) / float(self.dims as u64);
             let occupied = self.occupied(side);
             let mean = match before {
@@ -345,6 +349,9 @@ fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
     }
     Some((sizes, vec![false; volume]))
 }
+
+/// Numbers of chunks up to this one are exact in float64.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Most sides that are tried: a ratio of about a million.
 const TRIED: usize = 64;

@@ -368,6 +368,31 @@ fn a_quote_that_is_never_closed_is_refused_with_its_line() {
     }
 }
 
+/// The parser joins such a text to the field: two quotes that are not meant as such swallowed the rows between them.
+#[test]
+fn text_behind_a_closed_field_is_refused_with_its_line() {
+    let folder = Folder::new();
+    for (text, line) in [
+        ("x,y,v\n1,2,a\n1,2,\"b\n3,4,c\n5,6,\"d\n7,8,e\n", 3),
+        ("x,y,v\r\n1,2,\"19\" rack\"\r\n", 2),
+        ("v,x,y\n\"O\"Brien\",1,2\n", 2),
+        ("x,y,v\n1,2,\"a\" \"b\"\n", 2),
+    ] {
+        let (error, said) = refused(&[folder.file("a.csv", text)], &small());
+        let start = format!("a.csv, line {line}: found text behind the quote that closes a field");
+        assert!(said.starts_with(&start), "{text:?}: {said}");
+        assert_eq!(error.class(), Class::Malformed);
+    }
+    for (text, value) in [
+        ("x,y,v\n1,2,\"a\"\"b\"\n", "a\"b"),
+        ("x,y,v\n1,2,5\"\n", "5\""),
+        ("x,y,v\n1,2,\"a,\nb\"\n", "a,\nb"),
+    ] {
+        let read = read_back(&folder, "b.csv", text, &small(), &["v"]);
+        assert_eq!(read, [[value]], "{text:?}");
+    }
+}
+
 #[test]
 fn whole_numbers_are_kept_or_refused() {
     let folder = Folder::new();

@@ -53,10 +53,12 @@ pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values, WriteErro
                 Some(Values::of_bytes(number, &bytes))
             }),
     };
-    found.ok_or_else(|| {
+    let found = found.ok_or_else(|| {
         let what = format!("fill of attribute {}", one.name);
         WriteError::input(what, format!("{text:?}"), number.to_string())
-    })
+    })?;
+    one.check_values("fill of attribute", &found)?;
+    Ok(found)
 }
 
 /// An empty column of the type of an attribute.

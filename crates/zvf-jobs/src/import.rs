@@ -179,6 +179,10 @@ impl ImportJob {
         for step in [begin, part, commit] {
             needs(step, &[bounds, shape])?;
         }
+        if self.ids.new_ids && self.is_step() {
+            let expected = "ids of the files or another `id_offset` in each part: every part would count from 0, and objects of several be joined";
+            return Err(JobError::option("new_ids", "a store in parts", expected));
+        }
         needs(("parts", self.parts.is_some()), &[begin])?;
         needs(("redo", self.redo), &[part])?;
         needs(("allow_missing", self.allow_missing), &[commit])?;

@@ -21,6 +21,12 @@ const MOST_LIST_BYTES: u64 = 256 << 20;
 /// # Errors
 /// I/O; limit; misuse: a URL without a backend.
 pub(crate) async fn read_list(file: &str, what: &'static str, context: &Context) -> Result<String> {
+    let text = whole_list(file, what, context).await?;
+    // Some editors put a byte order mark first.
+    Ok(text.trim_start_matches('\u{feff}').to_owned())
+}
+
+async fn whole_list(file: &str, what: &'static str, context: &Context) -> Result<String> {
     let path = PathBuf::from(file);
     let Some(url) = url(&path) else {
         return local_list(path, what).await;

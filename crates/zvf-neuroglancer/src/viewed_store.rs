@@ -27,7 +27,7 @@ const KEPT: usize = 32 << 20;
 pub struct ViewedStore {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
-    /// The axes of space.
+    /// The axes of space, x, y and z in this order: skeletons and meshes have coordinates without names.
     pub(crate) space: Vec<usize>,
     attributes: OnceCell<Arc<ShownAttributes>>,
     objects: OnceCell<Arc<ObjectSegments>>,
@@ -49,7 +49,14 @@ impl ViewedStore {
         let axes = store.root().axes();
         let dimensions = units::dimensions(axes);
         let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
-        let space = space.map(|(at, _)| at).collect();
+        let mut space: Vec<usize> = space.map(|(at, _)| at).collect();
+        let name = |at: &usize| axes.get(*at).map(|axis| axis.name.as_str());
+        if space
+            .iter()
+            .all(|at| matches!(name(at), Some("x" | "y" | "z")))
+        {
+            space.sort_by(|one, other| name(one).cmp(&name(other)));
+        }
         Self {
             store,
             dimensions,

@@ -82,6 +82,7 @@ pub struct Answer {
     summary: Summary,
     /// Notes about the conditions that were evaluated before the answer.
     remarks: Vec<String>,
+    pub(crate) by_object: bool,
     /// Whether the summary is final.
     complete: bool,
     ended: bool,
@@ -118,6 +119,7 @@ impl Answer {
             schemas: Schemas::default(),
             summary: Summary::default(),
             remarks: Vec::new(),
+            by_object: false,
             complete: false,
             ended: false,
         };
@@ -136,6 +138,13 @@ impl Answer {
                 None => return Ok(answer),
             }
         }
+    }
+
+    /// Whether rows come object after object, not in chunk order, so that a query for some chunks ([`Query::within`](crate::Query::within)) is refused.
+    /// Conditions on objects are evaluated to know it.
+    #[must_use]
+    pub fn is_by_object(&self) -> bool {
+        self.by_object
     }
 
     /// The answer with notes about conditions among its warnings, before the others.

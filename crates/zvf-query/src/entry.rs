@@ -67,6 +67,9 @@ pub fn query<'a>(store: &'a Store, query: Query) -> BoxFuture<'a, Result<Answer,
             emit.end(run, &store, last).await
         })
         .await
-        .map(|answer| answer.with_remarks(remarks))
+        .map(|mut answer| {
+            answer.by_object = by_object;
+            answer.with_remarks(remarks)
+        })
     })
 }

@@ -15,6 +15,8 @@ pub(crate) struct HttpError {
     header: Option<(HeaderName, HeaderValue)>,
     /// Whether the store changed after it was opened: reopening it may help.
     changed: bool,
+    /// Whether a change that nobody has noticed may be the reason: what an edit has replaced or removed looks like damage.
+    doubtful: bool,
 }
 
 /// The result of a handler.
@@ -27,6 +29,7 @@ impl HttpError {
             message: message.into(),
             header: None,
             changed: false,
+            doubtful: false,
         }
     }
 
@@ -45,7 +48,10 @@ impl HttpError {
 
     /// Inconsistent data of the store.
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+        Self {
+            doubtful: true,
+            ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+        }
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
@@ -57,17 +63,22 @@ impl HttpError {
         self.changed
     }
 
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
     fn of(class: Class, message: String) -> Self {
-        Self::new(
-            match class {
-                Class::Misuse => StatusCode::BAD_REQUEST,
-                Class::Limit => StatusCode::PAYLOAD_TOO_LARGE,
-                Class::Io => StatusCode::BAD_GATEWAY,
-                Class::Busy => StatusCode::SERVICE_UNAVAILABLE,
-                Class::Malformed | Class::Bug => StatusCode::INTERNAL_SERVER_ERROR,
-            },
-            message,
-        )
+        let status = match class {
+            Class::Misuse => StatusCode::BAD_REQUEST,
+            Class::Limit => StatusCode::PAYLOAD_TOO_LARGE,
+            Class::Io => StatusCode::BAD_GATEWAY,
+            Class::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Class::Malformed | Class::Bug => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self {
+            doubtful: matches!(class, Class::Io | Class::Malformed),
+            ..Self::new(status, message)
+        }
     }
 }
 
@@ -83,7 +94,12 @@ impl From<StoreError> for HttpError {
             _ if changed => Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
             _ => Self::of(error.class(), error.to_string()),
         };
-        Self { changed, ..http }
+        let absent = matches!(error, StoreError::NotFound { .. });
+        Self {
+            changed,
+            doubtful: absent || http.doubtful,
+            ..http
+        }
     }
 }
 

@@ -241,6 +241,7 @@ impl ServedStore {
                 Ok(opened) => match make(Arc::clone(&opened)).await {
                     Ok(made) => return Ok((made, opened)),
                     Err(error) => {
+                        let error = or_changed(&opened, error).await;
                         if error.is_changed() {
                             self.forget(&opened).await;
                         }
@@ -262,6 +263,17 @@ impl ServedStore {
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, stale)) {
             *held = None;
         }
+    }
+}
+
+/// The error; that the store has changed instead, if it has and that may be the reason.
+async fn or_changed(opened: &OpenedStore, error: HttpError) -> HttpError {
+    if !error.is_doubtful() {
+        return error;
+    }
+    match opened.store().verify(1).await {
+        Err(changed) if changed.is_changed() => changed.into(),
+        _ => error,
     }
 }
 
@@ -315,8 +327,9 @@ mod tests {
         });
     }
 
-    /// A store whose root is replaced during each of the first `changes` attempts: the number of attempts, and the result.
-    fn attempts(changes: usize) -> (usize, HandlerResult<()>) {
+    /// A store whose root is replaced during each of the first `changes` attempts: the number of attempts, and the result. The first `damaged` attempts end with
+    /// an error about damage.
+    fn attempts(changes: usize, damaged: usize) -> (usize, HandlerResult<()>) {
         let store = zvf_testkit::unpack("skeleton").unwrap();
         let root = store.path().join("zarr.json");
         let text = std::fs::read_to_string(&root).unwrap();
@@ -330,7 +343,12 @@ mod tests {
             if at < changes {
                 std::fs::write(&root, text.clone() + &" ".repeat(at + 1)).unwrap();
             }
-            async move { Ok(opened.store().verify(1).await?) }
+            async move {
+                if at < damaged {
+                    return Err(HttpError::malformed("a chunk is missing"));
+                }
+                Ok(opened.store().verify(1).await?)
+            }
         }));
         (count.into_inner(), made.map(|_| ()))
     }
@@ -338,16 +356,28 @@ mod tests {
     #[test]
     fn an_answer_begins_again_when_the_store_changes() {
         for changes in 0..=5 {
-            let (count, made) = attempts(changes);
-            assert_eq!(count, changes + 1);
-            made.unwrap();
+            for damaged in [0, changes] {
+                let (count, made) = attempts(changes, damaged);
+                assert_eq!(count, changes + 1);
+                made.unwrap();
+            }
         }
-        let (count, made) = attempts(usize::MAX);
-        assert_eq!(count, 6);
-        let error = made.unwrap_err();
-        assert!(error.is_changed());
-        let status = axum::response::IntoResponse::into_response(error).status();
-        assert_eq!(status, axum::http::StatusCode::SERVICE_UNAVAILABLE);
+        for damaged in [0, usize::MAX] {
+            let (count, made) = attempts(usize::MAX, damaged);
+            assert_eq!(count, 6);
+            let error = made.unwrap_err();
+            assert!(error.is_changed());
+            let status = axum::response::IntoResponse::into_response(error).status();
+            assert_eq!(status, axum::http::StatusCode::SERVICE_UNAVAILABLE);
+        }
+    }
+
+    #[test]
+    fn damage_of_a_store_that_has_not_changed_is_an_error_at_once() {
+        let (count, made) = attempts(0, 1);
+        assert_eq!(count, 1);
+        let status = axum::response::IntoResponse::into_response(made.unwrap_err()).status();
+        assert_eq!(status, axum::http::StatusCode::INTERNAL_SERVER_ERROR);
     }
 
     #[test]

@@ -352,7 +352,7 @@ impl Store {
             }
             // Every round requests all known names; names found in one round are requested in the next. The tree of a level is some four rounds deep,
             // and building may add listings, packs and the probe of one chunk.
-            let mut level = None;
+            let (mut level, mut looked) = (None, false);
             for _ in 0..ROUNDS {
                 let questions = inner.tree.plan(number, need)?;
                 let (asked, ids) =
@@ -362,18 +362,22 @@ impl Store {
                     continue;
                 }
                 let mut more = Vec::new();
-                let mut built = match inner.tree.build(&inner.root, number, need, &mut more) {
+                let built = match inner.tree.build(&inner.root, number, need, &mut more) {
                     Ok(built) => built,
-                    Err(error) => {
-                        // A node without a document is damage, unless a writer is about to write it.
+                    // A node without a document is damage, unless a writer is about to write it.
+                    Err(_) if !looked => {
+                        looked = true;
                         let marker = Question::Document(MARKER.to_owned());
-                        if inner.tree.ask(vec![marker]).await? {
-                            continue;
-                        }
-                        return Err(error);
+                        inner.tree.ask(vec![marker]).await?;
+                        continue;
                     }
+                    Err(error) => return Err(error),
                 };
-                if inner.tree.ask(more).await? || inner.tree.probe(&built, &inner.shards).await? {
+                let Some(mut built) = built.filter(|_| more.is_empty()) else {
+                    inner.tree.ask(more).await?;
+                    continue;
+                };
+                if inner.tree.probe(&built, &inner.shards).await? {
                     continue;
                 }
                 // Probing a chunk was a round, too.
@@ -483,9 +487,10 @@ impl Store {
             for _ in 0..ROUNDS {
                 let mut more = Vec::new();
                 let array = tree.named_grid(&path, key_rank, &mut more)?;
-                if !tree.ask(more).await? {
+                if more.is_empty() {
                     return Ok(array);
                 }
+                tree.ask(more).await?;
             }
             Err(too_deep(&format!("{path}/zarr.json")))
         })

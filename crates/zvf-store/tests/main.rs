@@ -34,6 +34,7 @@ mod remote;
 mod requests;
 mod side;
 mod support;
+mod together;
 mod traps;
 #[cfg(feature = "http")]
 mod web;

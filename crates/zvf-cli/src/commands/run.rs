@@ -175,7 +175,7 @@ fn copied(done: &VerbatimReport) -> String {
 ///
 /// Usage: a file without valid jobs. The errors of the jobs. Findings: a validation found errors, or a repair left problems.
 pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
-    let listed = zvf_jobs::parse(&read(&args.file)?)?;
+    let listed = zvf_jobs::parse(read(&args.file)?.trim_start_matches('\u{feff}'))?;
     let mut reports = Vec::new();
     let mut found = None;
     let mut outcome = Ok(());

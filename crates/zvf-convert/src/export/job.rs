@@ -20,6 +20,7 @@ use zvf_write::Kind;
 use super::options::{ExportOptions, Exported, chained};
 use super::schemas::{ExportSchemas, attribute};
 use crate::frame::{SourceHeader, Space};
+use crate::numbers::places_of_xyz;
 use crate::transform::MILLIMETER;
 use crate::{ConvertError, Format};
 
@@ -95,9 +96,17 @@ impl<'a> ExportState<'a> {
             ));
         }
         let dims = root.chunk_shape.len();
+        // The last two are refused for another reason.
         let any = matches!(
             format,
-            Format::Csv | Format::Npy | Format::Npz | Format::Arrow | Format::Parquet | Format::Ply
+            Format::Csv
+                | Format::Npy
+                | Format::Npz
+                | Format::Arrow
+                | Format::Parquet
+                | Format::Ply
+                | Format::Ndjson
+                | Format::Xyz
         );
         if !any && dims != 3 {
             let found = format!("a store of {dims} axes");
@@ -195,6 +204,10 @@ impl<'a> ExportState<'a> {
             return Ok(());
         }
         let axes = self.store.root().axes();
+        // In the order in which positions are written.
+        let places = places_of_xyz(axes).unwrap_or([0, 1, 2]);
+        let axes = places.iter().filter_map(|at| axes.get(*at));
+        let axes: Vec<Axis> = axes.cloned().collect();
         let units: BTreeSet<&str> = axes
             .iter()
             .filter_map(|axis| axis.unit.as_deref())
@@ -204,7 +217,7 @@ impl<'a> ExportState<'a> {
             ..axis.clone()
         };
         let to: Vec<Axis> = axes.iter().map(in_millimeters).collect();
-        let map = map_of_axes(axes, &to).map_err(|differ| {
+        let map = map_of_axes(&axes, &to).map_err(|differ| {
             let expected = format!(
                 "{}; --keep-frame writes the numbers of the store",
                 differ.expected

@@ -94,7 +94,7 @@ impl AttributeFile {
                 break;
             };
             let text = String::from_utf8_lossy(&line);
-            let text = text.trim();
+            let text = text.trim_start_matches('\u{feff}').trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }

@@ -22,7 +22,7 @@ use super::source;
 use super::values::{kind, values};
 use crate::error::{ConvertError, InFile, shown};
 use crate::found::Stated;
-use crate::numbers::floats;
+use crate::numbers::{floats, floats_as_whole, without_points};
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
 
@@ -193,8 +193,9 @@ fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<
         return None;
     }
     let (at, field) = schema.column_with_name(OBJECT_ID)?;
-    let whole = field.data_type().is_integer() || *field.data_type() == DataType::Null;
-    (whole && !position.contains(&at)).then_some(at)
+    let kind = field.data_type();
+    let number = kind.is_integer() || kind.is_floating() || *kind == DataType::Null;
+    (number && !position.contains(&at)).then_some(at)
 }
 
 /// Fails if a kind with objects was requested and the default column of objects has no whole numbers: all rows would become one object.
@@ -265,7 +266,7 @@ impl ColumnRoles {
         let (axes, number) = axes(file, schema, &roles.position, named)?;
         let (axes, stated) = states(schema, axes)?;
         if let Some(field) = roles.object.and_then(|at| schema.fields().get(at))
-            && !field.data_type().is_integer()
+            && !(field.data_type().is_integer() || field.data_type().is_floating())
         {
             let expected = "a column of whole numbers that is not part of the position";
             return Err(ConvertError::usage(
@@ -571,6 +572,14 @@ impl ColumnRoles {
             let expected = format!("the id of an object{}", if_unnamed(options));
             return Err((row, ("no object".to_owned(), expected)));
         }
+        if let Some(ids) = floats_as_whole(column)
+            && let Some(row) = ids.iter().position(Option::is_none)
+        {
+            let found = format!("an id of {} that is no whole number", column.data_type());
+            let expected = format!("the id of an object{}", if_unnamed(options));
+            return Err((row, (found, expected)));
+        }
+        let column = &without_points(column);
         let whole = crate::numbers::whole(column);
         whole.ok_or_else(|| {
             let unsigned = column.as_primitive_opt::<UInt64Type>();

@@ -18,7 +18,7 @@ use super::source::TableSource;
 use super::values::kind;
 use crate::Format;
 use crate::error::{ConvertError, InFile, shown};
-use crate::numbers::whole;
+use crate::numbers::{whole, without_points};
 use crate::options::{Nulls, Options};
 use crate::table::text::OpenTextTable;
 
@@ -381,7 +381,8 @@ impl SurveyedLinks {
         let mut columns: Vec<Vec<i64>> = Vec::new();
         for at in &self.ends {
             let column = batch.columns().get(*at).ok_or_else(|| self.changed())?;
-            let numbers = whole(&elements(column).0).filter(|_| column.null_count() == 0);
+            let numbers = whole(&without_points(&elements(column).0));
+            let numbers = numbers.filter(|_| column.null_count() == 0);
             let Some(numbers) = numbers else {
                 let name = self
                     .schema

@@ -8,10 +8,14 @@ use arrow_schema::{DataType, Schema};
 
 use super::values::{texts, wide};
 use crate::error::{ConvertError, shown};
+use crate::numbers::without_points;
 use crate::options::Options;
 
 /// Usual names of columns with ids of vertices, in lower case and without `_`, `-` and blanks.
-const USUAL: [&str; 6] = ["id", "nodeid", "vertexid", "pointid", "spotid", "index"];
+const USUAL: [&str; 12] = [
+    "id", "idx", "index", "nid", "node", "nodeid", "osmid", "pointid", "spotid", "vertex",
+    "vertexid", "vid",
+];
 
 /// Most ids in a message.
 const LISTED: usize = 5;
@@ -306,6 +310,7 @@ impl NodeIds {
     }
 
     fn add(&mut self, column: &ArrayRef) -> Result<(), (usize, (String, String))> {
+        let column = &without_points(column);
         let known = column.data_type().is_integer() || column.is_empty();
         if known && column.null_count() == 0 && !self.are_texts() {
             let numbers = wide(column).map(|number| i64::try_from(number).ok());
@@ -399,6 +404,7 @@ impl NodeIds {
     /// # Errors
     /// Malformed data: ends that are not ids: the row of the first one, and a text with the first few.
     pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
+        let ends = &without_points(ends);
         let mut rows = Vec::with_capacity(ends.len());
         let (mut lost, mut first, mut count) = (Vec::new(), 0, 0_u64);
         let mut put = |at: usize, row: Option<u64>, text: &dyn Fn() -> String| match row {

@@ -186,7 +186,7 @@ fn parse(
         .len();
     let (mut bytes, mut raw) = (Bytes::open(path)?, Vec::new());
     bytes.block(size_of::<StlHead>(), &mut raw)?;
-    let start = raw.get(..5);
+    let start = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&raw).get(..5);
     let text = start.is_some_and(|start| start.eq_ignore_ascii_case(b"solid"));
     let Ok(head) = StlHead::ref_from_bytes(&raw) else {
         if text {

@@ -146,7 +146,8 @@ impl Arrow {
 }
 
 /// A schema in which dictionaries of numbers, truth values and times are plain columns; pandas writes categories of numbers as dictionaries.
-fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
+#[must_use]
+pub fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
     let plain = |field: &FieldRef| match field.data_type() {
         DataType::Dictionary(_, values)
             if values.is_numeric() || values.is_temporal() || **values == DataType::Boolean =>
@@ -161,7 +162,11 @@ fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// A batch with the columns of [`decoded_schema`].
-fn decoded(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+///
+/// # Errors
+///
+/// A batch of other columns.
+pub fn decoded(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| match column.as_any_dictionary_opt() {
         Some(coded) if column.data_type() != field.data_type() => {

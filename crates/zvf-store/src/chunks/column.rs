@@ -115,11 +115,6 @@ impl ChunkColumn {
         self.of
     }
 
-    /// Whether each chunk with rows has a cell. Fragments without values need none.
-    pub(super) fn is_everywhere(&self) -> bool {
-        self.of == ChunkCell::VertexColumn && !self.may_lack
-    }
-
     /// Bytes of a row in a cell of `length` bytes of a chunk with `rows` rows: the length of the cell decides how wide a row is (trap T8).
     /// `None`: no row has a value. The cell may have fewer rows than the chunk, never more.
     pub(super) fn row_bytes_of(

@@ -195,7 +195,8 @@ impl ChunkReaderInner {
     ) -> Result<Option<RowValues>, StoreError> {
         let (of, array) = (column.cell(), &column.attribute().array);
         let Some(cell) = cell else {
-            if rows > 0 && column.is_everywhere() {
+            // Fragments without values need no cell.
+            if rows > 0 && of == ChunkCell::VertexColumn {
                 sink.note(of, array, CellFault::Missing(rows));
             }
             return Ok(None);

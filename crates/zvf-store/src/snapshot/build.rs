@@ -19,29 +19,49 @@ use zvf_io::Question;
 pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
 impl SnapshotTree {
-    /// Builds an array of cells from its document; `None` if there is none.
+    /// Builds an array of cells from its document; `None` if there is none. Adds further listings that it needs to `more`; the array is complete only if there
+    /// are none.
     pub(crate) fn named_grid(
         &self,
         path: &str,
         key_rank: usize,
         more: &mut Vec<Question>,
     ) -> Result<Option<SharedArray>, StoreError> {
-        self.grid(path, MISSING, key_rank, more)
+        let _alone = self.alone();
+        let built = self.grid(path, MISSING, key_rank, more)?;
+        self.only_open(more);
+        Ok(built)
     }
 
-    /// Builds a level from the answers so far. Adds further listings that it needs to `more`; the level is complete only if there are none.
+    /// Leaves the questions that have no answer yet.
+    fn only_open(&self, questions: &mut Vec<Question>) {
+        let state = self.state();
+        questions.retain(|question| !state.knows(question));
+    }
+
+    /// Builds a level from the answers so far; `None` if a question of its [`plan`](Self::plan) has no answer yet. Adds the questions that it needs to `more`; the
+    /// level is complete only if there are none.
     pub(crate) fn build(
         &self,
         root: &RootDoc,
         level: u32,
         need: &Need,
         more: &mut Vec<Question>,
-    ) -> Result<LevelInner, StoreError> {
+    ) -> Result<Option<LevelInner>, StoreError> {
+        let _alone = self.alone();
+        // Another caller may have recorded a listing since this one planned.
+        *more = self.plan(level, need)?;
+        if !more.is_empty() {
+            return Ok(None);
+        }
         self.check_families(root, level)?;
         let mut refused = Vec::new();
         self.check_denied(level, need, &mut refused)?;
-        self.build_level(root, level, need, refused, more)
-            .map_err(|error| self.of_version(root, error))
+        let built = self
+            .build_level(root, level, need, refused, more)
+            .map_err(|error| self.of_version(root, error))?;
+        self.only_open(more);
+        Ok(Some(built))
     }
 
     fn build_level(

@@ -6,6 +6,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
+use super::build::MISSING;
 use super::plan::NameFamily;
 use super::{ArrayOrGroup, SnapshotTree, document_at};
 use crate::container::{ContainerKind, GridArray};
@@ -285,7 +286,7 @@ impl SnapshotTree {
         if self.asks(document_at(&path), more) {
             return Ok(());
         }
-        let groups = self.named_grid(&path, place.key_rank, more)?;
+        let groups = self.grid(&path, MISSING, place.key_rank, more)?;
         let groups = groups.map_or(0, |groups| groups.presence().len());
         if groups > cells {
             self.warnings.add(format!(

@@ -49,6 +49,8 @@ pub(crate) struct SnapshotTree {
     /// Whether damaged nodes are left out, see [`OpenOptions::leave_out_damaged`].
     leave_out_damaged: bool,
     state: Mutex<SnapshotState>,
+    /// Held while answers are recorded or arrays are built, see [`alone`](Self::alone).
+    alone: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -93,7 +95,14 @@ impl SnapshotTree {
             warnings: Arc::default(),
             leave_out_damaged: options.leave_out_damaged,
             state: Mutex::default(),
+            alone: Mutex::default(),
         }
+    }
+
+    /// Lets one caller at a time record answers or build arrays: all documents that a listing names are requested before arrays are built, and the bytes of a
+    /// document are dropped when its array is stored. Other callers in between would take an array for one that does not exist.
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, SnapshotState> {
@@ -120,6 +129,7 @@ impl SnapshotTree {
             return Ok(false);
         }
         let replies = self.kv.in_round(round).ask_all(questions).await?;
+        let _alone = self.alone();
         let mut state = self.state();
         state.rounds = state.rounds.max(round);
         for (question, reply) in replies {

@@ -162,7 +162,7 @@ impl SnapshotTree {
         }
     }
 
-    /// All documents and listings of a level that can be requested now; some may have been answered before.
+    /// All documents and listings of a level that can be requested now and have no answer yet.
     pub(crate) fn plan(&self, level: u32, need: &Need) -> Result<Vec<Question>, StoreError> {
         let state = self.state();
         let mut questions = Vec::new();
@@ -191,6 +191,7 @@ impl SnapshotTree {
         }
         self.plan_objects(&state, level, need, &mut questions)?;
         self.plan_links(&state, level, need, &mut questions)?;
+        questions.retain(|question| !state.knows(question));
         Ok(questions)
     }
 }

@@ -34,6 +34,52 @@ struct ParserState {
     ended: Cell<bool>,
     /// The only field of the sentinel.
     mark: u8,
+    /// The byte between columns.
+    delimiter: u8,
+    /// Where the last byte was that was read.
+    quotes: Cell<Quotes>,
+    /// The place of the first text behind the end of a quoted field.
+    loose: Cell<Option<u64>>,
+}
+
+/// Where a byte of separated values is. The parser joins a text behind the end of a quoted field to the field, also over lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quotes {
+    /// At the beginning of a field.
+    Start,
+    /// In a field without quotes.
+    Plain,
+    Inside,
+    /// Directly behind a quote that may close a field, or be the first one of two.
+    Closed,
+    /// In the blanks behind a closed field.
+    Behind,
+}
+
+impl Quotes {
+    /// Where the last one of these bytes is, and which one is the first text behind the end of a quoted field.
+    fn after(self, bytes: &[u8], delimiter: u8) -> (Self, Option<usize>) {
+        let ends = |byte: u8| byte == delimiter || matches!(byte, b'\n' | b'\r');
+        if matches!(self, Self::Start | Self::Plain) && !bytes.contains(&b'"') {
+            let last = bytes.last().map(|last| match ends(*last) {
+                true => Self::Start,
+                false => Self::Plain,
+            });
+            return (last.unwrap_or(self), None);
+        }
+        let mut now = self;
+        for (at, &byte) in bytes.iter().enumerate() {
+            now = match (now, byte) {
+                (Self::Inside, b'"') => Self::Closed,
+                (Self::Inside, _) | (Self::Start | Self::Closed, b'"') => Self::Inside,
+                (_, byte) if ends(byte) => Self::Start,
+                (Self::Closed | Self::Behind, b' ' | b'\t') => Self::Behind,
+                (Self::Closed | Self::Behind, _) => return (Self::Plain, Some(at)),
+                (Self::Start | Self::Plain, _) => Self::Plain,
+            };
+        }
+        (now, None)
+    }
 }
 
 impl std::fmt::Debug for Fed {
@@ -48,6 +94,13 @@ impl Read for Fed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut got = self.file.read(buffer)?;
         let state = &self.state;
+        if state.loose.get().is_none() {
+            let bytes = buffer.get(..got).unwrap_or_default();
+            let (quotes, loose) = state.quotes.get().after(bytes, state.delimiter);
+            state.quotes.set(quotes);
+            let place = |at: usize| state.total.get().saturating_add(at as u64);
+            state.loose.set(loose.map(place));
+        }
         if got == 0
             && !buffer.is_empty()
             && !state.ended.replace(true)
@@ -283,6 +336,9 @@ impl Separated {
             total: Cell::new(0),
             ended: Cell::new(false),
             mark: if between.byte() == 2 { 3 } else { 2 },
+            delimiter: between.byte(),
+            quotes: Cell::new(Quotes::Start),
+            loose: Cell::new(None),
         });
         let carriage = head.line.ends_with(b"\r\n");
         let file = io::Cursor::new(head.line).chain(head.rest);
@@ -379,6 +435,15 @@ impl Separated {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(error) => return Err(self.failed(error)),
+        }
+        let read = self.reader.position().byte();
+        if self.state.loose.get().is_some_and(|at| at < read) {
+            return Err(ConvertError::malformed(
+                &self.path,
+                self.place(),
+                "text behind the quote that closes a field",
+                "the end of the field; a quote in a field with quotes is written twice",
+            ));
         }
         if !(self.state.ended.get() && self.reader.position().byte() == self.state.total.get()) {
             return Ok(true);

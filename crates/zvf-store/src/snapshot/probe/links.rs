@@ -222,6 +222,11 @@ impl SnapshotTree {
             .map(|(_, chunk)| CellWant::new(&link.array, chunk.clone()))
             .collect();
         let cells = cells::fetch_cells(self.kv.in_round(base), Arc::clone(shards), wants).await;
+        let _alone = self.alone();
+        // Another caller assigned the values meanwhile.
+        if self.built(values.path()).is_some() {
+            return Ok(true);
+        }
         let cut = cells.and_then(|cells| self.cut_loose(link, values, &chunks, &cells));
         let array = cut.or_else(|error| {
             if error.class() == Class::Io {
