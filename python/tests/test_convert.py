@@ -128,3 +128,17 @@ def test_the_examples_of_the_page(bundled: Bundled, tmp_path: Path, monkeypatch:
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
+
+
+def test_coordinates_of_other_packages_are_x_y_and_z(tmp_path: Path) -> None:
+    """Theirs have no names; of a store with axes z, y and x they were these."""
+    places = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]], dtype=np.float32)
+    turned = {"positions": places[:, ::-1], "axes": ["z", "y", "x"], "chunk_shape": [20.0] * 3}
+    lines, mesh = tmp_path / "lines.zarrvectors", tmp_path / "mesh.zarrvectors"
+    zvf.write(lines, kind="streamline", offsets=[0, 3], **turned)
+    zvf.write(mesh, kind="mesh", offsets=[0, 3], links=[[0, 1, 2]], **turned)
+    found = zvf.open(lines).get([0])
+    np.testing.assert_array_equal(found.to_nibabel()[0], places)
+    np.testing.assert_array_equal(found.to_tractogram().streamlines[0], places)
+    np.testing.assert_array_equal(found.positions, places[:, ::-1])
+    np.testing.assert_array_equal(zvf.open(mesh).query().read().to_trimesh().vertices, places)

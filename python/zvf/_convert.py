@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any
 from . import _zvf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ._table import Answer, ObjectArrays
 
 
+def in_xyz(positions: Any, axes: Sequence[str]) -> Any:
+    """Positions for packages whose coordinates have no names: x, y and z in this order, if the axes of the store have these names in another."""
+    order = [axes.index(name) for name in "xyz"] if sorted(axes) == ["x", "y", "z"] else [0, 1, 2]
+    return positions if order == [0, 1, 2] else positions[:, order]
+
+
 def array_sequence(objects: ObjectArrays) -> Any:
-    """nibabel's `ArraySequence` on the memory of the positions."""
+    """nibabel's `ArraySequence` on the memory of the positions, or of a copy with x first."""
     import numpy as np
 
     sequence = _nibabel().ArraySequence()
-    sequence._data = objects.positions
+    sequence._data = in_xyz(objects.positions, objects.axes)
     sequence._offsets = objects.offsets[:-1]
     sequence._lengths = np.diff(objects.offsets)
     return sequence
@@ -99,7 +107,7 @@ def trimesh(answer: Answer) -> Any:
     import trimesh
 
     vertices = answer.vertices.to_numpy()
-    positions = vertices.pop("position")
+    positions = in_xyz(vertices.pop("position"), answer.axes)
     mesh = trimesh.Trimesh(vertices=positions, faces=_ends(answer, 3), process=False)
     mesh.vertex_attributes.update({name: values for name, values in vertices.items() if values.dtype.kind in "biuf"})
     return mesh

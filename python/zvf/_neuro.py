@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _zvf
-from ._convert import tractogram
+from ._convert import in_xyz, tractogram
 
 if TYPE_CHECKING:
     from ._table import ObjectArrays
@@ -58,6 +58,7 @@ def neurons(objects: ObjectArrays) -> Any:
     order = np.argsort(owner, kind="stable")
     cuts = np.searchsorted(owner[order], np.arange(len(objects) + 1))
     units = objects.units
+    positions = in_xyz(objects.positions, objects.axes)
     found = []
     for at, name in enumerate(objects.ids.tolist()):
         start, end = int(objects.offsets[at]), int(objects.offsets[at + 1])
@@ -67,11 +68,11 @@ def neurons(objects: ObjectArrays) -> Any:
         if kind == "mesh":
             if own.shape[1] != 3:
                 raise _zvf.MisuseError(f"found faces of {own.shape[1]} vertices, expected triangles")
-            one = navis.MeshNeuron((objects[at], own), id=name, units=units)
+            one = navis.MeshNeuron((positions[start:end], own), id=name, units=units)
         else:
             radius = objects.attributes.get("radius")
             radii = None if radius is None else radius[start:end]
-            one = navis.TreeNeuron(_nodes(objects[at], own, radii, name), id=name, units=units)
+            one = navis.TreeNeuron(_nodes(positions[start:end], own, radii, name), id=name, units=units)
         found.append(one)
     return navis.NeuronList(found)
 

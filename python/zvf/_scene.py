@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _zvf
+from ._convert import in_xyz
 
 if TYPE_CHECKING:
     from ._table import Answer
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def _parts(answer: Answer) -> tuple[Any, dict[str, Any], Any]:
     """Positions of three axes, numbers of the vertices, and links or None."""
     vertices = answer.vertices.to_numpy()
-    places = vertices.pop("position")
+    places = in_xyz(vertices.pop("position"), answer.axes)
     if places.shape[1] != 3:
         raise _zvf.MisuseError(f"found {places.shape[1]} axes, expected 3")
     numbers = {name: values for name, values in vertices.items() if values.dtype.kind in "biuf"}

@@ -241,12 +241,16 @@ class Answer:
 
     def to_spatialdata(self) -> Any:
         """Points of spatialdata, in axes x, y and z: a DataFrame of Dask, for `SpatialData(points={...})`."""
-        from json import loads
-
         from ._spatialdata import points
 
-        axes = loads(self.vertices.metadata["zvf.axes"])
-        return points(self.vertices, tuple(axis["name"] for axis in axes))
+        return points(self.vertices, tuple(self.axes))
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of the axes, in the order of the positions."""
+        from json import loads
+
+        return [axis["name"] for axis in loads(self.vertices.metadata["zvf.axes"])]
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(table)} {name}" for name, table in self.tables.items())
@@ -296,7 +300,7 @@ class ObjectArrays:
         return found
 
     def to_nibabel(self) -> Any:
-        """The positions as nibabel's `ArraySequence`, on the same memory."""
+        """The positions as nibabel's `ArraySequence`, on the same memory; a copy if the axes are not x, y and z in this order."""
         from ._convert import array_sequence
 
         return array_sequence(self)
@@ -327,6 +331,11 @@ class ObjectArrays:
     def kind(self) -> str:
         """The kind of geometry, as `Store.kind`."""
         return self._store.kind
+
+    @property
+    def axes(self) -> list[str]:
+        """The names of the axes, in the order of the positions."""
+        return [axis["name"] for axis in self._store.info["axes"]]
 
     @property
     def units(self) -> str | None:
