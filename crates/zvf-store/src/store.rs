@@ -404,11 +404,8 @@ impl Store {
     }
 
     fn recent(&self, number: u32, need: &Need) -> Option<Arc<LevelInner>> {
-        let recent = self
-            .inner
-            .recent
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let recent = &self.inner.recent;
+        let recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent
             .iter()
             .find(|(n, level)| level.number == number && n == need)

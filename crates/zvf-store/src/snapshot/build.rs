@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use zvf_format::dtype::{DType, DTypeKind};
+use zvf_format::dtype::DType;
 use zvf_meta::{LevelDoc, RootDoc, odd_value};
 
 use super::blobs::{LevelArrayFacts, level_of};
 use super::plan::NameFamily;
-use super::{ArrayOrGroup, SnapshotTree, links};
+use super::{ArrayOrGroup, MISSING, SnapshotTree, links};
 use crate::container::packed::is_packed;
 use crate::container::{GridArray, SharedArray};
 use crate::level::{LevelInner, Refused, VertexAttribute};
 use crate::{Need, StoreError};
 use zvf_format::int::wide;
 use zvf_io::Question;
-
-/// The type of a grid array if its document states none.
-pub(super) const MISSING: DType = DType::little(DTypeKind::F32);
 
 impl SnapshotTree {
     /// Builds an array of cells from its document; `None` if there is none. Adds further listings that it needs to `more`; the array is complete only if there

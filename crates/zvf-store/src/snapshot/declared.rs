@@ -4,9 +4,9 @@ use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{ArrayDoc, KeyScheme};
 
+use super::MISSING;
 use super::SnapshotTree;
 use super::blobs::level_of;
-use super::build::MISSING;
 use super::plan::NameFamily;
 use crate::container::{ContainerKind, GridArray, SharedArray};
 use crate::level::LevelInner;

@@ -2,7 +2,7 @@
 
 use zvf_format::keys::{format_delta, parse_delta};
 
-use super::build::MISSING;
+use super::MISSING;
 use super::links::LinksLevel;
 use super::plan::NameFamily;
 use super::{SeenDocument, SnapshotTree};

@@ -6,7 +6,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::keys::format_delta;
 use zvf_meta::{ArrayDoc, Kind, LevelDoc, LinkFamilyDoc, RootDoc};
 
-use super::build::MISSING;
+use super::MISSING;
 use super::plan::NameFamily;
 use super::{ArrayOrGroup, SnapshotTree, document_at};
 use crate::container::{ContainerKind, GridArray};

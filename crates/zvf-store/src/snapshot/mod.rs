@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use zvf_format::dtype::{DType, DTypeKind};
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, MetaError, NodeKind, RootDoc, node_kind};
 
 use crate::container::blob::CHUNK;
@@ -38,6 +39,9 @@ use crate::warnings::Warnings;
 use crate::{IoError, KnownNames, OpenOptions, StoreError};
 use zvf_io::Once;
 use zvf_io::{Kv, Object, Question, Reply};
+
+/// The type of a grid array if its document states none.
+const MISSING: DType = DType::little(DTypeKind::F32);
 
 /// The answers to all requests so far.
 #[derive(Debug)]

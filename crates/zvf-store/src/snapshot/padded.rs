@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use zvf_meta::ArrayDoc;
 
+use super::MISSING;
 use super::blobs::level_of;
-use super::build::MISSING;
 use super::{SnapshotTree, document_at};
 use crate::StoreError;
 use crate::container::padded::Count;
