@@ -115,3 +115,18 @@ def test_samples_are_those_of_scipy_at_the_places_of_nibabel(bundled: Bundled, t
     held = ((voxels >= 0) & (voxels <= top)).all(axis=0)
     np.testing.assert_array_equal(found["label"][held], labels[tuple(voxels[:, held])])
     assert (found["label"][~held] == -1).all()
+
+
+def test_affines_of_images_map_x_y_and_z(tmp_path: Path) -> None:
+    """They were applied to the axes in their order, so that z, y and x of a store were mapped as x, y and z."""
+    affine = np.diag([2.0, 3, 4, 1])
+    affine[:3, 3] = [100, 200, 300]
+    image, table = tmp_path / "i.nii.gz", tmp_path / "p.csv"
+    nibabel.save(nibabel.Nifti1Image(np.zeros((2, 2, 2), dtype=np.uint8), affine), image)
+    table.write_text("t,x,y,z\n0,1,1,1\n0,2,3,5\n")
+    for axes in ("xyz", "zyx", "tzyx"):
+        store = tmp_path / f"{axes}.zarrvectors"
+        zvf.import_(store, table, position=list(axes), affine=image)
+        places = zvf.open(store).query().read().vertices["position"]
+        found = {axis: sorted(places[:, at].tolist()) for at, axis in enumerate(axes) if axis != "t"}
+        assert found == {"x": [102.0, 104.0], "y": [203.0, 209.0], "z": [304.0, 320.0]}, axes
