@@ -130,3 +130,20 @@ def test_affines_of_images_map_x_y_and_z(tmp_path: Path) -> None:
         places = zvf.open(store).query().read().vertices["position"]
         found = {axis: sorted(places[:, at].tolist()) for at, axis in enumerate(axes) if axis != "t"}
         assert found == {"x": [102.0, 104.0], "y": [203.0, 209.0], "z": [304.0, 320.0]}, axes
+
+
+def test_stated_affines_of_images_lead_to_x_y_and_z(tmp_path: Path) -> None:
+    """As those of the volume itself do; they led to the axes of the store in their order."""
+    affine = np.diag([2.0, 3, 4, 1])
+    affine[:3, 3] = [100, 200, 300]
+    labels = np.zeros((9, 9, 9), dtype=np.uint8)
+    labels[1, 2, 3] = 7
+    volume, image, table = tmp_path / "v.nii.gz", tmp_path / "i.nii.gz", tmp_path / "p.csv"
+    nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), volume)
+    nibabel.save(nibabel.Nifti1Image(labels, affine), image)
+    table.write_text("x,y,z\n102,206,312\n")
+    for axes in ("xyz", "zyx"):
+        store = tmp_path / f"{axes}.zarrvectors"
+        zvf.import_(store, table, position=list(axes))
+        zvf.sample(store, volume, "label", affine=str(image))
+        assert zvf.open(store).query().read().vertices["label"].tolist() == [7], axes
