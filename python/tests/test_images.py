@@ -115,3 +115,35 @@ def test_samples_are_those_of_scipy_at_the_places_of_nibabel(bundled: Bundled, t
     held = ((voxels >= 0) & (voxels <= top)).all(axis=0)
     np.testing.assert_array_equal(found["label"][held], labels[tuple(voxels[:, held])])
     assert (found["label"][~held] == -1).all()
+
+
+def test_affines_of_images_map_x_y_and_z(tmp_path: Path) -> None:
+    """They were applied to the axes in their order, so that z, y and x of a store were mapped as x, y and z."""
+    affine = np.diag([2.0, 3, 4, 1])
+    affine[:3, 3] = [100, 200, 300]
+    image, table = tmp_path / "i.nii.gz", tmp_path / "p.csv"
+    nibabel.save(nibabel.Nifti1Image(np.zeros((2, 2, 2), dtype=np.uint8), affine), image)
+    table.write_text("t,x,y,z\n0,1,1,1\n0,2,3,5\n")
+    for axes in ("xyz", "zyx", "tzyx"):
+        store = tmp_path / f"{axes}.zarrvectors"
+        zvf.import_(store, table, position=list(axes), affine=image)
+        places = zvf.open(store).query().read().vertices["position"]
+        found = {axis: sorted(places[:, at].tolist()) for at, axis in enumerate(axes) if axis != "t"}
+        assert found == {"x": [102.0, 104.0], "y": [203.0, 209.0], "z": [304.0, 320.0]}, axes
+
+
+def test_stated_affines_of_images_lead_to_x_y_and_z(tmp_path: Path) -> None:
+    """As those of the volume itself do; they led to the axes of the store in their order."""
+    affine = np.diag([2.0, 3, 4, 1])
+    affine[:3, 3] = [100, 200, 300]
+    labels = np.zeros((9, 9, 9), dtype=np.uint8)
+    labels[1, 2, 3] = 7
+    volume, image, table = tmp_path / "v.nii.gz", tmp_path / "i.nii.gz", tmp_path / "p.csv"
+    nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), volume)
+    nibabel.save(nibabel.Nifti1Image(labels, affine), image)
+    table.write_text("x,y,z\n102,206,312\n")
+    for axes in ("xyz", "zyx"):
+        store = tmp_path / f"{axes}.zarrvectors"
+        zvf.import_(store, table, position=list(axes))
+        zvf.sample(store, volume, "label", affine=str(image))
+        assert zvf.open(store).query().read().vertices["label"].tolist() == [7], axes

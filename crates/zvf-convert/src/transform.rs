@@ -423,18 +423,31 @@ pub(crate) fn axis_units(
     Ok(found)
 }
 
-/// Reads an affine for all axes, or for the axes of space only; others are then unchanged.
+/// Reads an affine for all axes, or for the axes of space only; others are then unchanged. That of an image maps x, y and z, in whatever order the axes
+/// are; numbers are for the axes in their order.
 fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertError> {
     let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
     let space: Vec<usize> = space.map(|(at, _)| at).collect();
-    if space.len() == axes.len() || space.is_empty() {
+    let placed = |mut stated: StatedAffine| {
+        let named = |name: &str| {
+            let mut space = space.iter().copied();
+            space.find(|at| axes.get(*at).is_some_and(|axis| axis.name == name))
+        };
+        let places = match ["x", "y", "z"].map(named) {
+            [Some(x), Some(y), Some(z)] if stated.source.is_some() => &[x, y, z][..],
+            _ => &space,
+        };
+        stated.affine = stated.affine.embedded(places, axes.len());
+        stated
+    };
+    if space.len() == axes.len() {
+        return read_affine(path, axes.len()).map(placed);
+    }
+    if space.is_empty() {
         return read_affine(path, axes.len());
     }
     match read_affine(path, space.len()) {
-        Ok(mut stated) => {
-            stated.affine = stated.affine.embedded(&space, axes.len());
-            Ok(stated)
-        }
+        Ok(stated) => Ok(placed(stated)),
         Err(error) => read_affine(path, axes.len()).map_err(|_| error),
     }
 }

@@ -114,7 +114,7 @@ impl VolumePlacement {
     }
 
     /// Determines the map from elements to positions of a store with these axes: `stated`, else the map of the volume, else element i is at i. Axes
-    /// are matched by name if the store has all of their names, otherwise in order.
+    /// are matched by name if the store has all of their names, otherwise in order; the affine of an image maps to x, y and z, stated numbers to the axes in order.
     ///
     /// # Errors
     ///
@@ -139,15 +139,19 @@ impl VolumePlacement {
                 "the affine of the image maps its axes i, j and k together: an index is for others",
             ));
         }
-        // By name, if the store has every axis name of the volume, or of the positions to which its affine maps.
-        let of_world = info.affine.as_ref().map(|_| WORLD.map(Some).to_vec());
+        // By name, if the store has every axis name of the volume, or of the positions to which the affine of an image maps.
+        let of_image = match stated {
+            Some(stated) => stated.source.is_some(),
+            None => info.affine.is_some(),
+        };
+        let of_world = of_image.then(|| WORLD.map(Some).to_vec());
         let wanted =
             of_world.unwrap_or_else(|| space.iter().map(|axis| axis.name.as_deref()).collect());
         let by_name: Option<Vec<usize>> = wanted
             .iter()
             .map(|wanted| names.iter().position(|name| Some(*name) == *wanted))
             .collect();
-        let by_name = by_name.filter(|_| stated.is_none());
+        let by_name = by_name.filter(|_| stated.is_none() || of_image);
         let twice = by_name.as_ref().and_then(|found| {
             let mut seen = HashSet::new();
             found.iter().copied().find(|at| !seen.insert(*at))
@@ -158,7 +162,7 @@ impl VolumePlacement {
             )));
         }
         let (mut picked, order) = match by_name {
-            Some(found) if info.affine.is_some() => (found, (0..space.len()).collect()),
+            Some(found) if of_image => (found, (0..space.len()).collect()),
             Some(found) => {
                 let mut picked = found.clone();
                 picked.sort_unstable();
