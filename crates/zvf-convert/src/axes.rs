@@ -12,8 +12,16 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
+/// The names of coordinates without names.
+pub(crate) const UNNAMED_AXES: [&str; 4] = ["x", "y", "z", "w"];
+
 /// What to say of four coordinates without names, the first of which is often a time.
 pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
+
+/// Whether axes have the names of four coordinates that a file does not name.
+pub(crate) fn are_four(axes: &[Axis]) -> bool {
+    axes.iter().map(|axis| axis.name.as_str()).eq(UNNAMED_AXES)
+}
 
 /// Sets the types of axes that the caller named.
 ///

@@ -142,11 +142,9 @@ impl Import {
         let transform = match &options.into {
             None => {
                 axes::check(&found.spec.axes)?;
-                if found.stated == Stated::Nothing && found.spec.axes.len() == 4 {
-                    let typed = !options.axis_types.is_empty();
-                    found
-                        .notes
-                        .extend((!typed).then(|| axes::UNNAMED.to_owned()));
+                let given = options.position.is_some() || !options.axis_types.is_empty();
+                if found.stated != Stated::Units && !given && axes::are_four(&found.spec.axes) {
+                    found.notes.push(axes::UNNAMED.to_owned());
                 }
                 found
                     .notes

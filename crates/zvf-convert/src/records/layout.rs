@@ -20,14 +20,12 @@ use super::nodes;
 use super::rename::hold;
 use super::source;
 use super::values::{kind, values};
+use crate::axes::UNNAMED_AXES;
 use crate::error::{ConvertError, InFile, shown};
 use crate::found::Stated;
 use crate::numbers::{floats, floats_as_whole, without_points};
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
-
-/// The usual names of axes.
-const AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// An error in a row: its number, and the found and expected texts.
 pub(crate) type RowError = (usize, (String, String));
@@ -642,7 +640,7 @@ fn numbered(names: &[&str]) -> Option<Vec<usize>> {
         let name = format!("position_{axis}");
         names.iter().position(|column| *column == name)
     };
-    let columns: Vec<usize> = (0..AXES.len()).map_while(place).collect();
+    let columns: Vec<usize> = (0..UNNAMED_AXES.len()).map_while(place).collect();
     (!columns.is_empty()).then_some(columns)
 }
 
@@ -716,7 +714,7 @@ fn axes(
             let names = if own.len() == width {
                 own
             } else {
-                AXES.map(str::to_owned).to_vec()
+                UNNAMED_AXES.map(str::to_owned).to_vec()
             };
             axes.extend(names.into_iter().take(width));
             if axes.len() != width {
@@ -726,7 +724,7 @@ fn axes(
             let name = field.name();
             let number = name.strip_prefix("position_").filter(|_| !named);
             let number = number.and_then(|number| number.parse::<usize>().ok());
-            let axis = number.and_then(|number| AXES.get(number).copied());
+            let axis = number.and_then(|number| UNNAMED_AXES.get(number).copied());
             axes.push(axis.unwrap_or(name).to_owned());
         } else {
             return bad(
