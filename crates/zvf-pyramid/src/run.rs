@@ -135,8 +135,10 @@ impl PyramidReport {
 ///
 /// # Cost
 /// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for each occupied bin. The
-/// density method stays within [`WriteOptions::memory_budget`], and reads level 0 several times if the level is larger; `docs/pyramids.md` lists its
-/// other memory. Existing levels are read once more, and only objects that differ are written, twice.
+/// density method reads the vertices of level 0 twice, for any number of levels: first positions, then all their data. Each reading of links reads
+/// the positions again: once for graphs, skeletons and meshes, twice if links have attributes. `docs/pyramids.md` lists its memory besides
+/// [`WriteOptions::memory_budget`]. Existing levels are read once, to compare them; objects that differ are written twice, to a folder and then to
+/// their place.
 ///
 /// # Errors
 /// Misuse: an invalid specification; a store with coarse levels that the specification does not allow, a store older than 0.9, or one whose chunks
