@@ -561,8 +561,8 @@ impl Target {
             .try_for_each(|key| local.remove(key))
     }
 
-    /// Like [`remove_temporary`](Self::remove_temporary), for the files beside the root document, which a program leaves that is interrupted before it
-    /// put its marker. Lists one folder.
+    /// Like [`remove_temporary`](Self::remove_temporary), for the files next to the root document: a program that is interrupted before it puts its
+    /// marker leaves them. Lists one folder.
     pub(crate) fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove_temporary_beside_root(),
