@@ -248,7 +248,7 @@ impl Edit {
         &self.state.spec
     }
 
-    /// The chunks in which the edit put the first vertices, with the number of these: of level 0 at the beginning of the edit they have none.
+    /// The chunks that had no vertices at the beginning of the edit and have some now, with the number of their vertices.
     pub fn new_chunks(&self) -> impl Iterator<Item = (&[i64], usize)> {
         let chunks = self.state.chunks.iter();
         let chunks = chunks.filter_map(|(at, chunk)| Some((at.as_slice(), chunk.as_ref()?)));
