@@ -56,7 +56,7 @@ pub struct PyramidReport {
     pub was_stale: bool,
     /// Chunks of level 0 for which the levels were out of date; 0 if only objects changed.
     pub stale: u64,
-    /// Whether nothing was done but to complete an interrupted run of the same job, which had been committed.
+    /// Whether the call only completed an interrupted run of the same job that had already committed.
     pub completed: bool,
     /// Coarse levels before the change.
     pub before: u64,
