@@ -495,8 +495,8 @@ impl Edit {
         })
     }
 
-    /// Writes the owner column of the level, again if it exists: the object of each fragment (0.9 §11.7). With it, queries of a box find the owners
-    /// of rows without reading manifests. New stores have it; later edits preserve it.
+    /// Writes the owner column of the level, which states the object of each fragment (0.9 §11.7), or replaces an existing one. With it, queries of a
+    /// box find the owners of rows without reading manifests. New stores have it; later edits preserve it.
     ///
     /// # Cost
     /// All manifests; 16 bytes per fragment.

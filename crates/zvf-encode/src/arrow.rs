@@ -2,10 +2,10 @@
 //!
 //! | table | columns | in | out |
 //! |---|---|---|---|
-//! | vertices | `position` (list of fixed size, a number an axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
+//! | vertices | `position` (list of fixed size, one number per axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
 //! | links | `vertices` (list of fixed size): numbers of vertices, counted through all batches that were pushed | [`Batch::with_link_records`] | [`Batch::to_records`] |
 //! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
-//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
+//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; one row per group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
 //! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An

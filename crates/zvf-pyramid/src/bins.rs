@@ -53,9 +53,9 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
 /// How positions are added to the sums of their bins. The order is the same as in the Python package, because the sum of floats depends on it.
 #[derive(Debug)]
 enum Adding {
-    /// All fragments, chunk by chunk, as they are read.
+    /// Adds the fragments chunk by chunk, as they are read.
     Chunks(Vec<PositionSum>),
-    /// One object after another: their positions wait until all are read.
+    /// Adds one object after another; their positions are kept until all are read.
     Objects(BinPositions),
 }
 

@@ -60,7 +60,7 @@ pub fn stated_unit<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     field.metadata().get(UNIT).map(String::as_str)
 }
 
-/// The attribute whose values a column has: the column has its name, or the name and a number of one of its channels (`NAME_0`).
+/// The attribute that a column holds: the column has the name of the attribute or, for one channel of it, the name and a number (`NAME_0`).
 fn attribute_of<'s>(
     schema: &Schema,
     field: &Field,

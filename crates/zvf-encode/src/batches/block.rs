@@ -108,7 +108,7 @@ impl SortedBlock {
     }
 }
 
-/// The first row that has no place; there is one.
+/// Finds the first row that has no place. Called only if there is one.
 #[cold]
 fn first_unplaced(
     spec: &StoreSpec,

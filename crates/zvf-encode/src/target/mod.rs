@@ -147,7 +147,7 @@ struct Guard {
 /// How long a marker is trusted that was read.
 pub(crate) const TRUST: Duration = Duration::from_secs(2);
 
-/// An object in the state in which it was read, to be replaced only in this state.
+/// An object and the state in which it was read. It is replaced only if it is still in this state.
 #[derive(Debug, Clone)]
 pub struct SeenObject {
     /// The bytes.

@@ -278,7 +278,7 @@ fn may_take(
     };
     let text = |name: &str| marker.get(name).and_then(Value::as_str);
     let (base, edit) = (text("root"), marker.pointer("/details/edit"));
-    // The root is not the one that the edit builds on, and names no edit: the edit is committed and applied, or can never be committed.
+    // If the root names no edit, and is not the one that the edit builds on, the edit is committed and applied, or can never be committed.
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
         && crate::transaction::root_mark::names_no_edit(&root.bytes);
