@@ -28,7 +28,8 @@ pub enum At<'a> {
     /// All vertices, in the order of a query without selections: chunks by coordinate, rows as they are stored. Includes vertices that the edit has
     /// added, but not those that it has deleted.
     All,
-    /// By their number in that order, counted from 0, at the beginning of the edit, regardless of vertices that the edit has added, deleted or moved.
+    /// By their number in the order of [`All`](Self::All), counted from 0. Numbers refer to the beginning of the edit: vertices that the edit has
+    /// added, deleted or moved do not change them.
     Rows(&'a [u64]),
     /// By object and place in the object, as returned by a read by id. Vertices of polylines and streamlines keep their order; in other objects,
     /// vertices that the edit has added, deleted or moved shift the others.

@@ -50,7 +50,7 @@ pub struct PyramidReport {
     pub chosen: Option<ChosenBins>,
     /// Axes of space with different units: distances along them were compared as numbers, and the levels have no bound of their error.
     pub mixed: Option<AxesDiffer>,
-    /// Vertices at which levels that are chosen by the data should end.
+    /// The number of vertices at which levels chosen from the data should end.
     pub until: Option<u64>,
     /// Whether edits had left the levels out of date.
     pub was_stale: bool,
