@@ -2,14 +2,14 @@
 //!
 //! | candidate | chosen |
 //! |---|---|
-//! | Blosc frames of LZ4 | unless other frames are smaller by [`SLOWER`] |
-//! | Blosc frames of zstd, blocks of 16 KiB | if they are smaller than LZ4 by that |
-//! | Blosc frames of zstd, blocks of 64 KiB | if they are smaller than 16 KiB blocks by [`LARGER_BLOCKS`]: reading one row decodes four times as much |
-//! | zstd | if it is smaller than all frames with their longer [document](DOCUMENT); for cells of several blocks, by more than [`WITHOUT_BLOCKS`] |
+//! | Blosc frames of LZ4 | unless zstd makes smaller frames, as below |
+//! | Blosc frames of zstd, blocks of 16 KiB | if they are smaller than LZ4 frames by [`SLOWER`] percent |
+//! | Blosc frames of zstd, blocks of 64 KiB | if they are smaller than frames of 16 KiB blocks by [`LARGER_BLOCKS`] percent: reading one row decodes four times as much |
+//! | zstd without frames | if it is smaller than all frames with their longer [document](DOCUMENT); for cells of several blocks, by more than [`WITHOUT_BLOCKS`] percent |
 //! | none | if nothing makes a sample of [`EVIDENCE`] or more smaller |
 //!
-//! The item size of frames is the unit of the shuffle: one number of the array, a row of two to four of them, 4 bytes, or 1 byte (no shuffle). The
-//! one that is smallest with LZ4 is chosen; for zstd, the two best with LZ4 are compared.
+//! The item size of frames is the unit of the shuffle: one number of the array, a row of two to four of them, 4 bytes, or 1 byte (no shuffle). For
+//! LZ4, the size with the smallest frames is chosen; for zstd, the two best sizes with LZ4 are compared.
 
 use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
 

@@ -12,7 +12,7 @@ pub enum CodecError {
     /// More decoded bytes than the caller allows.
     #[error("{bytes} decoded bytes exceed the limit")]
     Limit {
-        /// How many there are.
+        /// The number of decoded bytes.
         bytes: u64,
     },
     /// The bytes are legal, but this build does not decode them.

@@ -85,8 +85,8 @@ impl PreparedCodecs {
     }
 }
 
-/// Tests the codecs on some bytes, because some of them accept any configuration and fail only when they are used. A list that this thread encoded with last
-/// is not tested again: the arrays of a level mostly have the same codecs, and bzip2 takes 4 ms.
+/// Tests the codecs on some bytes, because some of them accept any configuration and fail only when they are used. A list is not tested again if this thread
+/// used it for the last encoding: the arrays of a level mostly have the same codecs, and a test of bzip2 takes 4 ms.
 ///
 /// # Errors
 /// The codec that fails, and why.

@@ -24,7 +24,7 @@ impl std::fmt::Debug for StoredBytes {
 }
 
 impl StoredBytes {
-    /// How many there are.
+    /// The number of stored bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -33,7 +33,7 @@ impl StoredBytes {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no stored bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -1,4 +1,4 @@
-//! Updates links between levels: links to a row of level 0 are renumbered when it moves, and removed when it is deleted.
+//! Updates links between levels: links to a row of level 0 are renumbered when the row moves, and removed when it is deleted.
 
 use std::collections::BTreeMap;
 

@@ -113,7 +113,7 @@ impl ColumnEdit {
         })
     }
 
-    /// Chunks with vertices: how many times [`next`](Self::next) returns one.
+    /// The number of chunks with vertices, which [`next`](Self::next) returns one after another.
     #[must_use]
     pub fn chunks(&self) -> usize {
         self.chunks.len()

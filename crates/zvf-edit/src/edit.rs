@@ -28,7 +28,8 @@ pub enum At<'a> {
     /// All vertices, in the order of a query without selections: chunks by coordinate, rows as they are stored. Includes vertices that the edit has
     /// added, but not those that it has deleted.
     All,
-    /// By their number in that order, counted from 0, at the beginning of the edit, regardless of vertices that the edit has added, deleted or moved.
+    /// By their number in the order of [`All`](Self::All), counted from 0. Numbers refer to the beginning of the edit: vertices that the edit has
+    /// added, deleted or moved do not change them.
     Rows(&'a [u64]),
     /// By object and place in the object, as returned by a read by id. Vertices of polylines and streamlines keep their order; in other objects,
     /// vertices that the edit has added, deleted or moved shift the others.
@@ -248,7 +249,7 @@ impl Edit {
         &self.state.spec
     }
 
-    /// The chunks in which the edit put the first vertices, with the number of these: of level 0 at the beginning of the edit they have none.
+    /// The chunks that had no vertices at the beginning of the edit and have some now, with the number of their vertices.
     pub fn new_chunks(&self) -> impl Iterator<Item = (&[i64], usize)> {
         let chunks = self.state.chunks.iter();
         let chunks = chunks.filter_map(|(at, chunk)| Some((at.as_slice(), chunk.as_ref()?)));
@@ -495,8 +496,8 @@ impl Edit {
         })
     }
 
-    /// Writes the owner column of the level, again if it exists: the object of each fragment (0.9 §11.7). With it, queries of a box find the owners
-    /// of rows without reading manifests. New stores have it; later edits preserve it.
+    /// Writes the owner column of the level, which states the object of each fragment (0.9 §11.7), or replaces an existing one. With it, queries of a
+    /// box find the owners of rows without reading manifests. New stores have it; later edits preserve it.
     ///
     /// # Cost
     /// All manifests; 16 bytes per fragment.

@@ -1,4 +1,4 @@
-//! The fills of an edit: which it knows, sets, uses for objects and records.
+//! The fills of an edit: looks them up, sets them, gives them to objects without a value, and records them in the root.
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};

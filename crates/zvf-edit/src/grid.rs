@@ -330,7 +330,7 @@ impl GridEdit {
     }
 }
 
-/// Most shards that are written together, and most bytes of them, if it is more than one: they are in memory, in old and new form.
+/// Most shards that are written together, and their most bytes if there are several: each is in memory as it was read and as it is written.
 const SHARDS: usize = 4;
 const SHARD_BYTES: u64 = 16 << 20;
 

@@ -324,7 +324,7 @@ impl EditedIndex {
             objects.push((format!("{PATH}/manifests/c/{number}"), encoded.bytes));
         }
         let rows = wide(self.ids.len());
-        // The new chunks are written; it stays unknown whether the others are, if the old document does not record it.
+        // The chunks of new rows are written. Whether the others are stored stays unknown if the old document does not record it.
         let chunks = rows.div_ceil(wide(bucket));
         doc.attributes.stored_chunks = doc.attributes.stored_chunks.map(|_| chunks);
         doc.shape = vec![rows];

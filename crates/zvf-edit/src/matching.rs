@@ -230,11 +230,11 @@ pub(crate) fn each(
 /// The state of the key of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyState {
-    /// It can be in the store.
+    /// The store may have the key.
     Given,
     /// A part of its key is missing.
     Missing,
-    /// No store can have it: a number beyond the type, a text that is not a category.
+    /// The store cannot have the key: a number beyond the type, a text that is not a category.
     Unknown,
 }
 

@@ -1,5 +1,5 @@
-//! Places of vertices in the store at the beginning of the edit: tables of queries have these places, and the edit may have deleted or moved rows
-//! since.
+//! Converts places of vertices at the beginning of the edit to current ones: tables of queries have the places in the store, and the edit may have
+//! deleted or moved rows since.
 
 use super::edit::Edit;
 use super::state::EditState;

@@ -182,7 +182,7 @@ impl Edit {
     }
 
     /// Moves vertices to the positions of a table in the form that queries return, converted to the type and the units of the store as in
-    /// [`append_records`](Self::append_records). Attributes are ignored, except those of the key.
+    /// [`append_records`](Self::append_records). Attributes are ignored, except for attributes of the key.
     ///
     /// # Shape
     /// `position`, and columns that select the vertices, as for [`set_vertex_records`](Self::set_vertex_records).

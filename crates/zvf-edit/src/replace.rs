@@ -8,8 +8,8 @@
 //! the store                 changed as by an edit: `zvf_encode::transaction::Transaction`
 //! ```
 //!
-//! An unreadable root names no edit, so it is replaced alone: first if it becomes readable, last if it was readable before. Only documents, objects
-//! named `zarr.json`, are ever changed.
+//! An unreadable root cannot name an edit. So if the root is unreadable before or after the change, it is replaced alone: after the other documents
+//! if it was readable before, otherwise before them. Only documents, objects named `zarr.json`, are ever changed.
 
 use std::sync::Arc;
 

@@ -436,8 +436,8 @@ impl EditState {
         }
     }
 
-    /// Refuses to read `more` chunks if those that were read take more than the memory budget already: they have more vertices than others. The error
-    /// supposes that this holds for the rest, too.
+    /// Refuses to read `more` chunks if the chunks that were read already need more than the memory budget, because they have more vertices than the
+    /// average. The error assumes that the other chunks have as many.
     fn check_read(&self, more: usize) -> Result<(), WriteError> {
         let (held, rows) = self.loaded;
         if self.fits(rows) {

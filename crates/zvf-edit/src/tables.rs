@@ -134,7 +134,7 @@ impl AttributeTable {
         Ok((own != *given).then_some("keeps its value"))
     }
 
-    /// The values, in the order in which they were read and set. [`place`](Self::place) finds the one of a row.
+    /// The values, in the order in which they were read and set. [`place`](Self::place) returns the place of a row's value.
     pub(crate) fn held(&self) -> &HeldColumn {
         &self.held
     }

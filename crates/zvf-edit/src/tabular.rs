@@ -13,8 +13,8 @@ use zvf_encode::{AttributeSpec, NumberType, StoreSpec, Values, WriteError};
 use super::matching::{Coding, KeyState, TableElement, TableValues, each};
 
 /// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute has that
-/// name, or by its number. Names that attributes of the store have come last. If `loose`, also `x`, `y` and `z` if no axis has one of these names.
-/// Empty if one is missing.
+/// name, or by its number. Ways in which a column would have the name of an attribute come last. If `loose`, also `x`, `y` and `z` if no axis has one
+/// of these names. Empty if the table lacks a column in each way.
 #[must_use]
 pub fn axis_columns(spec: &StoreSpec, loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
     let axes = &spec.axes;

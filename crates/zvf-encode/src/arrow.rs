@@ -2,10 +2,10 @@
 //!
 //! | table | columns | in | out |
 //! |---|---|---|---|
-//! | vertices | `position` (list of fixed size, a number an axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
+//! | vertices | `position` (list of fixed size, one number per axis), `object_id` (int64) | [`Batch::from_records`] | [`Batch::to_records`] |
 //! | links | `vertices` (list of fixed size): numbers of vertices, counted through all batches that were pushed | [`Batch::with_link_records`] | [`Batch::to_records`] |
 //! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
-//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; a row a group | [`Groups::from_records`] | [`Groups::to_records`] |
+//! | groups | `object_ids` (list of int64), `name` (text) where groups have names; one row per group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
 //! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
@@ -93,7 +93,7 @@ pub fn with_nulls(column: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayR
     Ok(make_array(data.or_bug("nulls of another number of rows")?))
 }
 
-/// The type of the attribute for a column, and its values per row; `None` for a type that a store cannot hold.
+/// The type of the attribute that a column becomes, and the number of values in a row; `None` for a type that a store cannot hold.
 pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
     if let DataType::FixedSizeList(item, width) = column {
         let width = usize::try_from(*width).ok().filter(|width| *width > 0)?;
@@ -216,7 +216,7 @@ pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     })
 }
 
-/// The values of a column, and the rows of numbers without any, which are NaN or zero in the values. Missing texts are null in the values.
+/// The values of a column, and the rows of a column of numbers that have no value: the values are NaN or zero there. Missing texts are null in the values.
 ///
 /// # Cost
 /// As [`values`]; one copy of whole numbers if some are missing.
@@ -280,8 +280,8 @@ pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
     })
 }
 
-/// The declaration of an attribute of vertices, links or objects. Columns of texts become `texts`: categories for vertices, texts for objects. Units,
-/// descriptions and names of channels are in the metadata of the field, as queries write them.
+/// The declaration of an attribute of vertices, links or objects. `texts` is the type for columns of texts: categories for vertices, texts for
+/// objects. Units, descriptions and names of channels are in the metadata of the field, as queries write them.
 ///
 /// # Errors
 /// Misuse: a type that a store does not hold, or names that are not a JSON list.
@@ -354,7 +354,7 @@ pub fn is_place(field: &Field) -> bool {
     column.is_some_and(|word| word == "place")
 }
 
-/// The column of an attribute: by its name, or with the prefix that queries put before the name if another column of the table has it.
+/// The column of an attribute: `attribute:NAME` if the table has it, because queries use this name if another column is called NAME; otherwise NAME.
 pub fn attribute_column<'t>(table: &'t RecordBatch, name: &str) -> Option<&'t ArrayRef> {
     let beside = table.column_by_name(&format!("attribute:{name}"));
     beside.or_else(|| {
@@ -398,7 +398,7 @@ pub fn attributes(
     Ok(found)
 }
 
-/// The attributes of a table of objects, each with the rows of numbers without a value ([`values_with_gaps`]).
+/// The attributes of a table of objects; for numbers also the rows without a value, as of [`values_with_gaps`].
 ///
 /// # Errors
 /// Misuse: columns of types that a store does not hold. Malformed data: missing truth values.

@@ -1,4 +1,4 @@
-//! Locks of data that is valid after every statement, also if another thread panics.
+//! Locks for data that is valid after every statement, so that a panic of another thread does not damage it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

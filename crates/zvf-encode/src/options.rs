@@ -25,7 +25,7 @@ pub struct WriteOptions {
     pub threads: usize,
     /// How the files of an interrupted writer are treated.
     pub stale_files: StaleFiles,
-    /// Whether a local store is on the disk before it exists, and not only handed to the system. Default true.
+    /// Whether the files of a local store are synced to the disk before its root is written. Default true.
     ///
     /// If false, a crash of the program still leaves the store unchanged or complete; a loss of power may not.
     pub durable: bool,
@@ -37,9 +37,9 @@ pub struct WriteOptions {
     /// Cost: the bytes of all batches on that disk, and one sync per batch unless [`durable`](Self::durable) is false.
     pub journal: Option<PathBuf>,
     /// How long the marker of a change of an existing store keeps other writers away after it was last renewed. After that, the next writer finishes
-    /// the change or rolls it back. A writer renews its marker four times as often. Default 60 s.
+    /// the change or rolls it back. A writer renews its marker four times in this span. Default 60 s.
     pub lease: Duration,
-    /// An entry for the history of the store: a description of the operation, in the terms of the caller. Default: none, and no entry.
+    /// The entry for the history of the store: a description of the operation, in the terms of the caller. Default: none; then no entry is added.
     pub history: Option<Value>,
     /// Receives the progress of the write.
     pub watch: Watch,

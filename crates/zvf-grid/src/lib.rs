@@ -4,10 +4,10 @@
 //! A [`Selection`] describes the wanted elements, [`Cells`] iterates over the cells that it intersects, and [`Merge`] decides when two byte
 //! ranges become one request.
 //!
-//! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an array is cut into equal boxes. To read
-//! some elements, a reader must compute which boxes to fetch, and where to copy their elements. Boxes that are stored near each other are
-//! fetched together ([`Merge`]). This crate does only that arithmetic: it knows no file format, does no I/O, never allocates and needs neither
-//! `std` nor `alloc`.
+//! TET tiles, Caterva chunks and their blocks, and the chunks of a Zarr image have the same structure: an array is cut into equal boxes. To read some
+//! elements, a reader must compute which boxes to fetch, and where to copy their elements. Boxes that are stored near each other are fetched together
+//! ([`Merge`]). This crate does only that arithmetic: it is independent of file formats, does no I/O, never allocates and needs neither `std` nor
+//! `alloc`.
 //!
 //! # Terms
 //!

@@ -17,7 +17,7 @@ impl AffineError {
     }
 }
 
-/// By how much of an element a place may be before the first voxel of an axis, to allow for rounding in maps.
+/// How far, in elements, a place may be before the first voxel of an axis and still count as inside, because maps round.
 pub const VOXEL_SLACK: f64 = 1e-6;
 
 /// The element whose voxel contains a place, on an axis of `extent` elements; places are in elements. The index is `floor(place + 0.5)`. `None` if
@@ -294,7 +294,7 @@ impl Affine {
             let pivot = pivot_left.get(column).copied().unwrap_or(1.0);
             for (row, (left, right)) in left.iter_mut().zip(&mut right).enumerate() {
                 if row == column {
-                    // Divided, not multiplied by 1 / pivot: so half of a voxel stays half of one.
+                    // Divides instead of multiplying by 1 / pivot, so that half a voxel stays exactly half a voxel.
                     let both = left.iter_mut().chain(right.iter_mut());
                     both.for_each(|one| *one /= pivot);
                     continue;

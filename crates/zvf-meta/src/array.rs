@@ -40,7 +40,7 @@ document! {
         pub key_encoding: KeyEncoding = Defaulted("chunk_key_encoding"),
         /// Value of elements whose object does not exist; base64 text for byte strings, so "" is empty.
         pub fill_value: Value = Defaulted("fill_value"),
-        /// Applied in this order when writing, undone in reverse when reading.
+        /// Applied in this order when writing, in reverse order when reading.
         pub codecs: Vec<Codec> = Required("codecs"),
         /// The attributes.
         pub attributes: ArrayAttributes = AttributesInPlace("attributes"),

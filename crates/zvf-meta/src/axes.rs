@@ -113,7 +113,8 @@ pub fn unit_of_space(axes: &[Axis]) -> Option<&str> {
 }
 
 /// The factor of an attribute `radius`, whose values are lengths, where `map` converts positions along the axes `from` to positions along the axes `to`.
-/// The text beside the axes is the unit that the attribute itself states; without one, its values are in the unit of the positions.
+/// The text next to each list of axes is the unit that the attribute itself states on that side; without one, its values are in the unit of the
+/// positions.
 ///
 /// `None` if the units cannot be converted into each other, or if one side states a unit and the positions of the other have none.
 ///

@@ -18,7 +18,7 @@ use crate::{AxesDiffer, Axis, units};
 pub struct Metric {
     /// The number of axes of time and channels, which come first.
     before: usize,
-    /// Whether the first axis is of time, and no other one.
+    /// Whether the first axis is the only axis of time.
     timed: bool,
 }
 

@@ -77,7 +77,7 @@ impl Kind {
         matches!(self, Self::Line | Self::Polyline | Self::Streamline)
     }
 
-    /// Returns whether stores of this kind may have a link convention.
+    /// Returns whether stores of this kind may have this link convention.
     ///
     /// Source: 0.9 §19, level 4.
     #[must_use]

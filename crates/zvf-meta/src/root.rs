@@ -224,7 +224,7 @@ impl RootDoc {
         Ok(newer)
     }
 
-    /// Returns the transforms of a level in `multiscales`: those of the first dataset whose path is its number.
+    /// Returns the transforms of a level in `multiscales`, from the first dataset whose path is its number.
     #[must_use]
     pub fn level_transform(&self, level: u32) -> Option<LevelTransform<'_>> {
         self.multiscales.transform(level)

@@ -138,8 +138,7 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
 
 /// Returns the chunk number of a position along one axis: `floor(position / size)`, by true division.
 ///
-/// `None` for a position or quotient that is not finite, or beyond the integers that an f64 counts exactly to
-/// within 64 bits.
+/// `None` if the quotient is not a number, or if its floor is not in the range of an i64.
 #[must_use]
 pub fn chunk_at(position: f64, size: f64) -> Option<i64> {
     let quotient = position / size;
@@ -166,7 +165,7 @@ fn whole_u64(value: f64) -> Option<u64> {
     (0.0..=EXACT).contains(&value).then_some(value as u64)
 }
 
-/// Below this number, f64 represents every whole number and its neighbours.
+/// 2^52: below it, conversion of an f64 to an i64 and back is exact for the whole part.
 const SMALL: f64 = 4_503_599_627_370_496.0;
 
 /// Returns how many bins a chunk holds along each axis, rounded half to even; `None` if the lengths differ or a

@@ -16,7 +16,7 @@ pub(crate) struct MovedRows {
     pub(crate) chunk: u32,
     /// Number of the new fragment in it.
     pub(crate) into: u32,
-    /// Whether the new fragment begins with another part, whose manifest entry refers to it.
+    /// Whether the new fragment begins with another part. Then the manifest names the fragment for that part, not for this one.
     pub(crate) goes_on: bool,
 }
 

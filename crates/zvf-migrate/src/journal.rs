@@ -64,9 +64,9 @@ struct JournalInner {
 /// The point at which a copy begins or resumes.
 #[derive(Debug)]
 pub(super) enum Begin {
-    /// At the chunks: all, or those that earlier runs did not write. The marker.
+    /// Writes all chunks that earlier runs did not write, and everything after them. Holds the marker.
     Fill(Vec<u8>),
-    /// At the end: everything except the root is written; the root, too, if `there`.
+    /// Everything except the root is written, and the root as well if `there`: only the commit is left.
     Commit {
         root: String,
         report: Box<MigrationReport>,

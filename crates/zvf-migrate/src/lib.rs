@@ -7,8 +7,8 @@
 //! ```text
 //! vertices   chunk for chunk, of all levels         cells
 //! objects    manifests, ids, values, groups         objects, tables
-//! links      record for record, to all levels       family, links
-//! the rest   headers, parametric objects, …         side
+//! links      record for record, to all levels       family
+//! the rest   headers, parametric objects, …         extras
 //! documents  unknown members are kept               documents
 //! ── the root makes the store ──
 //! both stores are read again and compared           verify

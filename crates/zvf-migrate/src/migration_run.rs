@@ -1,4 +1,4 @@
-//! What a copy knows while it runs.
+//! The state of a running copy.
 
 use tokio::runtime::Handle;
 use zvf_encode::level::LevelCells;

@@ -6,8 +6,8 @@
 //! each new chunk: memberships sorted by (order, fragment, position) ─▶ rows in that order, runs become fragments
 //! ```
 //!
-//! A run is a part of a fragment without a row outside one new chunk. Consecutive runs of one object in one chunk are merged, if no other object has
-//! their rows. So an object is divided only at the borders of new chunks, not of old ones.
+//! A run is a sequence of rows of one fragment that all move to one new chunk. Consecutive runs of one object in one chunk are merged, if no other
+//! object has their rows. So an object is divided only at the borders of new chunks, not of old ones.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The rows of objects: the rows of the old index, or one for each row number.
+//! The rows of the new object index: the rows of the old one or, if ids are row numbers, one row for each number.
 
 use std::sync::Arc;
 

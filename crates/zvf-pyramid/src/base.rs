@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::bin::{Bin, bin_of};
 use zvf_encode::{Axis, WriteError};
 
-/// Most often that a chunk is halved.
+/// How often a chunk is halved at most.
 const MOST_HALVES: u32 = 20;
 /// Most chunks whose points are counted.
 const SAMPLE: usize = 32;

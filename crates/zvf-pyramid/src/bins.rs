@@ -50,12 +50,12 @@ fn place(starts: &[u32], vertex: u32) -> Result<(u32, u32), WriteError> {
     Ok((narrow("chunks", slot)?, vertex - start))
 }
 
-/// How positions are added to the sums of their bins. The order is that of the Python package, because the sum of floats depends on it.
+/// How positions are added to the sums of their bins. The order is the same as in the Python package, because the sum of floats depends on it.
 #[derive(Debug)]
 enum Adding {
-    /// All fragments, chunk by chunk, as they are read.
+    /// Adds the fragments chunk by chunk, as they are read.
     Chunks(Vec<PositionSum>),
-    /// One object after another: their positions wait until all are read.
+    /// Adds one object after another; their positions are kept until all are read.
     Objects(BinPositions),
 }
 

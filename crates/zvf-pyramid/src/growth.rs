@@ -12,7 +12,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::wide;
 
-/// Most times by which chunks become larger.
+/// The largest factor by which chunks grow.
 const MOST: i64 = 1 << 20;
 /// The least width of a chunk, in steps of chains.
 const STEPS: f64 = 4.0;

@@ -422,7 +422,7 @@ impl LevelMaker<'_> {
                     finer: next.before,
                     vertices: summary.vertices,
                     chunks: summary.chunks,
-                    // The steps count a store without objects as one.
+                    // In a store without objects, all vertices count as one object in the computed levels.
                     objects: if objects > 0 { next.objects } else { 0 },
                     links: summary.links,
                     left_out: left_out.clone(),
@@ -431,7 +431,7 @@ impl LevelMaker<'_> {
                     error_bound: next.error,
                     vanished_vertices: next.vanished.vertices,
                     vanished_objects: next.vanished.objects,
-                    // Objects that share vertices have more of them together than level 0.
+                    // If objects share vertices, `before` counts a vertex once for each object, and may exceed the count of level 0.
                     unowned_vertices: if level == 1 && objects > 0 {
                         stated.saturating_sub(next.before)
                     } else {

@@ -1,4 +1,4 @@
-//! Memory for building levels, besides the memory budget.
+//! Memory for building levels, in addition to the memory budget.
 
 use futures::future::BoxFuture;
 use zvf_meta::Kind;

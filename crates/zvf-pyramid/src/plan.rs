@@ -1,4 +1,4 @@
-//! Which levels are built: those of a specification, or those that the documents of a store describe.
+//! The levels to build, from a specification or from the documents of a store.
 
 use serde_json::Value;
 use zvf_meta::{JsonObject, LevelDoc, RootDoc};

@@ -277,7 +277,7 @@ pub(crate) fn write_column(
     };
     let inner = array.shape().into_iter().skip(1).collect();
     let unit = array.attributes().unit.as_deref();
-    // No truth value means that there is none: every object keeps its own.
+    // Truth values cannot express that a value is absent, so every object keeps its own.
     let stays = element == ElementType::Number(NumberType::Bool);
     let mut table = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     let mut kept = kept.iter().copied().peekable();

@@ -50,13 +50,13 @@ pub struct PyramidReport {
     pub chosen: Option<ChosenBins>,
     /// Axes of space with different units: distances along them were compared as numbers, and the levels have no bound of their error.
     pub mixed: Option<AxesDiffer>,
-    /// Vertices at which levels that are chosen by the data should end.
+    /// The number of vertices at which levels chosen from the data should end.
     pub until: Option<u64>,
     /// Whether edits had left the levels out of date.
     pub was_stale: bool,
     /// Chunks of level 0 for which the levels were out of date; 0 if only objects changed.
     pub stale: u64,
-    /// Whether nothing was done but to complete an interrupted run of the same job, which had been committed.
+    /// Whether the call only completed an interrupted run of the same job that had already committed.
     pub completed: bool,
     /// Coarse levels before the change.
     pub before: u64,
@@ -135,8 +135,10 @@ impl PyramidReport {
 ///
 /// # Cost
 /// The reference method reads the positions of level 0 once and holds 4 bytes for each of its vertices, and about 100 for each occupied bin. The
-/// density method stays within [`WriteOptions::memory_budget`], and reads level 0 several times if the level is larger; `docs/pyramids.md` lists its
-/// other memory. Existing levels are read once more, and only objects that differ are written, twice.
+/// density method reads the vertices of level 0 twice, for any number of levels: first positions, then all their data. Each reading of links reads
+/// the positions again: once for graphs, skeletons and meshes, twice if links have attributes. `docs/pyramids.md` lists its memory besides
+/// [`WriteOptions::memory_budget`]. Existing levels are read once, to compare them; objects that differ are written twice, to a folder and then to
+/// their place.
 ///
 /// # Errors
 /// Misuse: an invalid specification; a store with coarse levels that the specification does not allow, a store older than 0.9, or one whose chunks

@@ -18,7 +18,7 @@ impl<'t> StoreSink<'t> {
         let below = self.target.below(level.to_string());
         match self.stage {
             Some(stage) => below.staged(stage),
-            // A reader of level 0 does not take a folder without a document for an array.
+            // A folder without a document is not an array to readers of level 0.
             None => below.unseen(),
         }
     }

@@ -142,7 +142,7 @@ pub struct PyramidSpec {
     pub until: Option<u64>,
     /// Links between levels; `None`: as in the existing levels, else none.
     pub cross_level: Option<CrossLevel>,
-    /// Over how many levels links between levels go; -1: over all.
+    /// How many levels a link between levels may span; -1: any number.
     pub depth: i64,
     /// The base bins.
     pub base: BaseBins,

@@ -11,8 +11,8 @@
 //!
 //! No feature is on by default, so that crates that only read files do not link an allocator.
 //!
-//! **Invariant:** only this crate uses `unsafe`: one block in each module of the first two features. Its condition is documented on the
-//! function. All other crates of this workspace forbid `unsafe`.
+//! **Invariant:** of the published crates only this one uses `unsafe`: one block in each module of the first two features. Its condition is documented
+//! on the function. All other crates below `crates/` forbid `unsafe`; the Python package has it in one module, `python/src/border.rs`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "allocator")]

@@ -91,7 +91,7 @@ pub(crate) fn write_above(
     Ok(root.to_json())
 }
 
-/// The declared bounds: those of the specification, extended to `extent`, because vertices may be outside or rounded to values outside.
+/// The declared bounds: the bounds of the specification, extended to `extent`, because vertices may be outside or rounded to values outside.
 fn bounds(spec: &StoreSpec, extent: Option<Corners>) -> Result<Corners, WriteError> {
     match (spec.bounds.clone(), extent) {
         (Some(one), None) | (None, Some(one)) => Ok(one),

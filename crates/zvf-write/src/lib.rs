@@ -48,7 +48,7 @@
 //!   1  each bucket: sort by (bin or object, order) ─▶ fragments, cells         cell, shard   several threads
 //!   2  fragments of all chunks, sorted by object  ─▶ manifests, ids            sorter, objects
 //!   3  links: vertex ─▶ (chunk, row) ─▶ array and cell                         places, links  several threads
-//!   4  documents: arrays, level, root                                          documents, commit
+//!   4  documents: arrays, level, root                                          documents, new_store
 //! ```
 //!
 //! Nothing is written to the store's address before `finish`, and `finish` reads only whether the address is free.
@@ -58,8 +58,8 @@
 //! # After a crash
 //!
 //! There is no store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable before it. A
-//! marker, `zvf-unfinished.json`, exists from the first write to the last. It distinguishes an address with stale files of an interrupted writer from
-//! one with other files; only the former can be taken over ([`StaleFiles::Remove`]).
+//! marker, `zvf-unfinished.json`, exists from the first write to the last. By the marker, the next writer recognizes the files of an interrupted one,
+//! which [`StaleFiles::Remove`] allows it to remove; files of other programs are never removed.
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer can continue after its last one.
 //!

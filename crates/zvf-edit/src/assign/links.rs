@@ -52,7 +52,7 @@ impl Edit {
         Err(WriteError::input("attributes of links", found, expected))
     }
 
-    /// The links for the rows of a table, in the order of the pairs; numbered among all links if `whole`.
+    /// Pairs rows of a table with links, and returns these links in the order of the pairs. If `whole`, links are numbered among all links of the store.
     pub(super) async fn match_links(
         &mut self,
         table: &RecordBatch,
@@ -86,7 +86,7 @@ impl Edit {
                 let at = self.places_of_links(&all, &names);
                 let lost = at.iter().enumerate().filter(|(_, at)| at.is_none());
                 let lost: Vec<usize> = lost.map(|(row, _)| row).collect();
-                // These vertices are linked: the row is for a link that another row already has, or for one of several.
+                // Rows without a link whose vertices are linked: another row already has the link, or several links join the vertices and the order of ends differs.
                 let joined: HashSet<_> = all
                     .iter()
                     .map(|(_, link)| self.joined(&link.ends))

@@ -35,8 +35,8 @@ pub struct SetAttribute {
     pub matching: Matching,
     /// Adds the attribute, with this specification.
     pub new: Option<AttributeSpec>,
-    /// The value of rows without one in the table, if the attribute is new, and of gaps in the table. It is recorded with the attribute as the
-    /// default for vertices, links and objects that are appended later without a value.
+    /// The value for vertices, objects and links without a row in the table, if the attribute is new, and for gaps in the table. It is recorded with
+    /// the attribute as the default for vertices, links and objects that are appended later without a value.
     pub fill: Option<String>,
 }
 

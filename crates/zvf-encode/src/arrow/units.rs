@@ -18,8 +18,8 @@ use crate::values::number::NumberType;
 
 /// Checks the unit that a table states for the values of an attribute.
 ///
-/// If the table or the store states no unit, values are unchanged. Exception: dates, moments, times and durations are refused if the store has no
-/// unit, because they would not be numbers of the store.
+/// Accepts any values if the table or the store states no unit. Exception: dates, moments, times and durations are refused if the store states no
+/// unit, because its values are plain numbers.
 ///
 /// # Errors
 /// Misuse: another unit.
@@ -60,7 +60,7 @@ pub fn stated_unit<'s>(schema: &'s Schema, name: &str) -> Option<&'s str> {
     field.metadata().get(UNIT).map(String::as_str)
 }
 
-/// The attribute whose values a column has: the column has its name, or the name and a number of one of its channels (`NAME_0`).
+/// The attribute that a column holds: the column has the name of the attribute or, for one channel of it, the name and a number (`NAME_0`).
 fn attribute_of<'s>(
     schema: &Schema,
     field: &Field,
@@ -145,8 +145,8 @@ fn rebuilt(
 }
 
 impl StoreSpec {
-    /// Checks that the positions of a table have the axes of the store, and its links the store's number of ends. A batch cannot check this, because
-    /// it has only a flat list of numbers.
+    /// Checks that each position of a table has as many numbers as the store has axes, and that its links have as many ends as those in the store. In
+    /// a batch this can no longer be checked, because it has only a flat list of numbers.
     ///
     /// # Errors
     /// Misuse: another number.
@@ -190,7 +190,7 @@ impl StoreSpec {
     /// # Units
     /// Positions, and the attribute `radius` of skeletons and graphs, are converted to the axes and units of the store if the schema states others
     /// (`zvf.axes`, `zvf.units`). They are unchanged if the store or the table states no unit. A unit that `radius` itself states, in the table or in
-    /// the store, is used instead of that of the positions; see [`radius_factor`]. Other attributes must have the unit of the store; see
+    /// the store, takes precedence over the unit of the positions; see [`radius_factor`]. Other attributes must have the unit of the store; see
     /// [`in_stored_units`].
     ///
     /// # Cost

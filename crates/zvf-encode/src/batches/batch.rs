@@ -116,8 +116,8 @@ impl Batch {
         self
     }
 
-    /// The same batch with mapped positions, computed in float64 and rounded once to `positions`: float32, or else float64. `lengths` is the
-    /// factor of the attribute `radius`, which is a length.
+    /// The same batch with mapped positions, computed in float64. They are rounded to float32 if `positions` is float32, otherwise they stay float64.
+    /// `lengths` is the factor of the attribute `radius`, which is a length.
     #[must_use]
     pub fn mapped(&self, map: &Affine, positions: NumberType, lengths: Option<f64>) -> Self {
         let from = self.positions.to_f64();
@@ -359,7 +359,7 @@ impl Groups {
 
     /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table.
     ///
-    /// Returns whether it was added. Stores do not hold attributes of types other than numbers and texts, and truth values cannot be missing.
+    /// Returns `false` if the attribute was not added, because a store cannot hold it: neither numbers nor texts, or truth values some of which are missing.
     ///
     /// # Errors
     ///

@@ -26,8 +26,8 @@ pub(crate) struct SortedBlock {
     pub(crate) high: Vec<f64>,
 }
 
-/// A position without a chunk: row in the batch, axis, value; and whether the cause is that no chunk can contain it, or that it is outside the
-/// corners.
+/// A position that is in no chunk: row in the batch, axis, value. `beyond` are the bounds on that axis if it is outside them; `None` if no chunk can
+/// contain the value.
 #[derive(Debug)]
 pub(crate) struct Unplaced {
     pub(crate) row: usize,
@@ -108,7 +108,7 @@ impl SortedBlock {
     }
 }
 
-/// The first row that has no place; there is one.
+/// Finds the first row that has no place. Called only if there is one.
 #[cold]
 fn first_unplaced(
     spec: &StoreSpec,

@@ -50,7 +50,7 @@ impl Categories {
             let text = found.get(index(before));
             texts.push(text.or_bug(format_args!("no text {before}"))?)?;
         }
-        // If there is no text yet, texts will be added later: any number of them, and vertices without one.
+        // If there is no text yet, the type must also hold the codes of texts that are added later, and of missing ones.
         let missing = self.missing || texts.is_empty();
         Ok(Dictionary {
             number: stored_number(texts.len(), missing),

@@ -147,8 +147,8 @@ pub struct Unkeyed {
     pub expected: String,
 }
 
-/// Values as numbers, while batches arrive. If all values were declared in advance, the number of a value is its rank. Otherwise it identifies the
-/// value: an integer is itself, a text is its order of occurrence.
+/// Numbers the values that split chunks, while batches arrive. If all values were declared in advance, the number of a value is its rank. Otherwise
+/// an integer is its own number, and texts are numbered in the order of their first occurrence.
 #[derive(Debug, Clone)]
 pub struct SplitKeys {
     /// `None`: texts.

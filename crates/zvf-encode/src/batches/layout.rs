@@ -49,7 +49,7 @@ pub fn row_size(attribute: &AttributeSpec) -> usize {
 /// Most bytes of a row of an attribute: more than any writer makes.
 const MOST_ROW: u64 = 1 << 24;
 
-/// Bytes of a row of `width` values, at least one.
+/// Bytes of a row of `width` values; a width of 0 counts as 1.
 ///
 /// # Errors
 /// Limit: a document that states a wider row than any store has.

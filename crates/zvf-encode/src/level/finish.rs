@@ -132,7 +132,7 @@ pub fn write_arrays(
     let mut documents = LevelDocuments::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
-    // Even without objects: vertices that are appended later belong to some.
+    // The index is written even without any object, because vertices that are appended later belong to objects.
     if spec.has_objects() {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }

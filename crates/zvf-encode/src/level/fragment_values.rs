@@ -10,7 +10,7 @@ use crate::spec::target_version::IdsIn;
 
 impl StoreSpec {
     /// Declares an attribute of fragments: numbers, one row per fragment. Batches give a [value for each
-    /// vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So the values determine where fragments end
+    /// vertex](crate::Batch::with_fragment_attribute), and a fragment ends where any of them changes. So a caller can choose where fragments end
     /// inside an object, such as at the branches of a tree.
     ///
     /// Not for point clouds with bins, whose fragments are the bins.

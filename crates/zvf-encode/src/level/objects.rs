@@ -68,7 +68,7 @@ impl PushedObjectTables {
 
     /// The id of an object, from its key in records.
     fn id(&self, known_by: i64) -> i64 {
-        // The key is the index of an id; keys without one are ids.
+        // If the list of ids is empty, or too short for the key, the key is the id.
         let number = usize::try_from(known_by).ok();
         let id = number.and_then(|number| self.named.get(number));
         id.copied().unwrap_or(known_by)

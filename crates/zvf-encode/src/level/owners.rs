@@ -70,7 +70,7 @@ pub fn cells_of(cells: &LevelCells) -> LevelCells {
     }
     let mut shards = vec![1; cells.grid.shape.len()];
     let mut room = SHARD;
-    // A shard that has only a part of one axis has single chunks on the axes before it: so no two shards overlap in lex order.
+    // If a shard covers only a part of an axis, it covers one chunk along each axis before it, so that no two shards overlap in lex order.
     for (cells, &extent) in shards.iter_mut().zip(&cells.grid.shape).rev() {
         *cells = extent.clamp(1, room.max(1));
         room = if *cells < extent { 0 } else { room / *cells };

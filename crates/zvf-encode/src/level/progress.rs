@@ -21,9 +21,9 @@ pub enum Step {
 pub struct Progress {
     /// The step.
     pub step: Step,
-    /// The number of steps done.
+    /// The amount that is done, in vertices, fragments or links: see [`Step`].
     pub done: u64,
-    /// The total number of steps.
+    /// The total amount.
     pub total: u64,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// Begins a step of `total`.
+    /// Begins a step; `total` is its amount.
     pub fn step(&self, step: Step, total: u64) -> StepProgress<'_> {
         let steps = StepProgress {
             watch: self,
@@ -61,7 +61,7 @@ pub struct StepProgress<'w> {
 }
 
 impl StepProgress<'_> {
-    /// Adds to the number of steps done.
+    /// Adds to the amount that is done.
     pub(crate) fn add(&mut self, done: u64) {
         self.done += done;
         self.tell();

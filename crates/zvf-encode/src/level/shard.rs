@@ -129,7 +129,7 @@ impl LevelCells {
         }
     }
 
-    /// The same cells; if the level has shards, arrays of links have shards of their own, which are chosen when they are made.
+    /// The same cells. If `chosen` and the level has shards, each array of links has shards of its own, whose shape is chosen when the array is written.
     #[must_use]
     pub fn with_link_shards(self, chosen: bool) -> Self {
         let chosen = chosen && self.shards.is_some() && self.container == CellContainer::Grid;
@@ -165,7 +165,7 @@ impl LevelCells {
         }
     }
 
-    /// The same for an array with items of `bytes` bytes: codecs that depend on the item size are adapted.
+    /// The same cells for an array with items of `bytes` bytes: codecs that depend on the item size are adapted.
     pub fn of_items(&self, bytes: usize) -> Self {
         Self {
             compression: self.compression.of_items(bytes),
@@ -175,8 +175,8 @@ impl LevelCells {
     }
 
     /// Chooses the compression of the array at `path` from a sample of these cells, if [`Compression::Auto`] is requested and none is chosen yet.
-    /// Without bytes nothing is chosen. Jobs that write one array on several threads call it in [turn](crate::parallel::Turn), so that the choice
-    /// does not depend on the threads; [`objects`](Self::objects) calls it for all others.
+    /// Chooses nothing if all cells are empty. Jobs that write one array on several threads call it in [turn](crate::parallel::Turn), so that the
+    /// choice does not depend on the threads. Other writers need not call it, because [`objects`](Self::objects) does.
     ///
     /// # Errors
     /// Limit: a payload of more than 4 GiB.
@@ -527,8 +527,9 @@ pub fn object_key(path: &str, index: &[u64]) -> String {
     format!("{path}/{}", KeyEncoding::default().object_key(index))
 }
 
-/// Returns how the cells of a stored level are compressed and sharded, by its positions. The compression is `None` for codecs that are not written;
-/// the shards are `None` for cells that are not in shards or in a grid. Codecs that followed the data are [`Compression::Auto`].
+/// Returns how the cells of a stored level are compressed and sharded, as its array of positions states. The compression is `None` for codecs that
+/// this crate does not write; the shards are `None` for cells that are not in shards or in a grid. Codecs that were chosen from the data are returned
+/// as [`Compression::Auto`].
 ///
 /// # Errors
 /// Malformed: an invalid configuration of shards.
@@ -547,8 +548,8 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shard_shape(positions)?.map(<[u64]>::to_vec)))
 }
 
-/// The arrays of a stored level that have the shards of its vertices, for [`ShardShape::of_level`](crate::ShardShape::of_level): positions, fragments and the attributes of
-/// both. The owners of fragments have their own.
+/// The number of arrays of a stored level with the shards of its vertices, for [`ShardShape::of_level`](crate::ShardShape::of_level): positions, fragments and the
+/// attributes of both, except for the owners of fragments, which have shards of their own.
 #[must_use]
 pub fn arrays_of_vertices(level: &Level) -> usize {
     let fragments = level.fragment_attributes().iter();
@@ -557,7 +558,7 @@ pub fn arrays_of_vertices(level: &Level) -> usize {
 }
 
 /// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
-/// links inside it. Links to other levels are ignored: their shards are chosen by those of level 0.
+/// links inside it; links to other levels are ignored.
 ///
 /// # Errors
 /// Malformed: an invalid configuration of shards.

@@ -23,7 +23,7 @@ pub struct SpillRange {
     pub(crate) len: u64,
 }
 
-/// An append-only file without a name, which is removed with its last clone. Clones share the file; parts may be read from several threads.
+/// An append-only file without a name. Clones share it; the system removes it after the last clone is dropped. Several threads may read parts of it.
 #[derive(Debug, Clone)]
 pub struct SpillFile {
     folder: PathBuf,

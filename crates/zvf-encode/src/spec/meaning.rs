@@ -1,4 +1,4 @@
-//! What attributes state about their values beside the type: names of channels, numbers for missing values.
+//! The meaning of values beyond type and unit: names of channels, numbers for missing values.
 
 use super::store::AttributeSpec;
 
@@ -20,8 +20,8 @@ impl AttributeSpec {
         number.parse::<i64>().is_ok().then_some(description)
     }
 
-    /// Compares two attributes of one name whose values may have the same type and unit, and still another meaning: names of channels, and numbers for
-    /// missing values. Returns what differs, in words, as this one (found) and `own` (expected) state it; `None` if they agree or one states nothing.
+    /// Compares the names of channels, and the numbers for missing values, of two attributes of one name. Returns the first difference in words: what
+    /// this attribute (found) and `own` (expected) state. `None` if they agree, or if one of them states nothing.
     #[must_use]
     pub fn other_meaning(&self, own: &Self) -> Option<(String, String)> {
         if let (Some(found), Some(expected)) = (self.stated_channels(), own.stated_channels())

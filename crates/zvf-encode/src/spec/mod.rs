@@ -1,7 +1,7 @@
 //! The specification of a store, and the consequences of its format version.
 //!
-//! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; nothing else in this crate refuses its members. A version is four small choices,
-//! [`VersionRules`]: no other code depends on the version.
+//! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; nothing else in this crate refuses its members. Four choices depend on the version,
+//! [`VersionRules`]; no other code does.
 
 mod meaning;
 pub(crate) mod names;

@@ -11,7 +11,7 @@ use zvf_meta::space::Grid;
 /// Cells of a level from which it has shards, if they are chosen automatically: each would be a file.
 const MANY_CELLS: usize = 2_000;
 
-/// Shards of a level that are few enough, and of each of its arrays: fewer would be written by fewer threads.
+/// Chosen shards stop growing when all arrays of a level together have at most this number of them, or each array at most `FEW_OF_ARRAY`: with fewer shards, fewer threads could write.
 const FEW_SHARDS: usize = 256;
 const FEW_OF_ARRAY: usize = 16;
 
@@ -31,7 +31,7 @@ const LINK_BYTES: u64 = 8 << 20;
 /// Bytes of an entry of the index of a shard; cells that do not exist have one, too.
 const ENTRY: u64 = 16;
 
-/// How many bytes of indexes an object less is worth.
+/// The cost of one object, in bytes of indexes.
 const OBJECT: u64 = 32 << 10;
 
 /// Which cells of an array are stored together as one object, a shard.
@@ -39,8 +39,9 @@ const OBJECT: u64 = 32 << 10;
 pub enum ShardShape {
     /// None: every cell is a separate object.
     None,
-    /// As few shards as can be held and edited, if a level of 0.9 has many cells; else [`None`](Self::None). Also [`None`](Self::None) if the chunks
-    /// are not known before the first is written: in distributed writes, and in new stores without data.
+    /// If a level of 0.9 has many cells: few shards, but small enough to be held in memory and to be written again by an edit. Otherwise
+    /// [`None`](Self::None). Also [`None`](Self::None) if the chunks are not known before the first is written: in distributed writes, and in new
+    /// stores without data.
     #[default]
     Auto,
     /// Cells of a shard along each component of chunk keys: the axes, after the attribute if chunks are [split by
@@ -68,7 +69,7 @@ impl ShardShape {
     /// arrays, nothing is chosen.
     ///
     /// # Cost
-    /// If it is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
+    /// If the shape is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
     #[must_use]
     pub fn of_level<'c>(
         &self,
@@ -92,7 +93,7 @@ impl ShardShape {
     /// [level](Self::of_level). A stated shape applies to every array.
     ///
     /// # Cost
-    /// If it is chosen: at most 11 passes over the chunks.
+    /// If the shape is chosen: at most 11 passes over the chunks.
     #[must_use]
     pub fn of_links(&self, grid: &Grid, level: &[u64], chunks: &[(Vec<u64>, u64)]) -> Vec<u64> {
         match self {

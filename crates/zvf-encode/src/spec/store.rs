@@ -255,7 +255,7 @@ pub struct ChunkBy {
     pub attribute: AttributeSpec,
     /// All permitted values. Default: the values in the data.
     pub values: Option<Values>,
-    /// Whether it is also stored in an array, as by the released writers of graphs and meshes: only in stores that are edited.
+    /// Whether it is also stored in an array, as the released writers of graphs and meshes do. True only in stores that are edited.
     pub stored: bool,
 }
 
@@ -326,7 +326,7 @@ pub struct StoreSpec {
     /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1 and in distributed
     /// writes, zstd.
     pub compression: Compression,
-    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 2,000 cells on, few objects have all cells of an array.
+    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 2,000 cells on, the cells of an array are stored in a few objects.
     pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,
@@ -494,7 +494,7 @@ impl StoreSpec {
         self
     }
 
-    /// Sets the offset that readers add to stored positions to get world positions. Positions are pushed in the form in which they are stored.
+    /// Sets the offset that readers add to stored positions to get world positions. Pushed positions are stored positions: the offset is not subtracted from them.
     #[must_use]
     pub fn with_coordinate_offset(mut self, offset: impl Into<Vec<f64>>) -> Self {
         self.coordinate_offset = Some(offset.into());

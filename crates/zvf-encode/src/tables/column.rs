@@ -29,7 +29,7 @@ const MOST_BYTES: u64 = 1 << 34;
 /// Bytes of a column of texts above which its memory must be in proportion to the texts.
 const MOST_PADDED: u64 = 512 << 20;
 
-/// Most times by which such a column may be larger than its texts.
+/// The largest factor by which such a column may be larger than its texts.
 const PADDING: u64 = 32;
 
 /// The owners of a table's attributes.
@@ -316,11 +316,12 @@ impl HeldColumn {
     }
 }
 
-/// An attribute with one row per object: the row of the column with its value, and its id.
+/// Makes the array of an attribute of objects. `rows` has for each object the row of `held` with its value, `ids` has its id.
 ///
-/// If every object has a value and one of them is the usual fill, the document states that the fill has no meaning. If some object has none, another fill
-/// means absence then. If ids are row numbers, there is one chunk, and a fill that no row is equal to: it always means absence there (0.8 §10.2). Beside
-/// objects without a value, a number that is equal to the usual fill is refused there, except for NaN, which means "none" anyway.
+/// If no value is equal to the usual fill of the type, this fill means absence. If a value is, and every object has a value, the document states that the
+/// fill has no meaning; if some object has no value, another fill means absence. In the version whose ids are row numbers, the fill always means absence
+/// (0.8 §10.2), and the array has one chunk: if every object has a value, a fill is used that no value is equal to; if some object has none, a number
+/// that is equal to the usual fill is refused, except for NaN, which means "no value" anyway.
 pub fn column(
     what: &str,
     one: &AttributeSpec,
@@ -454,7 +455,7 @@ fn table_rows(
         let value = match held {
             HeldColumn::Numbers(_, all) => row_of(all, row, width).map(Some),
             HeldColumn::Texts(all) => row_of(all, row, channels).map(|texts| {
-                // One of several channels is missing as an empty text.
+                // If a row lacks only some of its channels, these are stored as empty texts.
                 if texts.iter().all(Option::is_none) {
                     return None;
                 }

@@ -23,7 +23,7 @@ use crate::lock::lock;
 /// The beginning of temporary names. Readers never request such names.
 pub(crate) const TEMPORARY: &str = ".zvf-";
 
-/// Whether a key is that of a temporary file, which a writer renames when it is complete, and leaves if it is killed before.
+/// Whether a key belongs to a temporary file. A writer renames such a file when it is complete, and leaves it behind if it is killed before.
 #[must_use]
 pub fn is_temporary(key: &str) -> bool {
     key.rsplit('/').next().unwrap_or(key).starts_with(TEMPORARY)
@@ -164,7 +164,7 @@ impl Local {
         format!("{TEMPORARY}{:016x}-{number}", self.own)
     }
 
-    /// Whether a key is that of a temporary file which another writer made.
+    /// Whether a key belongs to a temporary file of another writer.
     pub(crate) fn is_temporary_of_others(&self, key: &str) -> bool {
         let name = key.rsplit('/').next().unwrap_or(key);
         let number = name.strip_prefix(TEMPORARY);
@@ -223,8 +223,8 @@ impl Local {
         many && !cfg!(target_os = "linux")
     }
 
-    /// Records a complete file to be synced before the next document, or syncs it at once. Not before it is complete: another thread may sync what
-    /// is recorded at any time, and would miss it.
+    /// Records a complete file to be synced before the next document, or syncs it at once. Must not be called before the file is complete: another
+    /// thread may sync the recorded files at any time, and would then miss the rest of it.
     fn record(&self, path: PathBuf) -> Result<(), WriteError> {
         if !self.note(&path) {
             return Ok(());
@@ -552,7 +552,7 @@ impl Local {
                         .file_name()
                         .to_string_lossy()
                         .into_owned();
-                    // A writer that was killed at its first file leaves it without the marker's name.
+                    // A writer that was killed while it wrote its first file, the marker, leaves a temporary file.
                     if !is_temporary(&name) {
                         return Ok(Some(name));
                     }

@@ -147,7 +147,7 @@ struct Guard {
 /// How long a marker is trusted that was read.
 pub(crate) const TRUST: Duration = Duration::from_secs(2);
 
-/// An object in the state in which it was read, to be replaced only in this state.
+/// An object and the state in which it was read. It is replaced only if it is still in this state.
 #[derive(Debug, Clone)]
 pub struct SeenObject {
     /// The bytes.
@@ -561,8 +561,8 @@ impl Target {
             .try_for_each(|key| local.remove(key))
     }
 
-    /// Like [`remove_temporary`](Self::remove_temporary), for the files beside the root document, which a program leaves that is interrupted before it
-    /// put its marker. Lists one folder.
+    /// Like [`remove_temporary`](Self::remove_temporary), for the files next to the root document: a program that is interrupted before it puts its
+    /// marker leaves them. Lists one folder.
     pub(crate) fn remove_temporary_beside_root(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.remove_temporary_beside_root(),

@@ -207,11 +207,11 @@ impl Change {
         })
     }
 
-    /// Ends a change before its commit: removes `groups`, which no reader uses, and the marker. If removing fails, the next writer does it, because
-    /// the first failure is reported.
+    /// Ends a change before its commit: removes `groups`, which no reader uses, and the marker. If this fails, the next writer removes them; the
+    /// failure is not reported, because an earlier one is.
     ///
-    /// If a root was sent without an answer, another root is put first, so that the sent one fails. If that is impossible, everything stays, because
-    /// the sent root may refer to it.
+    /// If a root was sent and its outcome is unknown, another root is put first, so that the sent one can no longer replace it. If that is
+    /// impossible, nothing is removed, because the sent root may refer to it.
     pub fn abandon(mut self, groups: &[String]) {
         if self.unsure {
             let other = crate::transaction::root_mark::fenced(self.root());
@@ -278,7 +278,7 @@ fn may_take(
     };
     let text = |name: &str| marker.get(name).and_then(Value::as_str);
     let (base, edit) = (text("root"), marker.pointer("/details/edit"));
-    // The root is not the one that the edit builds on, and names no edit: the edit is committed and applied, or can never be committed.
+    // If the root names no edit, and is not the one that the edit builds on, the edit is committed and applied, or can never be committed.
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
         && crate::transaction::root_mark::names_no_edit(&root.bytes);

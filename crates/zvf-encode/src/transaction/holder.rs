@@ -68,7 +68,7 @@ impl Holder {
         self.runs() == Some(false)
     }
 
-    /// Whether nothing is known of the process: it ran on another machine, or the system does not provide it.
+    /// Whether it cannot be determined if the process runs: it was started on another machine, or the system does not identify processes.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.runs().is_none()
     }

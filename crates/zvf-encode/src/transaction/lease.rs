@@ -113,7 +113,7 @@ impl Lease {
             }
         };
         let name = "zvf-lease".to_owned();
-        // Without a thread the lease only ends early.
+        // Without the thread, nothing renews the lease, and it ends early.
         let thread = std::thread::Builder::new().name(name).spawn(renew).ok();
         Self {
             target: Arc::clone(target),

@@ -147,7 +147,7 @@ pub fn begin_as(
             }
             target.guard(address, MARKER, mark);
             if Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
-                // Until then that writer has looked at the marker.
+                // After that time, the other writer has looked at the marker.
                 std::thread::sleep(TRUST * 2);
             }
             return target.clear_others(MARKER);
@@ -232,8 +232,8 @@ pub fn is_marked_by(target: &Target, earlier: &[Vec<u8>]) -> Result<bool, WriteE
         .is_some_and(|mark| earlier.contains(&mark)))
 }
 
-/// Like [`begin_as`], if an unfinished store has one of the markers that earlier runs of this writer put: its files are removed. `false`: it has none of
-/// them, and nothing was done.
+/// Like [`begin_as`], for an unfinished store with a marker that an earlier run of this writer put: removes the files of that run. Returns `false`, and
+/// does nothing, if the store has no such marker.
 ///
 /// # Errors
 /// As [`resume`].
@@ -255,8 +255,8 @@ pub fn begin_again(
     Ok(true)
 }
 
-/// Removes the written objects after a failure, if the marker is unchanged. If removing fails, the next writer does it, because the first failure is
-/// reported.
+/// Removes the written objects after a failure, if the marker is unchanged. If this fails, the next writer removes them; the failure is not reported,
+/// because an earlier one is.
 pub fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)

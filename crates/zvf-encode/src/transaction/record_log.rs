@@ -23,7 +23,7 @@ use crate::error::{OrBug, to_index};
 use crate::records::record::take_array;
 use zvf_format::int::wide;
 
-/// The first bytes of the file: no other file is taken for a journal, since incomplete records are removed. The first byte is not of a text.
+/// The first bytes of the file, by which other files are refused: a journal is cut after its last complete record. No text begins with the first byte.
 const MAGIC: &[u8] = b"\x89zvflog\n";
 
 /// Bytes before a payload.

@@ -80,8 +80,8 @@ impl Transaction {
             change,
             id,
         };
-        // There is a committed edit without a marker, and its writer may still be running. This marker is not renewed: it stops such a writer, and
-        // can be taken over later.
+        // If the root names an edit whose marker is missing, the writer of that edit may still be running. Then the new marker stays without being
+        // renewed: it stops that writer, and can be taken over later.
         let taken = !transaction.change.left().is_empty() || take == Take::Any;
         match transaction.doc().and_then(|doc| named(&doc)) {
             Ok(Some(_)) if !taken => {
@@ -133,7 +133,7 @@ impl Transaction {
         let void = self.change.is_void();
         self.change.abandon(std::slice::from_ref(&folder));
         if void {
-            // Files that were put after the other program had removed the folder. The first failure is reported.
+            // Removes files that were put after the other program had removed the folder. An error is ignored, because an earlier one is reported.
             let _ = self.target.remove_below(&folder);
         }
     }

@@ -1,4 +1,4 @@
-//! Numbers as texts: which of them a float type can represent, and which it would silently change.
+//! Parses texts as floats, and detects numbers that the float type would silently change.
 
 use crate::values::column::Values;
 use crate::values::number::{NumberType, narrow};

@@ -29,9 +29,7 @@
 //! | [`FragmentIndex::check_rows`] | and O(R + T) | every row is in the buffer; a reader may gather |
 //! | [`FragmentIndex::check`] | the same | every write-time invariant, padding and length too |
 //!
-//! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment, distinct from an empty
-//! range.
-//! distinct from an empty range.
+//! Padding bits and bytes are ignored on read, and zero on write. An empty list is a fragment, distinct from an empty range.
 //!
 //! # Cost of access
 //!

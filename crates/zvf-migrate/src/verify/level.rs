@@ -27,7 +27,7 @@ pub(super) fn hash(part: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The hash of two hashes in this order: one multiplied, the finalizer of MurmurHash3 on both.
+/// The hash of two hashes in this order: the first one rotated and multiplied, then both mixed by the finalizer of MurmurHash3.
 pub(super) fn join(a: u64, b: u64) -> u64 {
     let mut one = a.rotate_left(23).wrapping_mul(BASE) ^ b;
     one = (one ^ (one >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
@@ -159,7 +159,7 @@ impl ComparedLevel {
         self.hash_rows(chunk, &mut sums)
     }
 
-    /// Sums up all rows: with `by_place` whole columns and fragments, identified by chunk, else rows, identified by their values. With `placed`
+    /// Sums up all rows: with `by_place` whole columns and fragments, identified by chunk, otherwise rows, identified by their values. With `placed`
     /// each row must be in the chunk of its position. With `ends`, the ends of fragments are recorded.
     pub(super) fn scan(
         &mut self,

@@ -1,4 +1,4 @@
-//! Reads level 0: once for its vertices and links, and once more with all its data, for all levels together.
+//! Reads level 0, for all levels together: first positions and links, then the vertices with all their data, and the links again if they have attributes.
 
 use std::ops::Range;
 
@@ -182,7 +182,7 @@ impl<'f> FinestLevel<'f> {
         Ok(())
     }
 
-    /// Reads level 0 with all its data, once, and passes the selected vertices and links to the writers of all levels.
+    /// Reads the vertices of level 0 with all their data, once, and passes the selected ones to the writers of all levels, trees with their links.
     pub(super) fn pick(&self, picks: &mut [LevelPick<'_, '_>]) -> Result<(), WriteError> {
         let mut owners = ObjectNumbers::new(&self.metadata);
         let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);

@@ -280,9 +280,9 @@ impl LevelBuilder<'_> {
             }
             Ok(())
         })?;
-        // Graphs may have each edge in both directions, which merge the same two vertices.
+        // Graphs may have each edge in both directions: both links merge the same two vertices.
         let once = neighbours as f64 / (2 * joining).max(1) as f64;
-        // Circles of links have more links than they merge vertices.
+        // In cycles, there are more links than vertices that they merge.
         let left = |inside: &u64| (linked as f64 - (inside * every) as f64 * once).max(0.0);
         Ok(inside.iter().map(left).collect())
     }

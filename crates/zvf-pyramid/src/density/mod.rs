@@ -1,8 +1,8 @@
 //! The density method: real vertices are kept, so that a level has the kind of the store and all data of its vertices.
 //!
-//! Level 0 is read twice, for any number of levels. First its vertices and links are written to temporary files, and every level is
-//! computed from the files of the finer one: the kept vertices, and the remaining links. Then level 0 is read with all its
-//! data, and the kept part is passed to the writers of all levels.
+//! The vertices of level 0 are read twice, for any number of levels. The first pass writes positions and links to temporary files; from these files
+//! the first level is computed, and each further level from the files of the level before: the kept vertices, and the remaining links. The second
+//! pass reads level 0 with all its data, and passes the kept part to the writers of all levels.
 
 mod builder;
 mod contract;

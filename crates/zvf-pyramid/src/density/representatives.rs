@@ -31,7 +31,7 @@ pub(super) struct Representatives {
     pub(super) moved: Option<f64>,
 }
 
-/// Bytes held for a vertex besides its point: in lines bin and representative, twice; else bin, object, set and choice.
+/// Bytes held for a vertex in addition to its point: for lines bin and representative, twice; for graphs and meshes bin, object, set and choice.
 const LINE: usize = 64;
 const MEMBER: usize = 160;
 

@@ -16,7 +16,7 @@ use zvf_encode::records::Bucket;
 use zvf_encode::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Bytes held for a vertex besides its point: bin and object, twice.
+/// Bytes held for a vertex in addition to its point: bin and object, twice.
 const VERTEX: usize = 96;
 
 /// How often bins are doubled. Bins on both sides of 0 are never combined, so after that each object is one bin on each side.

@@ -24,7 +24,7 @@ pub(crate) struct LevelTarget<'t> {
     pub(crate) bounds: &'t Corners,
     pub(crate) cells: &'t LevelCells,
     pub(crate) chunk_shape: &'t [f64],
-    /// Bins of level 0 that divide cells of points, so that readers that take fragments for these bins are right.
+    /// Bins of level 0, by which cells of points are divided, because some readers take fragments for these bins.
     pub(crate) bins: Option<&'t [f64]>,
     pub(crate) budget: usize,
     pub(crate) threads: usize,
@@ -34,7 +34,7 @@ pub(crate) struct LevelTarget<'t> {
 }
 
 impl LevelTarget<'_> {
-    /// The same level with its share of half of the budget. The other half is for level 0, which is read while all levels are written.
+    /// The same target with its share of the budget. The levels share half of it; level 0, which is read while they are written, takes the other half.
     pub(super) fn beside_reading(self, levels: usize) -> Self {
         let budget = self.budget / 2 / levels.max(1);
         Self { budget, ..self }

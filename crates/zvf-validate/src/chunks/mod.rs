@@ -397,7 +397,7 @@ impl ChunkCheckInput {
         }
     }
 
-    /// Compares the widths of a chunk's columns with those of previous chunks.
+    /// Compares the widths of a chunk's columns with the widths in previous chunks.
     fn widths(
         &self,
         findings: &mut Findings,

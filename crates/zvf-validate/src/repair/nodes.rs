@@ -54,7 +54,7 @@ fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec
                 edits.push(edit.tier(Tier::Counted));
             }
         }
-        // The claim may be the only sign that a fragment is damaged, unless just their order is another one.
+        // The claim may be the only sign that a fragment is damaged, unless all rows are there and only the order of fragments is wrong.
         let mut untiled = look
             .of(Check::FragmentsTile)
             .filter(|one| one.place.level == Some(level))

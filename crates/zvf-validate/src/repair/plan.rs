@@ -255,8 +255,8 @@ async fn work(
         edits.retain(|edit| !way.left_out().contains(&edit.tier));
         let was_made = |tier| work.tiers.contains(&tier);
         if !options.accept_loss && (was_made(Tier::Dropping) || !was_made(Tier::Listing)) {
-            // A count that was right before other members changed shows that they are wrong now, and before cells were removed from lists it is the only
-            // record of the loss.
+            // A count that agreed with the cells before this repair is not changed. If it disagrees now, either another change of the repair is wrong,
+            // or cells were removed from lists, and the count is the only record of the loss.
             edits.retain(|edit| {
                 work.is_known(edit) || !edit.checks.iter().all(|one| is_count(*one))
             });

@@ -323,7 +323,7 @@ impl PartIdentity {
     pub(crate) fn abandon(&self, target: &Target) {
         Self::forget(target, &self.folder, (&self.name, &self.owner));
         if matches!(self.begun.is_there(target), Ok(false)) {
-            // This program may have recreated folders after another one removed those of all parts.
+            // This program may have recreated its folders after another program removed the folders of all parts.
             let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
             target.prune(groups.iter().map(String::as_str));
         }

@@ -49,7 +49,8 @@ fn fits(number: NumberType, value: &Value) -> bool {
 }
 
 impl SplitKeys {
-    /// The values of a level and their attribute, with the type that the root declares, if it fits. `attribute` has its name, unit and description.
+    /// The values that a level lists, and their attribute. `attribute` states name, unit and description; the type is the one that the root declares,
+    /// or the type of the listed values if the declared one does not fit them.
     ///
     /// # Errors
     /// A description of values that cannot split chunks: floats, a mixture, a value twice.

@@ -44,7 +44,7 @@ pub struct ChosenParts {
     pub parts: Vec<ChosenPart>,
     /// Parts that were declared or begun, but are not finished.
     pub absent: Vec<String>,
-    /// Chosen parts that a program began to replace, and did not.
+    /// Chosen parts that a program began to replace, but did not replace.
     #[serde(default)]
     pub begun_again: Vec<String>,
 }
