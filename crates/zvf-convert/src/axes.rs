@@ -12,7 +12,7 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
-/// What to say of four coordinates without names, the first of which is often a time.
+/// The note about four coordinates without names: often, the first of them is a time.
 pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
 
 /// Sets the types of axes that the caller named.
@@ -39,7 +39,7 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
     Ok(())
 }
 
-/// What to say of axes of space whose names speak of time, unless the caller named their types: they are scaled and measured like the others.
+/// Notes about axes of space whose names suggest time, unless the caller stated their types. They are scaled and measured like all axes of space.
 pub(crate) fn perhaps_time(axes: &[Axis], types: &[(String, String)]) -> Vec<String> {
     let speaks = |name: &str| {
         let name = name.to_ascii_lowercase();
