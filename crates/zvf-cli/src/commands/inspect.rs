@@ -80,7 +80,7 @@ fn overridden(args: &InspectArgs, mut known: CellFacts) -> Result<CellFacts> {
     Ok(known)
 }
 
-/// A file that no store around it explains.
+/// Dumps a file that is not inside a store.
 fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     let failed = |e: std::io::Error| CliError::file("read", file, &e);
     let length = std::fs::metadata(file).map_err(failed)?.len();
