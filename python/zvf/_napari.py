@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Reader = Callable[[str | Sequence[str]], list[Layer]]
 
 BUDGET = 1_000_000
-"""Most vertices that are shown, unless the environment variable `ZVF_NAPARI_VERTICES` names another number: the finest level that has no
-more is taken, or the coarsest."""
+"""Most vertices that are shown: the finest level with at most this many is read, or else the coarsest. The environment variable
+`ZVF_NAPARI_VERTICES` overrides the number."""
 
 
 def get_reader(path: str | Sequence[str]) -> Reader | None:
