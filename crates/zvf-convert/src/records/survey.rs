@@ -156,7 +156,7 @@ fn look_at_columns(
             ));
         }
         tally.begin(number);
-        // Polylines and streamlines may have edges, which are implied. Lines may not: their two ends are one edge.
+        // Edges of polylines and streamlines are implied by the order of rows. The two ends of a line are a single edge.
         let implied = kind.is_chain() && kind != Kind::Line && source.linked() == Some(Kind::Graph);
         let mut chains = implied.then(ChainRows::default);
         let of_rows = (tally, chains.as_mut());

@@ -193,7 +193,7 @@ struct NodeSorter<'a> {
     /// `None`: ids are rows of the file, from 1.
     ids: Option<Vec<i64>>,
     sorter: Sorter<SwcNode>,
-    /// Whether nodes have radii, and types.
+    /// Whether all batches have radii, and types.
     radii: bool,
     types: bool,
     /// Positions, radii.

@@ -199,7 +199,7 @@ impl<'f> ArrowFile<'f> {
                     "a buffer inside the block",
                 ));
             };
-            // Buffers without a stated length, or outside of the body, are refused by the reader.
+            // A shorter buffer has no length and nothing to decompress; the reader checks the range itself.
             if size < 8 || at.checked_add(size).is_none_or(|end| end > body) {
                 continue;
             }
