@@ -19,7 +19,7 @@ use crate::table::arrow;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Whole {
-    /// The vertices: objects one after another, each in its order, with `object_id`; points that belong to no object as they are stored.
+    /// The vertices, with `object_id`: object after object, each in its own order; points without objects in stored order.
     pub vertices: RecordBatch,
     /// The links; their ends are row numbers of `vertices`.
     pub links: Option<RecordBatch>,

@@ -226,7 +226,7 @@ struct Words {
 }
 
 impl Words {
-    /// Texts that conditions compare as they are, or in quotes.
+    /// Texts, which conditions contain either unquoted or in quotes.
     fn new(texts: Vec<Option<String>>, are_quoted: bool) -> Self {
         let literal = |text: &String| match are_quoted {
             true => quoted(text, '\'').into_owned(),
