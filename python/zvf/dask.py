@@ -107,10 +107,10 @@ def write(
     """Writes one store by Dask workers, completely or not at all. Returns counts of its contents.
 
     Either from a dataframe of points: `position` names its columns of coordinates, and `columns` those that become attributes. By default these are
-    all others, without those that `read` names `chunk_` and an axis; `object_id` is the object of a point. `units` are the units of numeric columns,
-    which a dataframe cannot state (`{"t": "milliseconds since 1970-01-01T00:00:00"}`). The rows are shuffled first, so that all rows of a chunk are
-    in one part. Or from a list of parts, delayed or not: each is a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links.
-    No two parts may have vertices in the same chunk, or share an object whose vertices have an order.
+    all others except the columns `chunk_AXIS` of `read`; `object_id` is the object of a point. `units` are the units of numeric columns, which a
+    dataframe cannot state (`{"t": "milliseconds since 1970-01-01T00:00:00"}`). The rows are shuffled first, so that all rows of a chunk are in one
+    part. Or from a list of parts, delayed or not: each is a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links. No two
+    parts may have vertices in the same chunk, or share an object whose vertices have an order.
 
     A part that failed, or whose worker was lost, is written again. `bounds` are the bounds of all points; `options` are those of `zvf.begin`.
     """
