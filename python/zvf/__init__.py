@@ -7,10 +7,9 @@
 >>> answer.vertices.to_numpy()["position"].shape
 (1919, 3)
 
-A store is asked by `Store.query` and `Store.get`; `write` and `Writer` make new ones, `edit` changes one; `import_`, `append`, `export`,
-`plot`, `validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`,
-`doctor`, `migrate` and `rechunk` do what the commands of the program `zvf` do, which
-is installed with the package; `run` runs job files.
+`Store.query` and `Store.get` read a store; `write` and `Writer` make new stores, and `edit` changes one. `import_`, `append`, `export`, `plot`,
+`validate`, `repair`, `pyramid`, `vacuum`, `copy`, `split`, `merge`, `resample`, `simplify`, `doctor`, `migrate` and `rechunk` do the same as the
+commands of the program `zvf`, which is installed with the package. `run` runs job files.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ __all__ = [
 ]
 
 if "IPython" in _sys.modules:
-    # Not always, since it takes longer than the rest of the import.
+    # Only in IPython and Jupyter, since it takes longer than the rest of the import.
     from ._signatures import state_options as _state_options
 
     _state_options(globals())

@@ -9,7 +9,7 @@ def main() -> None:
     """Runs the program with the command line of this process."""
     from . import _zvf
 
-    # The exit code says which class of failure it was.
+    # The exit code is the class of the failure.
     sys.exit(_zvf.run_program(["zvf", *sys.argv[1:]]))
 
 

@@ -1,4 +1,4 @@
-"""The released package `zarr-vectors` with its hot functions answered by this one."""
+"""Replaces the hot functions of the released package `zarr-vectors` by faster ones of this package."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     Function = Callable[..., Any]
 
 VERSION = "0.9.2"
-"""The release whose functions are replaced: others may have other ones."""
+"""The release whose functions are replaced; other releases may have other functions."""
 
 
 class NotServedError(Exception):
-    """A call that the released package answers itself; the text says why."""
+    """A call that is left to the released package; the text is the reason."""
 
 
 class Point(NamedTuple):
@@ -67,14 +67,14 @@ class _Calls:
 
 
 class Accelerate:
-    """Answers the hot functions of the installed `zarr-vectors` by this package: `zvf.accelerate()`.
+    """Replaces the hot functions of the installed `zarr-vectors` by those of this package: `zvf.accelerate()`.
 
-    Reads of stores on this machine's disk are served: `read_points`, `read_lines`, `read_polylines`, `read_graph`, `read_mesh`,
-    `Level.read`, `Level.aread`, and `build_pyramid` by the method of the package. What is not, such as other backends and
-    attribute filters, is left to the released package, as is every call that fails here, so that its own errors are raised;
-    with `strict=True` such a call raises `zvf.MisuseError` instead.
+    This package serves reads of stores on the local disk: `read_points`, `read_lines`, `read_polylines`, `read_graph`, `read_mesh`, `Level.read`,
+    `Level.aread`, and `build_pyramid`, by the method of the released package. All other calls, such as those with other backends or attribute
+    filters, are left to the released package. So are calls that fail here, so that the errors of the released package are raised; with `strict=True`
+    such a call raises `zvf.MisuseError` instead.
 
-    Functions that other modules imported from the package before are not replaced there.
+    Modules that imported these functions before keep the original ones.
 
     >>> with zvf.accelerate():
     ...     zarr_vectors.open("tracts.zarrvectors").level(0).read()
@@ -86,7 +86,8 @@ class Accelerate:
         self._calls: dict[str, _Calls] = {point.name: _Calls() for point in POINTS}
 
     def __call__(self, strict: bool = False) -> Self:
-        """Replaces the functions, or changes `strict` where they are. Ends by `undo`, or as a context manager."""
+        """Replaces the functions, or only sets `strict` if they are replaced already. `undo`, or the end of the block as a context manager, restores
+        them."""
         self._strict = strict
         if self._replaced:
             return self
@@ -118,7 +119,7 @@ class Accelerate:
             calls.left.clear()
 
     def undo(self) -> None:
-        """Puts the functions of the released package back."""
+        """Restores the functions of the released package."""
         for holder, name, original, replacement in reversed(self._replaced):
             if vars(holder).get(name) is replacement:
                 setattr(holder, name, original)
@@ -133,7 +134,7 @@ class Accelerate:
         self.undo()
 
     def _put(self, holder: Any, original: Function, replacement: Function) -> None:
-        """Replaces a function wherever modules of the released package hold it."""
+        """Replaces a function in all modules of the released package that refer to it."""
         import sys
 
         holders = [module for name, module in sys.modules.items() if name.split(".")[0] == "zarr_vectors"]
@@ -149,7 +150,7 @@ class Accelerate:
         def serve(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
             from . import _accelerated
 
-            # After `undo`, too, someone may still hold this function.
+            # Other code may still hold this function after `undo`.
             if not self._replaced:
                 return False, None
             try:
@@ -188,4 +189,4 @@ class Accelerate:
 
 
 accelerate = Accelerate()
-"""Answers the hot functions of the installed `zarr-vectors` by this package."""
+"""Replaces the hot functions of the installed `zarr-vectors` by those of this package."""

@@ -1,4 +1,4 @@
-"""What `zvf.accelerate` puts in the place of functions of the released package: their arguments, and their answers."""
+"""The functions by which `zvf.accelerate` replaces those of the released package, with the same arguments and results."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def points(
 
 
 def _kept(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
-    """Some of the rows. The package has an answer of its own for none."""
+    """Some of the rows. Not served if there are none, because the released package has a different result then."""
     if not kept.any():
         raise NotServedError("no rows")
     return {name: values[kept] for name, values in columns.items()}
@@ -104,7 +104,7 @@ def lines(
         terms.update(bbox=corners(bbox))
     found = read(store, terms, objects=True)
     whole = np.diff(found.starts) >= 2
-    # First and last vertex of each line, one after the other.
+    # The first and the last vertex of each line.
     rows = np.stack([found.starts[:-1], found.starts[1:] - 1], axis=1)[whole]
     if bbox is not None:
         rows = rows[inside_of(found.columns["position"][rows], bbox).any(axis=1)]
@@ -127,7 +127,7 @@ def polylines(
     backend: str | None = None,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """`zarr_vectors.types.polylines.read_polylines`; with `whole` the vertices of a polyline are one array, not one a fragment."""
+    """`zarr_vectors.types.polylines.read_polylines`; with `whole`, the vertices of a polyline are one array instead of one for each fragment."""
     if attribute_filter:
         raise NotServedError("a filter by attribute")
     store = opened(store_path, backend, ("polyline", "streamline"))
@@ -138,7 +138,7 @@ def polylines(
     terms: dict[str, Any] = {"level": level, "columns": columns, "select": "objects"}
     box = None
     if bbox is not None:
-        # A box stands for all chunks that it touches.
+        # The box is extended to all chunks that it touches, as in the released package.
         size = np.asarray(level_of(store, level).chunk_shape, dtype=np.float64)
         low, high = corners(bbox)
         if low.shape != size.shape or not (np.isfinite(low).all() and np.isfinite(high).all()):
@@ -153,7 +153,7 @@ def polylines(
     found = read(store, terms, objects=True)
     attributes = without(found.columns)
     ids, starts = found.ids, found.starts
-    # Polylines are parts of this array, which can be written to there.
+    # The polylines are views of this array, and the released package returns writable arrays.
     places = found.columns["position"].copy()
     if len(columns) == 3:
         lists = [[places[start:end]] for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True) if end > start]
@@ -168,12 +168,12 @@ def polylines(
     if box is not None:
         kept = ((keys[cuts[:-1]] >= box[0]) & (keys[cuts[:-1]] <= box[1])).all(axis=1)
     if chunks is not None:
-        # Every run of fragments of these chunks is a polyline of its own.
+        # Every run of fragments in these chunks is a separate polyline.
         kept = kept & among(keys[cuts[:-1]], chunks)
         first = kept & ~np.concatenate([[False], kept[:-1] & (owner[1:] == owner[:-1])])
         piece = np.cumsum(first) - 1
     else:
-        # Whole objects of which any fragment is inside.
+        # Whole objects with any fragment inside.
         hit = np.zeros(len(ids), dtype=bool)
         hit[owner[kept]] = True
         kept = hit[owner]
@@ -196,7 +196,7 @@ def polylines(
 
 
 def _cuts(keys: Array, fragments: Array, starts: Array) -> Array:
-    """Where runs of rows of one fragment of one object begin, and the number of rows."""
+    """The row at which each run of rows of one fragment of one object begins, and the number of all rows."""
     cut = np.zeros(len(keys) + 1, dtype=bool)
     cut[1:-1] = (keys[1:] != keys[:-1]).any(axis=1) | (fragments[1:] != fragments[:-1])
     cut[starts] = True
@@ -215,7 +215,7 @@ def _polylines(lists: list[list[Array]], ids: list[int], attributes: dict[str, A
 
 
 def _linked(store: Store, level: int, bbox: Any, chunks: Chunks, attributes: Sequence[str]) -> tuple[dict[str, Array], Array | None]:
-    """Vertices, and the links that have both ends among them."""
+    """Vertices, and the links with both ends among these vertices."""
     terms = {"level": level, **chunk_terms(store, level, chunks, bbox)}
     columns = ["position", *attribute_columns(attributes), *(["chunk"] if chunks is not None else [])]
     found = read(store, {**terms, "columns": columns}, links=True, tiled=True)
@@ -240,7 +240,7 @@ def graph(
     backend: str | None = None,
     attributes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """`zarr_vectors.types.graphs.read_graph`, and with `attributes` those of the vertices."""
+    """`zarr_vectors.types.graphs.read_graph`, and with `attributes` also the attributes of the vertices."""
     if attribute_filter or object_ids is not None:
         raise NotServedError("a filter by attribute" if attribute_filter else "objects of a graph")
     store = opened(store_path, backend, ("graph", "skeleton"))
@@ -274,7 +274,7 @@ def mesh(
     backend: str | None = None,
     attributes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """`zarr_vectors.types.meshes.read_mesh`, and with `attributes` those of the vertices."""
+    """`zarr_vectors.types.meshes.read_mesh`, and with `attributes` also the attributes of the vertices."""
     if attribute_filter or object_ids is not None:
         raise NotServedError("a filter by attribute" if attribute_filter else "objects of a mesh")
     store = opened(store_path, backend, ("mesh",))
@@ -299,7 +299,7 @@ READERS: dict[str, Any] = {
     "from_graph": graph,
     "from_mesh": mesh,
 }
-"""What serves a level, by the name of the adapter that makes its result."""
+"""The function that reads a level, by the name of the adapter that makes the result of the released package."""
 
 
 def level(self: Any, selection: Any) -> Any:
@@ -348,14 +348,14 @@ def pyramid(
     objects = level_of(store, 0).objects
     found = _jobs.pyramid(store.url, factors=[pair[0] for pair in pairs], method="reference", durable=False)
     if handle is not None:
-        # The handle holds the documents as they were.
+        # The handle still has the earlier documents.
         store_path._zarr = import_module("zarr").open_group(handle.store, path=handle.path, mode="r+")
     return {
         "levels_created": len(pairs),
         "level_specs": [
             {
                 "vertex_count": one["vertices"],
-                # A store without objects is one object there.
+                # The released package counts a store without objects as one object.
                 "object_count": one["objects"] or 1,
                 "objects_kept": one["objects"] or 1,
                 "source_objects": objects or 1,

@@ -1,4 +1,4 @@
-"""Between Arrow tables and NumPy arrays."""
+"""Conversions between Arrow tables and NumPy arrays."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NUMBERS = frozenset(
 
 
 UNIT = "zvf.unit"
-"""The unit of a column of whole numbers that are times of day or moments with a time zone, in the metadata of its type: NumPy has no type for them."""
+"""Key in the metadata of a NumPy type: the unit of integers that are times of day or timestamps with a time zone, for which NumPy has no type."""
 
 
 def to_numpy(table: _zvf.Table, columns: Sequence[str] | None = None, *, times: bool = False) -> dict[str, Array]:
-    """The columns of a table, by name. Numbers of a table of one batch are views, which cannot be written to. With `times` dates, moments and
-    durations are arrays of them, else of their numbers."""
+    """The columns of a table, by name. Numbers of a table of one batch are read-only views. With `times`, dates, timestamps and durations are arrays
+    of `datetime64` and `timedelta64`, otherwise of integers."""
     if columns is not None:
         table = table.select(list(columns))
     return {parts["name"]: _array(parts, times=times) for parts in table.columns()}
@@ -40,13 +40,13 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
     if "texts" in parts:
         texts = np.empty(len(parts["texts"]) + 1, dtype=object)
         texts[:-1] = parts["texts"]
-        # Code -1 is no text: the None at the end.
+        # Code -1 means a missing text: it selects the None at the end.
         return texts[np.frombuffer(parts["codes"], dtype=np.int64)] if "codes" in parts else texts[:-1]
     values: Array = np.frombuffer(parts["data"], dtype=parts["dtype"])
     if "times" in parts and times:
         values = values.view(parts["times"])
     if "unit" in parts and times:
-        # The number for a missing one is among the values.
+        # The number that marks a missing value is among the values.
         values, missing = with_unit(values, parts["unit"]), None
     if "offsets" in parts:
         offsets = np.frombuffer(parts["offsets"], dtype=np.int64)
@@ -61,14 +61,15 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
         values = values.copy()
         values[missing] = np.nan if values.dtype.kind == "f" else np.array("NaT", dtype=values.dtype)
         return values
-    # Whole numbers and truth values have no NaN.
+    # Integers and truth values have no NaN.
     if values.ndim > 1:
         missing = np.repeat(missing[:, None], values.shape[1], axis=1)
     return np.ma.MaskedArray(values, mask=missing)
 
 
 def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zvf.Table:
-    """A table of arrays: one dimension is a column of numbers or texts, two are a column of lists of fixed size."""
+    """A table from arrays: an array of one dimension becomes a column of numbers or texts, and one of two dimensions a column of lists of fixed size.
+    """
     import numpy as np
 
     given: list[tuple[str, object, str, int | None, object | None, str | None]] = []
@@ -95,8 +96,8 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
         elif isinstance(array, np.ma.MaskedArray):
             missing = np.ma.getmaskarray(array).reshape(-1).view(np.uint8)
             array = array.data
-        # The extension reads numbers of this machine, one after another.
-        # Arrays that were unpickled may lie at any address.
+        # The extension reads contiguous numbers in native byte order.
+        # The memory of unpickled arrays may be unaligned.
         flat = np.require(array, dtype=array.dtype.newbyteorder("="), requirements=["C", "A"]).reshape(-1)
         if moments:
             flat = flat.view(np.int64)
@@ -109,7 +110,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
 
 
 def array_of(name: str, values: Any) -> Array:
-    """Numbers or truth values as an array, which is masked where some are missing; texts as an array of objects, with None for those that are."""
+    """Numbers or truth values as an array, masked where values are missing; texts as an array of objects, with None for missing ones."""
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):
@@ -122,12 +123,12 @@ def array_of(name: str, values: Any) -> Array:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        # Such as rows of several lengths.
+        # For example, rows of different lengths.
         raise _zvf.MisuseError(f"{name}: {error}") from error
     if not hasattr(values, "dtype") and array.dtype.kind in "Uf":
-        # NumPy makes texts of numbers beside texts, drops zeros at their end, and rounds whole numbers: also those of uint64 beside int64.
+        # NumPy converts numbers beside texts to texts, drops trailing zero characters of texts, and rounds large integers to floats, also uint64 beside int64.
         objects = np.empty(array.shape, dtype=object)
-        # A frame of pandas would first convert its columns to one type.
+        # A pandas DataFrame would first convert its columns to one type.
         objects[...] = values.to_numpy(dtype=object) if hasattr(values, "iloc") else np.asarray(values, dtype=object)
         whole = (int, np.integer)
         all_whole = array.size > 0 and all(isinstance(one, whole) for one in objects.flat)
@@ -146,18 +147,18 @@ def array_of(name: str, values: Any) -> Array:
 
 
 EXACT = 1 << 53
-"""Whole numbers up to this one are floats."""
+"""Largest integer up to which float64 represents all integers."""
 
 
 def with_unit(numbers: Array, unit: str) -> Array:
-    """Whole numbers whose type states what they are. The lowest number is a missing one."""
+    """Integers with their unit in the metadata of the type. The lowest number marks a missing value."""
     import numpy as np
 
     return numbers.view(np.dtype(numbers.dtype, metadata={UNIT: unit}))
 
 
 def _without(array: Array, mask: Array) -> Array:
-    """The array with missing values where a mask says so."""
+    """The array, with missing values where the mask is true."""
     import numpy as np
 
     if array.dtype.kind in "fO":
@@ -168,7 +169,7 @@ def _without(array: Array, mask: Array) -> Array:
 
 
 def _of_pandas(name: str, values: Any) -> Array:
-    """A column of pandas, whose types have values of their own for what is missing."""
+    """A pandas column; its types have their own values for missing ones."""
     import numpy as np
 
     missing = np.asarray(values.isna())
@@ -190,7 +191,7 @@ def _of_pandas(name: str, values: Any) -> Array:
         if pa.types.is_temporal(dtype.pyarrow_dtype) or pa.types.is_nested(dtype.pyarrow_dtype):
             return _of_arrow(name, pa.array(values))
     if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):
-        # Of a sparse column, all values.
+        # A sparse column is expanded to all values.
         return array_of(name, np.asarray(values))
     kind = getattr(dtype, "numpy_dtype", dtype)
     if getattr(kind, "kind", "O") not in "biuf":
@@ -215,7 +216,7 @@ def _of_arrow(name: str, values: Any) -> Array:
 
 
 def _of_objects(name: str, array: Array) -> Array:
-    """An array of Python's objects: of texts, truth values or numbers, of which some may be missing."""
+    """An array of Python objects: texts, truth values or numbers, of which some may be missing."""
     import numpy as np
 
     missing = np.fromiter((_is_missing(one) for one in array.flat), dtype=bool, count=array.size)
@@ -228,7 +229,7 @@ def _of_objects(name: str, array: Array) -> Array:
     if all(isinstance(one, (bool, np.bool_)) for one in known):
         made = np.zeros(array.size, dtype=bool)
     elif all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in known):
-        # NumPy's own numbers of two types would be compared as floats.
+        # NumPy scalars of two types would be compared as floats.
         known = [int(one) for one in known]
         low, high = min(known), max(known)
         if low < -(1 << 63) or high >= (1 << (64 if low >= 0 else 63)):
@@ -248,7 +249,7 @@ def _of_objects(name: str, array: Array) -> Array:
 
 
 def _is_missing(one: object) -> bool:
-    """None, NaN, and what pandas has for a missing value."""
+    """Whether a value is None, NaN, or the missing value of pandas."""
     if one is None or type(one).__name__ in ("NAType", "NaTType"):
         return True
     is_float = isinstance(one, float) or getattr(getattr(one, "dtype", None), "kind", "") == "f"
@@ -256,7 +257,7 @@ def _is_missing(one: object) -> bool:
 
 
 def whole_numbers(name: str, values: Any) -> Array:
-    """Whole numbers in one dimension, or of another shape where there are none."""
+    """Integers in one dimension; an empty array may have any shape."""
     import numpy as np
 
     array = array_of(name, values)
@@ -270,7 +271,7 @@ def whole_numbers(name: str, values: Any) -> Array:
 
 
 def selected_ids(ids: ArrayLike | range | str) -> list[int] | str:
-    """Object ids of a selection: a list, or a text of ids and ranges, which a long `range` becomes too."""
+    """Object ids of a selection: a list, or a text of ids and ranges. A long `range` becomes a text, too."""
     if isinstance(ids, str):
         return ids
     if isinstance(ids, range) and ids.step == 1 and ids:

@@ -1,4 +1,4 @@
-"""Objects of other packages, which are imported when they are asked for."""
+"""Conversions to objects of other packages, which are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def in_xyz(positions: Any, axes: Sequence[str]) -> Any:
-    """Positions for packages whose coordinates have no names: x, y and z in this order, if the axes of the store have these names in another."""
+    """Positions for packages whose coordinates have no names: in the order x, y, z if the axes of the store have these names, else unchanged."""
     order = [axes.index(name) for name in "xyz"] if sorted(axes) == ["x", "y", "z"] else [0, 1, 2]
     return positions if order == [0, 1, 2] else positions[:, order]
 
 
 def array_sequence(objects: ObjectArrays) -> Any:
-    """nibabel's `ArraySequence` on the memory of the positions, or of a copy with x first."""
+    """nibabel's `ArraySequence` that shares the memory of the positions, or of a copy in the order x, y, z."""
     import numpy as np
 
     sequence = _nibabel().ArraySequence()
@@ -51,7 +51,7 @@ def _nibabel() -> Any:
 
 
 def _to_rasmm(frame: dict[str, Any] | None) -> Any:
-    """The affine from the frame of a store to that of the scanner. A store that states none is taken to be in the latter."""
+    """The affine from the frame of a store to the frame of the scanner. A store that states no frame is assumed to be in scanner millimetres."""
     import numpy as np
 
     space = "rasmm" if frame is None else frame.get("space")
@@ -72,9 +72,9 @@ def _ends(answer: Answer, width: int) -> Any:
 
 
 def networkx(answer: Answer) -> Any:
-    """An undirected graph of networkx: nodes are row numbers, columns are their attributes; those of links are attributes of edges.
+    """An undirected graph of networkx: nodes are row numbers, with the columns as attributes; columns of links are attributes of edges.
 
-    A `MultiGraph` if several links have the same two ends, of which a `Graph` would keep one."""
+    Returns a `MultiGraph` if several links have the same two ends, since a `Graph` would keep only one of them."""
     import networkx  # type: ignore[import-untyped]
     import numpy as np
 
@@ -83,7 +83,7 @@ def networkx(answer: Answer) -> Any:
     links = {name: values.tolist() for name, values in answer.links.to_numpy().items() if name != "vertices"}
     vertices = {name: values.tolist() for name, values in answer.vertices.to_numpy().items()}
     graph = networkx.MultiGraph() if parallel else networkx.Graph()
-    # Not add_node and add_edge, whose keywords are attributes, too, except those that name their parameters, such as key.
+    # add_node and add_edge take attributes as keywords, but not those with the name of a parameter, such as key.
     graph.add_nodes_from((row, {name: values[row] for name, values in vertices.items()}) for row in range(len(answer.vertices)))
     graph.add_edges_from(
         (start, end, {name: values[at] for name, values in links.items()}) for at, (start, end) in enumerate(ends.tolist())
@@ -92,7 +92,7 @@ def networkx(answer: Answer) -> Any:
 
 
 def scipy(answer: Answer, weight: str | None) -> Any:
-    """A sparse matrix of SciPy: row and column are the ends of a link as they are stored, the value is 1 or an attribute of the link."""
+    """A sparse matrix of SciPy: row and column are the ends of a link in their stored order, and the value is 1 or an attribute of the link."""
     import numpy as np
     from scipy.sparse import coo_array  # type: ignore[import-untyped]
 
@@ -103,7 +103,7 @@ def scipy(answer: Answer, weight: str | None) -> Any:
 
 
 def trimesh(answer: Answer) -> Any:
-    """A mesh of trimesh, with its vertices in their order; numbers of vertices are its `vertex_attributes`."""
+    """A mesh of trimesh, with the vertices in the same order; numeric vertex attributes are its `vertex_attributes`."""
     import trimesh
 
     vertices = answer.vertices.to_numpy()

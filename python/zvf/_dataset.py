@@ -1,4 +1,4 @@
-"""The flat table as a dataset of pyarrow: what DuckDB, Polars, DataFusion and Dask take as a table."""
+"""The flat table as a pyarrow dataset, which DuckDB, Polars, DataFusion and Dask read as a table."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class Dataset(pads.Dataset):  # type: ignore[misc]
     """The rows of a query as a flat table: axes as float64, attributes, `object_id`, and the chunk of each row.
 
-    Filters are applied exactly, by pyarrow; of filters on axes, chunks and the attribute that splits the chunks follows which chunks are read.
-    A float that is not a number is null: engines compare NaN each in its own way, and null alike. It pickles as its query.
+    pyarrow applies filters exactly. Filters on axes, on chunks and on the attribute that divides chunks also limit which chunks are read. NaN is
+    null, because engines differ in comparisons with NaN, but not with null. The dataset can be pickled: its query is.
     """
 
     def __init__(self, query: Query, filter: pc.Expression | None = None, *, _open: bool = True) -> None:
@@ -51,11 +51,11 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """Holds for every row."""
+        """True for every row."""
         return pc.scalar(True)
 
     def chunks(self, filter: pc.Expression | None = None) -> list[tuple[int, ...]]:
-        """The chunks that a scan with this filter reads, as far as filters leave any out; a box of the query leaves out more."""
+        """The chunks that a scan with this filter reads. The box of the query, which may leave out more chunks, is not considered."""
         filter = self._joined(filter)
         left = None if filter is None else self._left(filter)
         coords = self._known().coords if left is None else left
@@ -64,8 +64,8 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
     def scanner(
         self, columns: Sequence[str] | dict[str, pc.Expression] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> pads.Scanner:
-        """A scan of some columns and rows; it is read once."""
-        # How files are read does not matter here.
+        """A scan of some columns and rows, which can be read once."""
+        # These options are about files.
         for name in ("fragment_scan_options", "fragment_readahead", "batch_readahead", "cache_metadata", "schema"):
             options.pop(name, None)
         filter = self._joined(filter)
@@ -80,13 +80,13 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
             needed = [name for name in names if name in columns]
         if filter is not None:
             text = str(filter)
-            # A field by its number is one of all.
+            # A field that is referenced by number may be any column.
             needed = names if "FieldPath" in text else [name for name in names if name in needed or name in text]
         return pads.Scanner.from_batches(self._reader(needed, filter), columns=columns, filter=filter, **options)
 
     def _reader(self, columns: list[str], filter: pc.Expression | None) -> pa.RecordBatchReader:
         left = None if filter is None else self._left(filter)
-        # Not a generator: threads of Arrow read ahead, also while the interpreter ends, and must not wait for it.
+        # Not a Python generator: threads of Arrow read ahead even while the interpreter shuts down, and must not wait for it.
         return pa.RecordBatchReader.from_stream(Stream(self._flat.scan(columns, as_buffer(left))))
 
     def _known(self) -> Chunks:
@@ -103,7 +103,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
         return self._filter & filter
 
     def filter(self, expression: pc.Expression) -> Dataset:
-        """The rows that satisfy a condition, too."""
+        """The rows that also satisfy this condition."""
         return Dataset(self._query, self._joined(expression))
 
     def to_table(self, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> pa.Table:
@@ -135,11 +135,11 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
         return pads.dataset(self.to_table(**options).sort_by(sorting))
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[_Fragment]:
-        """The dataset in one piece: engines that read piece by piece get it as a whole."""
+        """The dataset as one fragment: engines that read fragment by fragment get it as a whole."""
         yield _Fragment(self, filter)
 
     def replace_schema(self, schema: pa.Schema) -> Dataset:
-        """Columns cannot be others than those of the query."""
+        """Always fails: the columns are those of the query."""
         raise NotImplementedError("the columns of a store are what they are: choose them in the query")
 
     def join(self, *arguments: Any, **options: Any) -> pads.Dataset:
@@ -155,7 +155,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
 
 
 class Stream:
-    """An answer that becomes a stream of Arrow."""
+    """An answer with the Arrow stream interface."""
 
     def __init__(self, answer: _zvf.Answer) -> None:
         self._answer = answer
@@ -165,7 +165,7 @@ class Stream:
 
 
 class _Fragment:
-    """A dataset as the only piece of itself."""
+    """A whole dataset as its only fragment."""
 
     def __init__(self, dataset: Dataset, filter: pc.Expression | None) -> None:
         self._dataset = dataset
@@ -180,7 +180,7 @@ class _Fragment:
         return pc.scalar(True)
 
     def scanner(self, schema: pa.Schema | None = None, columns: Any = None, filter: pc.Expression | None = None, **options: Any) -> pads.Scanner:
-        # What the dataset was asked for leaves chunks out; only what is asked here leaves rows out.
+        # The filter given to the dataset only leaves out chunks; the filter given here also leaves out rows.
         return self._dataset.scanner(columns, filter, **options)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
@@ -188,7 +188,8 @@ class _Fragment:
 
 
 class _Filter:
-    """A filter of pyarrow. What it means for a block is pyarrow's own answer: would a file with such values be read?"""
+    """A filter of pyarrow. Whether it may hold for a block is decided by pyarrow: the block is presented as a file with such values, which pyarrow
+    reads or skips."""
 
     def __init__(self, filter: pc.Expression, schema: pa.Schema) -> None:
         self._filter = filter
@@ -204,7 +205,7 @@ class _Filter:
         return self._read(self._filter, blocks)
 
     def must_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
-        # No row may fail it, and none may leave it open.
+        # The filter is neither false nor null for any row.
         fails = self._read(~self._filter, blocks)
         opens = self._read(self._filter.is_null(), blocks)
         return [not fail and not leave for fail, leave in zip(fails, opens, strict=True)]

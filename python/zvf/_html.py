@@ -1,4 +1,4 @@
-"""What a notebook shows of a store."""
+"""The HTML representation of a store in notebooks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from ._store import Level, Store
 
 WIDTH = 320
-"""Of the picture, in pixels."""
+"""Width of the picture, in pixels."""
 DOTS = 4_000
-"""Most vertices of the picture."""
+"""Most vertices that are drawn."""
 READ = 100_000
-"""Most vertices that are read for it: a level with more has none."""
+"""Most vertices that are read for the picture; larger levels are not drawn."""
 
 
 def page(store: Store) -> str:
-    """Facts as a table, and a picture where a level is small enough to be read for it."""
+    """A table of facts, and a picture if a level is small enough."""
     info = store.info
     units = sorted({axis["unit"] for axis in info["axes"] if axis["unit"]})
     low, high = store.bounds
@@ -52,7 +52,7 @@ def _level(level: Level) -> str:
 
 
 def _picture(store: Store) -> str:
-    """Dots of the finest level that is small enough, along the two axes on which it is largest."""
+    """The vertices of the finest level that is small enough, as dots, along the two axes with the largest extent."""
     import numpy as np
 
     small = [level.number for level in store.levels if 0 < level.vertices <= READ]

@@ -1,4 +1,4 @@
-"""Jobs on whole stores and files, as the commands of the program `zvf` do them."""
+"""Jobs on whole stores and files: the commands of the program `zvf`."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ def import_(
     """Makes a new store at `url` from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX.
 
     The options are those of `zvf import`: `schema("import")` has their documentation and defaults. `rename`, `attribute_types` and `axis_types` are
-    mappings from names of columns or axes. `ids="new"` is `new_ids=True`, `ids="file"` is `id_from_file=True`, and one number as `scale` is that of all
-    axes of space.
+    mappings from names of columns or axes. `ids="new"` is `new_ids=True`, `ids="file"` is `id_from_file=True`, and a single number as `scale` applies
+    to all axes of space.
 
-    `zvf append` maps positions of files that it adds as `unit`, `scale` and `affine` do here. `progress` is called with numbers of vertices that were read; `True` shows a bar of tqdm.
+    Later, `zvf append` maps positions of added files by the `unit`, `scale` and `affine` given here. `progress` is called with the numbers of
+    vertices read; `True` shows a bar of tqdm.
     """
     return _run("import", _of_files(url, files, ids, options), progress)
 
@@ -73,14 +74,15 @@ def append(
 ) -> dict[str, Any]:
     """Adds objects or points to a store from files of any format that `import_` reads, directories that `zvf query -o DIR` wrote, or other stores.
 
-    Files and stores may be URLs: a URL is taken as a file if its ending is that of a known format or `format` is given, else as a store. All of it at once, or nothing. The options are those of `zvf append`: `schema("append")` has their documentation and defaults; `ids`, `scale` and mappings
-    are as in `import_`. The report has the ids that objects got.
+    Files and stores may be URLs: a URL is a file if it has the ending of a known format or `format` is given, and otherwise a store. Either
+    everything is added or nothing. The options are those of `zvf append`: `schema("append")` has their documentation and defaults; `ids`, `scale` and
+    mappings are as in `import_`. The report lists the ids of the new objects.
     """
     return _run("append", _of_files(url, files, ids, options), None)
 
 
 def _with_ids(members: dict[str, Any], ids: str | None) -> dict[str, Any]:
-    """The members of a job with the rule for ids of objects that a word stands for."""
+    """The members of a job, with the word in `ids` replaced by the option for it."""
     rules = {"new": "new_ids", "file": "id_from_file"}
     if ids in rules:
         members[rules[ids]] = True
@@ -110,7 +112,7 @@ def export(
     The options are those of `zvf export`: `schema("export")` has their documentation and defaults. `bbox` and `objects` are as in `Store.query`; `place`
     has terms of `Store.query` such as `{"sphere": (1, 2, 3, 4), "inside": True}`. A name such as `"{id}.swc"` makes a file for each object.
 
-    The file is there as a whole or not at all.
+    The file is written completely or not at all.
     """
     members = _selected(options, place)
     faces = members.get("faces")
@@ -124,10 +126,10 @@ def export(
 
 
 def plot(url: Path | Sequence[Path], output: Path, *, place: Place | None = None, **options: Unpack[PlotOptions]) -> dict[str, Any]:
-    """Draws a store, or several ones in one picture, as a PNG or SVG file by the ending of `output`, and returns the camera and what was drawn.
+    """Draws one or several stores in one picture, a PNG or SVG file by the ending of `output`. Returns the camera and what was drawn.
 
-    The options are those of `zvf plot`: `schema("plot")` has their documentation and defaults. `color` is a list: one for all stores, or one for each; `bbox`,
-    `objects` and `place` are as in `export`.
+    The options are those of `zvf plot`: `schema("plot")` has their documentation and defaults. `color` is a list with one colour for all stores, or
+    one for each; `bbox`, `objects` and `place` are as in `export`.
     """
     stores = [url] if isinstance(url, str | os.PathLike) else list(url)
     return _run("plot", {"stores": stores, "output": output, **_selected(options, place)}, None)
@@ -145,7 +147,7 @@ def _selected(options: Mapping[str, Any], place: Place | None) -> dict[str, Any]
 
 
 class Finding(NamedTuple):
-    """One place where a rule of the format is broken."""
+    """One violation of a rule of the format."""
 
     code: str
     severity: str
@@ -157,13 +159,13 @@ class Finding(NamedTuple):
 
 
 class Report:
-    """What a look at a store found."""
+    """The result of a validation."""
 
     __slots__ = ("document", "errors", "findings", "notes", "warnings")
 
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
-        """All of it, as `zvf validate --json` prints it."""
+        """The whole report, as `zvf validate --json` prints it."""
         self.findings = tuple(
             Finding(
                 code=one["code"],
@@ -176,7 +178,7 @@ class Report:
             )
             for one in document["findings"]
         )
-        """The findings, as many of each check as were asked for."""
+        """The findings; of each check at most the requested number."""
         self.errors: int = document["errors"]
         self.warnings: int = document["warnings"]
         self.notes: int = document["notes"]
@@ -186,7 +188,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """Whether there are no errors."""
         return self.errors == 0
 
     def __iter__(self) -> Iterator[Finding]:
@@ -211,11 +213,11 @@ def run(
 ) -> dict[str, Any] | list[dict[str, Any]]:
     """Runs a job, a list of them, or a file with either, as `zvf run` does: `{"job": "pyramid", "store": "a.zv", "factors": [2]}`.
 
-    The members of jobs are in `schema()`; `zvf COMMAND --print-job` prints the job that a command is. Returns the report of the job, or the list of
-    reports: what the program prints with `--json`, but without `requests`, `rounds` and `bytes` of a query, which only the program counts. A failure
-    ends a list; findings of a validation do not. Relative paths are relative to the working directory.
+    `schema()` describes the members of jobs; `zvf COMMAND --print-job` prints the job of a command. Returns the report of the job, or the list of
+    reports. A report is what the program prints with `--json`, but without `requests`, `rounds` and `bytes` of a query, which only the program
+    counts. The first job that fails ends a list; findings of a validation do not. Relative paths are relative to the working directory.
 
-    `progress` is called with numbers of vertices or cells that were done; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of vertices or cells done; `True` shows a bar of tqdm.
     """
     if isinstance(job, str | os.PathLike):
         with open(job, encoding="utf-8") as file:
@@ -228,12 +230,13 @@ def run(
 
 
 def schema(job: str | None = None) -> dict[str, Any]:
-    """The JSON Schema of a job such as `"pyramid"`: its options with their documentation and defaults. Without a name, of any job or list of them."""
+    """The JSON Schema of a job such as `"pyramid"`: its options with their documentation and defaults. Without a name: the schema of any job, or list
+    of jobs."""
     return document(_zvf.schema(job))
 
 
 def _json(job: object) -> str:
-    """A job as JSON, which has no infinite numbers: they are the texts that jobs take."""
+    """A job as JSON. Infinite numbers, which JSON lacks, become the texts that jobs accept."""
     try:
         return json.dumps(job, default=_plain, allow_nan=False)
     except ValueError:
@@ -242,7 +245,7 @@ def _json(job: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Paths, mappings, arrays of NumPy and other sequences, as JSON has them."""
+    """Converts paths, mappings, NumPy arrays and other sequences to values of JSON."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
@@ -251,7 +254,7 @@ def _plain(value: Any) -> Any:
 
 
 def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dict[str, Any]:
-    """Runs one job; members that are None are as by default, and those of `Options` are no part of it."""
+    """Runs one job. Members that are None have their defaults, and members of `Options` are not part of the job."""
     common = {name: value for name, value in members.items() if name in Options.__annotations__ or name == "durable"}
     options = {name: value for name, value in members.items() if name not in common and value is not None}
     text = _json({"job": job, **options})
@@ -260,36 +263,38 @@ def _run(job: str, members: Mapping[str, Any], progress: Progress | None) -> dic
 
 
 def validate(url: Path, *, progress: Progress | None = None, **options: Unpack[ValidateOptions]) -> Report:
-    """Checks a store for errors, to a `depth`: structure (1), documents (2), cells (3), meaning (4), levels among each other (5).
+    """Checks a store for errors, up to a `depth`: structure (1), documents (2), cells (3), meaning (4), consistency of levels (5).
 
-    `progress` is called with numbers of cells that were looked at; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of cells checked; `True` shows a bar of tqdm.
     """
     return Report(_run("validate", {"store": url, **options}, progress))
 
 
 def diff(first: Path, second: Path, *, progress: Progress | None = None, **options: Unpack[DiffOptions]) -> dict[str, Any]:
-    """Compares the contents of two stores, however these are stored: `same`, the first `limit` of the `differences`, and their `total`.
+    """Compares the contents of two stores, regardless of how they are stored. Returns `same`, the first `limit` of the `differences`, and their
+    `total`.
 
-    `progress` is called with numbers of vertices that were read; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of vertices read; `True` shows a bar of tqdm.
     """
     return _run("diff", {"first": first, "second": second, **options}, progress)
 
 
 def vacuum(url: Path, **options: Unpack[VacuumOptions]) -> dict[str, Any]:
-    """Removes the rows of deleted objects, and files that no reader uses. No other writer may run meanwhile."""
+    """Removes the rows of deleted objects, and files that no reader uses. No other writer may run at the same time."""
     return _run("vacuum", {"store": url, **options}, None)
 
 
 def repair(url: Path, *, progress: Progress | None = None, **options: Unpack[RepairOptions]) -> dict[str, Any]:
-    """Says which documents would be made right from the cells, and with `apply` does it. Documents as they were are kept in `backup`, and `undo` puts them back."""
+    """Reports which documents can be corrected from the cells, and with `apply` corrects them. The previous documents are saved in `backup`; `undo`
+    restores them."""
     return _run("repair", {"store": url, **options}, progress)
 
 
 def pyramid(url: Path, *, progress: Progress | None = None, **options: Unpack[PyramidOptions]) -> dict[str, Any]:
-    """Adds coarse levels, one for each of `factors`, or without factors as many as the data ask for; adds to, replaces, refreshes or removes those
-    that are there.
+    """Adds coarse levels: one for each of `factors`, or without factors a number that depends on the data. Extends, replaces, refreshes or removes
+    existing levels.
 
-    `progress` is called with numbers of vertices that were coarsened; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of vertices coarsened; `True` shows a bar of tqdm.
     """
     return _run("pyramid", {"store": url, **options}, progress)
 
@@ -300,27 +305,29 @@ def remove_pyramid(url: Path, **options: Unpack[WriteOptions]) -> dict[str, Any]
 
 
 def copy(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[CopyOptions]) -> dict[str, Any]:
-    """Copies a store byte for byte to another place; `read_back` compares what is there. The same call continues an interrupted copy.
+    """Copies a store byte for byte to another place; `read_back` reads the copy and compares it. The same call continues an interrupted copy.
 
-    `progress` is called with numbers of bytes that were copied; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of bytes copied; `True` shows a bar of tqdm.
     """
     return _run("copy", {"source": source, "target": url, **options}, progress)
 
 
 def doctor(url: Path, **options: Unpack[DoctorOptions]) -> dict[str, Any]:
-    """Measures what would make a store smaller or faster: a list `advice` with `before`, `after` and the command for it. Nothing is changed."""
+    """Measures what would make a store smaller or faster: returns a list `advice` with `before`, `after` and the command for each. Nothing is
+    changed."""
     return _run("doctor", {"store": url, **options}, None)
 
 
 def sample(
     url: Path, volume: Path, name: str, *, progress: Progress | None = None, **options: Unpack[SampleOptions]
 ) -> dict[str, Any]:
-    """Keeps the value of a volume at every vertex as the vertex attribute `name`, and returns counts.
+    """Samples a volume at every vertex, stores the values as the vertex attribute `name`, and returns counts.
 
-    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element indices to the axes of the store: an
-    array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; without it an image says where it is. `order` is
-    `"linear"` between centres of voxels, or `"nearest"`; by default linear for floats and nearest for integers, which may be labels; `outside` the value of vertices outside; `index` picks an element of axes
-    that are not in space. The attribute is there as a whole or not at all. `progress` is called with numbers of vertices; `True` shows a bar of tqdm.
+    `volume` is a TET file, a Caterva or b2nd frame, a Zarr array, an OME-Zarr image, a NIfTI or a FreeSurfer (`.mgz`) file. `affine` maps element
+    indices to the axes of the store: an array of shape `(n, n + 1)` or `(n + 1, n + 1)`, or a file with numbers, or a NIfTI image; by default the
+    image states it. `order` is `"linear"` (between centres of voxels) or `"nearest"`; by default linear for floats and nearest for integers, which
+    may be labels. `outside` is the value of vertices outside of the volume. `index` selects an element of the axes that are not in space. The
+    attribute is written completely or not at all. `progress` is called with numbers of vertices; `True` shows a bar of tqdm.
     """
     members = {"store": url, "volume": volume, "name": name, **options}
     if options.get("affine") is not None:
@@ -345,9 +352,10 @@ def group_ends(
 ) -> dict[str, Any]:
     """Makes groups `name/a-b` of lines or streamlines by the labels `a <= b` of a volume at their ends, and returns counts.
 
-    `labels` and `affine` are the volume and the affine of `sample`. Label 0 is background, and so is everything outside of the volume: lines with such an end are in no group. `matrix` is a file (`.csv`,
-    `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`, `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes
-    groups `name/..` that are there, which are an error else. `progress` is called with numbers of lines; `True` shows a bar of tqdm.
+    `labels` and `affine` are the volume and the affine of `sample`. Label 0 and everything outside of the volume is background: lines with an end
+    there are in no group. `matrix` is a file (`.csv`, `.ndjson`, `.arrow`, `.parquet`) with a row for each pair: `label_a`, `label_b`, `count`,
+    `mean_length`, and `mean_NAME` for each vertex attribute of `mean`. `replace` deletes existing groups `name/..`, which are otherwise an error.
+    `progress` is called with numbers of lines; `True` shows a bar of tqdm.
     """
     members = {"store": url, "group": name, "ends": labels, "matrix": matrix, "mean": list(mean), "replace": replace, **options}
     if affine is not None:
@@ -366,8 +374,8 @@ def split(
 ) -> dict[str, Any]:
     """Writes a store into `folder` for each group, for each value of an attribute, for each of `count` parts, or for each region in `named`.
 
-    The options are those of `zvf split`: `schema("split")` has their documentation and defaults; `bbox`, `objects` and `place` are as in `export`. `named` has
-    regions by the names of their parts: `{"left": "box(x=:0)"}`. A part that is there already is left as it is.
+    The options are those of `zvf split`: `schema("split")` has their documentation and defaults; `bbox`, `objects` and `place` are as in `export`.
+    `named` has regions by the names of their parts: `{"left": "box(x=:0)"}`. A part that exists already is not written again.
     """
     ways = {
         "attribute": None if attribute is None else ["attribute", attribute],
@@ -382,7 +390,8 @@ def split(
 
 
 def create(url: Path, kind: Kind, chunk_shape: Sequence[float] | ArrayLike, bounds: str, **options: Unpack[CreateOptions]) -> dict[str, Any]:
-    """Makes a new store without any vertex, in which `append` and `edit` put some. `bounds` are two corners, such as `"0,0,0:90,90,9"`; an attribute is `"NAME:TYPE"`."""
+    """Makes a new store without vertices, for `append` and `edit`. `bounds` are two corners, such as `"0,0,0:90,90,9"`; an attribute is
+    `"NAME:TYPE"`."""
     return _run("create", {"store": url, "kind": kind, "chunk_shape": chunk_shape, "bounds": bounds, **options}, None)
 
 
@@ -393,30 +402,33 @@ def merge(
     ids: Literal["kept", "new", "file"] | None = None,
     **options: Unpack[MergeOptions],
 ) -> dict[str, Any]:
-    """Makes one new store of several of the same kind, with attributes and groups united and positions in the units of the first.
+    """Merges several stores of the same kind into a new one, with all attributes and groups, and positions in the units of the first store.
 
-    Objects keep their ids, unless `ids="new"` numbers them from 0, or `id_offset=N` adds N times the place of the store.
+    Objects keep their ids, unless `ids="new"` numbers them from 0, or `id_offset=N` adds N times the number of the store, from 0.
     """
     return _run("merge", _with_ids({"sources": sources, "target": url, **options}, ids), None)
 
 
 def resample(source: Path, url: Path, **options: Unpack[ResampleOptions]) -> dict[str, Any]:
-    """Makes a new store with other points along the same polylines, streamlines or skeletons: `points` of each line at equal arc length, or one each `step` units.
+    """Makes a new store with other points along the same polylines, streamlines or skeletons: `points` for each line at equal arc length, or one
+    every `step` units.
 
-    Ends are kept exactly, of skeletons (`step` alone) also branching points. Floats of vertices are interpolated, other values are those of the nearest vertex.
+    Ends are kept exactly, and for skeletons (only with `step`) also branching points. Floats of vertices are interpolated; other values are copied
+    from the nearest vertex.
     """
     return _run("resample", {"source": source, "target": url, **options}, None)
 
 
 def simplify(source: Path, url: Path, tolerance: float, **options: Unpack[SimplifyOptions]) -> dict[str, Any]:
-    """Makes a new store with fewer vertices of polylines, streamlines or skeletons: those that are left out are at most `tolerance` from the new line."""
+    """Makes a new store with fewer vertices of polylines, streamlines or skeletons: the removed ones are at most `tolerance` away from the new line.
+    """
     return _run("simplify", {"source": source, "target": url, "tolerance": tolerance, **options}, None)
 
 
 def migrate(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[MigrateOptions]) -> dict[str, Any]:
     """Copies a store of any version into a new one of 0.9.2 or 0.8.1, and compares the two.
 
-    `progress` is called with numbers of vertices that were copied; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of vertices copied; `True` shows a bar of tqdm.
     """
     return _run("migrate", {"source": source, "target": url, **options}, progress)
 
@@ -424,6 +436,6 @@ def migrate(source: Path, url: Path, *, progress: Progress | None = None, **opti
 def rechunk(source: Path, url: Path, *, progress: Progress | None = None, **options: Unpack[RechunkOptions]) -> dict[str, Any]:
     """Copies a store into chunks, bins or shards of another shape, and compares the two.
 
-    `progress` is called with numbers of vertices that were copied; `True` shows a bar of tqdm.
+    `progress` is called with the numbers of vertices copied; `True` shows a bar of tqdm.
     """
     return _run("rechunk", {"source": source, "target": url, **options}, progress)

@@ -1,6 +1,7 @@
 """A reader of napari: a store becomes a layer of points, vectors or a surface.
 
-`napari.yaml` names it. The first axis of napari is the slowest: the axes x, y, z of a store are reversed, behind those before them (t, z, y, x).
+Registered in `napari.yaml`. The first axis of napari is the slowest, so the axes x, y, z of a store are reversed, after earlier axes such as time (t,
+z, y, x).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     Reader = Callable[[str | Sequence[str]], list[Layer]]
 
 BUDGET = 1_000_000
-"""Most vertices that are shown, unless the environment variable `ZVF_NAPARI_VERTICES` names another number: the finest level that has no
-more is taken, or the coarsest."""
+"""Most vertices that are shown: the finest level with at most this many is read, or else the coarsest. The environment variable
+`ZVF_NAPARI_VERTICES` overrides the number."""
 
 
 def get_reader(path: str | Sequence[str]) -> Reader | None:
-    """The reader of a store, or None for what is none."""
+    """The reader, or None if the path is not a store."""
     if not isinstance(path, str) or not path.rstrip("/").endswith((".zarrvectors", ".zv")):
         return None
     return read
@@ -57,14 +58,14 @@ def read(path: str | Sequence[str]) -> list[Layer]:
 
 
 def _level(store: Store, budget: int) -> Level:
-    """The finest level with at most so many vertices, or the coarsest."""
+    """The finest level with at most this many vertices, or else the coarsest."""
     levels = [level for level in store.levels if level.vertices > 0] or list(store.levels)
     small = [level for level in levels if level.vertices <= budget]
     return min(small, key=lambda level: level.number) if small else max(levels, key=lambda level: level.number)
 
 
 def _reversed(store: Store, places: Any) -> Any:
-    """Places with the last axes x, y, z or x, y reversed; axes before them, such as one of time, stay the first ones."""
+    """Positions with the last axes x, y, z or x, y reversed; earlier axes, such as time, stay in front."""
     for tail in (("x", "y", "z"), ("x", "y")):
         front = len(store.axes) - len(tail)
         if store.axes[-len(tail) :] == tail:
@@ -73,7 +74,7 @@ def _reversed(store: Store, places: Any) -> Any:
 
 
 def _size(store: Store, level: Level) -> float:
-    """Size of a point: half of the distance of points that fill the bounds evenly."""
+    """Size of a point: half of the distance between points that would fill the bounds evenly."""
     low, high = store.bounds
     volume = 1.0
     for a, b in zip(low, high, strict=True):

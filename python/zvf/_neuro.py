@@ -1,4 +1,4 @@
-"""Tractograms of dipy and neurons of navis, which are imported when they are asked for."""
+"""Conversions to tractograms of dipy and neurons of navis, which are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stateful_tractogram(objects: ObjectArrays, reference: Any) -> Any:
 
 
 def _grid(frame: dict[str, Any] | None) -> Any:
-    """The grid of the image that a tractogram belongs to, as dipy takes it: affine, dimensions, sizes of voxels, their order."""
+    """The grid of the image that a tractogram belongs to, for dipy: affine, dimensions, voxel sizes and voxel order."""
     import numpy as np
 
     members = ("voxel_to_rasmm", "dimensions", "voxel_sizes", "voxel_order")
@@ -78,7 +78,7 @@ def neurons(objects: ObjectArrays) -> Any:
 
 
 def _nodes(positions: Any, links: Any, radius: Any, name: int) -> Any:
-    """The table of nodes of a tree: a link is a child and its parent."""
+    """The node table of a tree, from links of a child and its parent."""
     import numpy as np
 
     pandas = import_module("pandas")

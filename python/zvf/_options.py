@@ -23,18 +23,18 @@ class Options(TypedDict, total=False):
     concurrency: int
     """Requests in flight at once."""
     retries: int
-    """How often a failed request is sent again where the failure may pass."""
+    """How often a request is sent again after a failure that may be temporary."""
     timeout: float
     """Seconds that one request may take with all its retries."""
     verify: bool
-    """Look at the end whether the store changed meanwhile. Default true."""
+    """Check at the end whether the store changed meanwhile. Default true."""
     memory_budget: int
     """Bytes of decoded data in memory at once."""
     storage_options: Mapping[str, str | float | bool] | object
-    """Options of the backend, such as `region` or `aws_access_key_id`; or a store of obstore with the same bucket, whose configuration
-    they are taken from."""
+    """Options of the backend, such as `region` or `aws_access_key_id`; or an obstore store of the same bucket, from whose configuration
+    they are taken."""
     trace_io: str | os.PathLike[str]
-    """A file to which a line of JSON is appended for each request of a store that `open` returns, as `--trace-io` of the program writes them. Other functions refuse it."""
+    """A file to which each request of a store from `open` appends a line of JSON, as `--trace-io` of the program does. Other functions refuse this option."""
 
 
 class JobOptions(Options, total=False):
@@ -48,7 +48,7 @@ class WriteOptions(Options, total=False):
     """How a store is written."""
 
     clear_leftovers: bool
-    """Remove what an interrupted writer left."""
+    """Remove the files that an interrupted writer left."""
     durable: bool
     """Wait for the disk, so that a loss of power leaves the store as it was or complete. Default true."""
 
@@ -64,7 +64,7 @@ def absolute(url: str) -> str:
 
 
 def access(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the extension asks for of `Options`."""
+    """The members of `Options`, as the extension takes them."""
     known = set(WriteOptions.__annotations__)
     for name in options:
         if name not in known:
@@ -82,10 +82,10 @@ def access(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _storage(given: Any) -> list[tuple[str, str]]:
-    """Options of the backend, where a store of obstore is given those that it was made with.
+    """Options of the backend; of a store of obstore, the options with which it was made.
 
-    The store itself belongs to another extension, whose requests cannot be sent from here. Its retries are not taken over: every
-    request is retried as `retries` and `timeout` say.
+    The store belongs to another extension, so this package cannot send requests through it. Its retry options are ignored: `retries` and `timeout`
+    apply.
     """
     if hasattr(given, "items"):
         return [(str(name), _option(name, value)) for name, value in given.items()]
@@ -94,7 +94,7 @@ def _storage(given: Any) -> list[tuple[str, str]]:
     if getattr(given, "credential_provider", None) is not None:
         raise _zvf.MisuseError("storage_options: found a store with a credential provider, expected credentials in its configuration")
     found = {**(getattr(given, "config", None) or {}), **(getattr(given, "client_options", None) or {})}
-    # The address names them.
+    # These are part of the address.
     for name in ("bucket", "container_name"):
         found.pop(name, None)
     wrong = [name for name, value in found.items() if not isinstance(value, str)]
@@ -113,7 +113,7 @@ def _option(name: str, value: Any) -> str:
 
 
 def writing(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the extension asks for of `WriteOptions`."""
+    """The members of `WriteOptions`, as the extension takes them."""
     return {
         "access": access(options),
         "clear_leftovers": options.get("clear_leftovers", False),
@@ -122,7 +122,7 @@ def writing(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def document(text: str) -> dict[str, Any]:
-    """A document of the extension."""
+    """Parses a JSON document of the extension."""
     from json import loads
 
     found: dict[str, Any] = loads(text)

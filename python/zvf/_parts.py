@@ -1,4 +1,4 @@
-"""Stores that several processes write: each its parts, and one commit."""
+"""Distributed writes: several processes write parts of one store, and one commit joins them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """A store in parts: described alike by all processes, begun and committed by one, written by any. It pickles.
+    """A distributed write of one store. All processes describe it alike, one begins and commits it, and any of them write parts. It can be pickled.
 
-    A chunk (where cells lie in shards, a shard) is of one part; links join vertices of one part; an object may have vertices in several parts, but
-    not where they have an order: lines, polylines, streamlines and skeletons.
+    All vertices of a chunk (or of a shard, if the store has shards) are in one part, and links join vertices of the same part. An object may have
+    vertices in several parts, except in lines, polylines, streamlines and skeletons, whose vertices have an order.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class Parts:
         directed_links: bool = False,
         **options: Unpack[WriteOptions],
     ) -> None:
-        """Describes a store. `like` is a table or mapping with the columns of the vertices, or a pair with those of the links; `objects` one with
-        the columns of the objects: rows do not matter. `bounds` are the corners that all parts keep to.
+        """Describes the store. `like` is a table or mapping with the columns of the vertices, or a pair of it and one with the columns of the links;
+        `objects` has the columns of the objects. Their rows are ignored. `bounds` are the corners of a box that must contain all parts.
         """
         self._url = address(url)
         self._place = absolute(self._url)
@@ -84,20 +84,21 @@ class Parts:
         return _zvf.Parts.describe(self._url, self._wanted, self._writing, self._vertices.table(), links, objects)
 
     def begin(self, parts: Sequence[str] | int | None = None) -> bool:
-        """Marks the place: nothing else may be written there before the commit. Returns whether the same was begun before.
+        """Begins the write: until the commit, nothing else may be written at the address. Returns whether the same write was begun before.
 
-        `parts` are the names of the parts that must come, or their number (20 is "0" to "19"): no other name is taken, and the commit is an error while
-        one of them is missing.
+        `parts` are the names of the expected parts, or their number (20 means "0" to "19"). Other names are then refused, and the commit fails while
+        one of the parts is missing.
         """
         names = [str(number) for number in range(parts)] if isinstance(parts, int) else parts
         return self._described().begin(None if names is None else [str(name) for name in names])
 
     def write(self, name: str, vertices: object, links: object | None = None, objects: object | None = None, *, redo: bool = False) -> int:
-        """Writes a part under a name of its own, and returns how many vertices it has.
+        """Writes a part under a unique name, and returns its number of vertices.
 
-        A part that was interrupted is written again by the same name; one that is finished is left as it is, so that what is repeated counts once:
-        an error if it has another number of vertices; values are not compared.
-        With `redo` it is replaced. An error if a line has not two vertices, or the vertices of an object that is a chain are not after each other. Of two programs that write one part at once, one fails, unless both wrote the same.
+        To repeat an interrupted part, write it again under the same name. A part that is finished is not written again, so that a repeated call
+        counts once; the call fails if the number of vertices differs, but values are not compared. With `redo`, the part is replaced. Fails if a line
+        does not have two vertices, or if the vertices of a chain (a polyline or streamline) are not consecutive. If two programs write the same part
+        at the same time, one fails, unless both wrote the same.
         """
         rows = _table(_source(vertices))
         ends = None if links is None else _links(links)
@@ -119,20 +120,20 @@ class Parts:
         return count
 
     def status(self) -> dict[str, Any] | None:
-        """Lists the parts: waiting, begun by whom and since when, finished with counts. `None` where no store is begun, or it is committed."""
+        """Lists the parts: waiting, begun (by whom and since when), or finished (with counts). `None` if the write was not begun, or is committed."""
         found = self._described().status()
         return None if found is None else document(found)
 
     def discard(self) -> list[str]:
-        """Removes all parts, and returns the names of those that were finished."""
+        """Removes all parts, and returns the names of the finished ones."""
         return self._described().discard()
 
     def commit(self, groups: Mapping[str, ArrayLike] | None = None, *, allow_missing: bool = False) -> dict[str, Any]:
-        """Puts the parts together, and returns counts and the names of the parts: the store is there after that.
+        """Joins the parts to the store, which exists from then on. Returns counts and the names of the parts.
 
-        An error, if a part was declared or begun and is not finished, unless `allow_missing` is given: then the root of the store names these. Of a
-        part that was begun with `redo` and not finished, the store then has the earlier data, and `begun_again` of the answer names it. After an error
-        about what the parts or groups hold, parts can be written, also again.
+        Fails if a declared or begun part is not finished, unless `allow_missing` is given: then the root of the store names the missing parts. If a
+        part was begun with `redo` and not finished, the store has its earlier data, and the member `begun_again` of the result names it. After an
+        error about the contents of parts or groups, parts can still be written, also again.
         """
         members = [(name, _arrays.ids_of(ids)) for name, ids in (groups or {}).items()]
         return document(self._described().commit(members, allow_missing))
@@ -142,12 +143,12 @@ class Parts:
 
 
 def _without_rows(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays without rows, copied: the memory of one that was unpickled may lie at any address."""
+    """Arrays without rows. They are copies, because the memory of unpickled arrays may be unaligned."""
     return {name: _arrays.array_of(name, values)[:0].copy() for name, values in given.items()}
 
 
 class Columns:
-    """The columns of a table, with their units, descriptions and what else its schema states, without rows. It pickles."""
+    """The columns of a table without rows: its whole schema, with units and descriptions. It can be pickled."""
 
     __slots__ = ("_schema",)
 
@@ -156,7 +157,7 @@ class Columns:
 
     @classmethod
     def of(cls, given: object) -> Columns:
-        """Those of a table, a stream or a mapping of arrays."""
+        """The columns of a table, a stream or a mapping of arrays."""
         if isinstance(given, Columns):
             return given
         if _is_mapping(given):
@@ -165,11 +166,11 @@ class Columns:
 
     @classmethod
     def of_links(cls, given: object) -> Columns:
-        """Those of a table, a stream or a mapping of links."""
+        """The columns of links: of a table, a stream or a mapping."""
         if _is_mapping(given):
             return cls(_links(_without_rows(given)))
         return cls.of(given)
 
     def table(self) -> _zvf.Table:
-        """A table of these columns."""
+        """An empty table with these columns."""
         return _zvf.Table.of_schema_bytes(self._schema)

@@ -1,4 +1,4 @@
-"""The flat table as a source of Polars: columns and conditions reach the store, without pyarrow."""
+"""The flat table as a Polars source, without pyarrow. Polars passes the selected columns and the condition to the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._store import Query
 
 EXACT = 1 << 53
-"""Whole numbers up to here are the same as floats."""
+"""Largest integer up to which float64 represents all integers."""
 
 
 def scan(query: Query) -> pl.LazyFrame:
@@ -34,7 +34,7 @@ def scan(query: Query) -> pl.LazyFrame:
         wanted = list(schema) if with_columns is None else with_columns
         needed = set(wanted) if predicate is None else {*wanted, *predicate.meta.root_names()}
         left = None
-        # A limit counts rows before the condition: then chunks cannot be left out.
+        # A limit counts rows before the condition is applied, so no chunks can be left out.
         if predicate is not None and n_rows is None and flat.by_chunk():
             if not known:
                 known.append(Chunks(flat))
@@ -56,20 +56,20 @@ def scan(query: Query) -> pl.LazyFrame:
 
 
 Truths = tuple[bool, bool, bool]
-"""Which truths a condition may have for a row: true, false, null."""
+"""Whether a condition may be true, may be false, and may be null for a row."""
 
 UNKNOWN: Truths = (True, True, True)
 
 
 class _Predicate:
-    """A condition of Polars. What it may be for a block follows from its tree; what is not understood may be anything."""
+    """A condition of Polars, evaluated for blocks by its expression tree. Unknown expressions may have any result."""
 
     def __init__(self, predicate: pl.Expr) -> None:
         self._names = set(predicate.meta.root_names())
         try:
             self._tree = loads(predicate.meta.serialize(format="json"))
         except Exception:
-            # Such as functions of Python: nothing can be told of them.
+            # For example, Python functions: their results are unknown.
             self._tree = None
         self._literals: dict[str, Any] = {}
 
@@ -113,14 +113,14 @@ class _Predicate:
                 return UNKNOWN
 
     def _values(self, literal: Any) -> list[Any] | None:
-        """The values of a literal, one or a list; None where they cannot be told."""
+        """The value or list of values of a literal; None if they are unknown."""
         key = dumps(literal)
         if key not in self._literals:
             self._literals[key] = None
             try:
                 found = pl.select(pl.Expr.deserialize(StringIO(key), format="json")).to_series()
             except Exception:
-                # Such as NaN and infinities, which JSON does not have.
+                # For example, NaN and infinities, which JSON lacks.
                 return None
             if isinstance(found.dtype, pl.List):
                 found = found.explode()
@@ -162,7 +162,7 @@ class _Predicate:
         some = [value for value in values if value is not None]
         if not all(_comparable(low, high, value) for value in some):
             return UNKNOWN
-        # A list with null in it may find null, or leave others open.
+        # If the list contains null, null may match, and the result for other values may be null.
         gap = len(some) < len(values)
         return (any(low <= value <= high for value in some) or (gap and nulls), True, gap or nulls)
 
@@ -181,10 +181,10 @@ def _not(one: Truths) -> Truths:
 
 
 def _comparable(low: Any, high: Any, value: Any) -> bool:
-    """Whether Python compares as Polars does: texts with texts, and numbers that are the same as floats."""
+    """Whether Python compares these values like Polars: texts with texts, and numbers that float64 represents exactly."""
     if isinstance(low, str):
         return isinstance(value, str)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return False
-    # Whole numbers that floats do not have are rounded, and not everywhere alike.
+    # Integers that float64 does not represent are rounded, but not in every comparison.
     return all(isinstance(one, float) or abs(one) <= EXACT for one in (low, high, value))

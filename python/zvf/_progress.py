@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown(progress: Progress | None, *, so_far: bool = False) -> Iterator[Begin | None]:
-    """What the extension calls for the argument `progress`. With `so_far` a function is called with the sum of all counts, else with each count."""
+    """The callback of the extension for an argument `progress`. With `so_far`, the function of the caller gets the sum of all counts, otherwise each
+    count."""
     if progress is None or progress is False:
         yield None
     elif progress is True:
@@ -60,7 +61,7 @@ class _Bars:
             raise _zvf.MisuseError("progress: found True, expected a function, since tqdm is not installed (pip install tqdm)") from None
         self._tqdm: Any = tqdm
         self._bar: Any = None
-        # Several threads of the extension count.
+        # Several threads of the extension call this.
         self._lock = Lock()
 
     def begin(self, job: str, unit: str) -> Report:

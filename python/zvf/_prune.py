@@ -1,4 +1,4 @@
-"""Which chunks a condition of an SQL engine leaves: blocks of chunks are asked first, and cut in two where they may have rows of the answer."""
+"""Finds the chunks that may satisfy a condition of an SQL engine. The condition is tested on blocks of chunks first; undecided blocks are halved."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from . import _zvf
 
 BUDGET = 4_000
-"""Blocks that one condition is asked about; what is undecided then is read."""
+"""Most blocks on which a condition is tested; chunks that are still undecided are read."""
 
 Range = tuple[Any, Any, bool]
-"""Lowest and highest value of a column, both inside, and whether it may be null besides."""
+"""Lowest and highest value of a column, inclusive, and whether the column may also be null."""
 
 Bounds = dict[str, Range]
-"""What is known of the rows of a block, by column."""
+"""The range of the values in a block, by column."""
 
 
 class Condition(Protocol):
-    """A condition on rows, in the way of an engine."""
+    """A condition of an SQL engine on rows."""
 
     def names(self, known: Sequence[str]) -> bool:
-        """Whether it may name one of these columns."""
+        """Whether the condition may refer to one of these columns."""
 
     def may_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
-        """Whether a row of a block may satisfy it. True where that cannot be told."""
+        """For each block, whether one of its rows may satisfy the condition; true if unknown."""
 
     def must_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
-        """Whether every row of a block satisfies it. False where that cannot be told."""
+        """For each block, whether all of its rows satisfy the condition; false if unknown."""
 
 
 class Chunks:
-    """The chunks of a flat table, with the boxes that their rows lie in."""
+    """The chunks of a flat table, with the bounding boxes of their rows."""
 
     def __init__(self, flat: _zvf.Flat) -> None:
         from json import loads
 
         found = flat.boxes()
         self.coords: NDArray[np.int64] = np.frombuffer(found["chunks"], dtype=np.int64).reshape(-1, found["rank"])
-        """Coordinates, one row a chunk."""
+        """Coordinates of the chunks, one row each."""
         self._low = np.frombuffer(found["low"], dtype=np.float64).reshape(-1, found["dims"])
         self._high = np.frombuffer(found["high"], dtype=np.float64).reshape(-1, found["dims"])
         kinds = flat.kinds()
@@ -54,7 +54,7 @@ class Chunks:
         self._key: tuple[str, Sequence[Any]] | None = None
         if found["key"] is not None:
             name, values = loads(found["key"])
-            # Numbers are compared by each engine in its own way; texts are not.
+            # Engines differ in comparisons of numbers, but not of texts.
             if name in columns and all(isinstance(value, str) for value in values):
                 self._key = (name, values)
 
@@ -63,11 +63,11 @@ class Chunks:
 
     @property
     def columns(self) -> list[str]:
-        """Columns by which chunks can be left out."""
+        """The columns whose conditions can exclude chunks."""
         return [*self._axes, *self._parts, *([] if self._key is None else [self._key[0]])]
 
     def left(self, condition: Condition) -> NDArray[np.int64] | None:
-        """Coordinates of the chunks that may have rows of the answer; None: all of them."""
+        """The coordinates of the chunks that may have rows of the answer; None means all chunks."""
         if len(self) == 0 or not condition.names(self.columns):
             return None
         kept: list[NDArray[np.intp]] = []
@@ -92,7 +92,7 @@ class Chunks:
         return found
 
     def _blocks(self) -> list[NDArray[np.intp]]:
-        """All chunks, those of each value of the key apart."""
+        """All chunks, as a block for each value of the key."""
         every = np.arange(len(self))
         if self._key is None:
             return [every]
@@ -104,7 +104,7 @@ class Chunks:
         known: Bounds = {}
         low, high = self._low[block].min(axis=0).tolist(), self._high[block].max(axis=0).tolist()
         for axis, name in enumerate(self._axes):
-            # What is no number is null, and may lie in any chunk.
+            # NaN becomes null, and may be in any chunk.
             known[name] = (low[axis], high[axis], nulls)
         first, last = self.coords[block].min(axis=0).tolist(), self.coords[block].max(axis=0).tolist()
         for part, name in enumerate(self._parts):
@@ -116,7 +116,7 @@ class Chunks:
 
     def _halves(self, block: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         coords = self.coords[block]
-        # As floats: the distance of two keys may be more than 63 bits.
+        # As floats, because the difference of two keys may exceed 63 bits.
         widest = int(np.argmax(coords.max(axis=0).astype(np.float64) - coords.min(axis=0)))
         middle = len(block) // 2
         order = np.argpartition(coords[:, widest], middle)
@@ -124,7 +124,7 @@ class Chunks:
 
 
 def named(text: str, known: Sequence[str]) -> bool:
-    """Whether a text may name one of these columns: it never says no where it does."""
+    """Whether a text may name one of these columns. May be true for texts that name none."""
     return any(name in text for name in known)
 
 

@@ -1,4 +1,4 @@
-"""Parts of space other than boxes, as terms of a query."""
+"""Regions other than boxes, as terms of a query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Place(TypedDict, total=False):
-    """Where rows and whole objects lie, beside `bbox`. The parts combine with *and*; boundaries are inside."""
+    """Regions in addition to `bbox`, and how whole objects are placed in them. All members combine with *and*; boundaries belong to a region."""
 
     sphere: Sequence[float]
     """The coordinates of the centre, then the radius."""
@@ -30,7 +30,7 @@ class Place(TypedDict, total=False):
     polygon: str | os.PathLike[str] | Mapping[str, Any] | Any
     """The prism over polygons: well-known text, GeoJSON as a text or mapping, a geometry of shapely, or a file."""
     plane: str | tuple[str, str]
-    """The axes of `polygon`, which may be followed by ranges of others: `"xz"`, `"lon,lat"`, `"xy,z=0:10"`. Without it `x` and `y`, else the first two."""
+    """The axes of `polygon`, and optionally ranges of other axes: `"xz"`, `"lon,lat"`, `"xy,z=0:10"`. Default: `x` and `y`, or else the first two axes."""
     mesh: str | os.PathLike[str] | tuple[ArrayLike, ArrayLike]
     """The inside of a closed mesh: a file (`.obj`, `.ply`, `.stl`), or the positions and the triangles, such as those of trimesh."""
     hull: str | os.PathLike[str] | ArrayLike
@@ -40,12 +40,12 @@ class Place(TypedDict, total=False):
     array and its affine, such as `(image.get_fdata(), image.affine)` of nibabel. An affine maps indices of elements to the axes of the store: an array of shape
     `(n, n + 1)` or `(n + 1, n + 1)`, or a file. The voxel whose centre is nearest to a vertex counts, as in `zvf.sample(order="nearest")`."""
     labels: int | Sequence[int] | str
-    """The values of the voxels of `mask` that belong, also as a text such as `"12,1001-1035"`; a label that no voxel has is an error, and a range of such labels."""
+    """The values of the voxels of `mask` that belong to the region, also as a text such as `"12,1001-1035"`; a label or range that no voxel has is an error."""
     region: str
-    """Such as `"sphere(1,2,3,4) and not near(x=0,1)"`, with the forms of `zvf query --region`."""
+    """A region as text, such as `"sphere(1,2,3,4) and not near(x=0,1)"`, in the syntax of `zvf query --region`."""
     passing: str | Sequence[str]
-    """Objects by several regions, each of which another vertex may meet, such as `"sphere(1,2,3,4) and ending(box(x=0:1)) and not mask(@labels.nii.gz, 12)"`: `touching(REGION)`,
-    `inside(REGION)`, `starting(REGION)`, `ending(REGION)`; a shape alone is touched. Of several all hold."""
+    """A condition on objects by several regions, which may hold for different vertices, such as `"sphere(1,2,3,4) and ending(box(x=0:1)) and not mask(@labels.nii.gz, 12)"`: `touching(REGION)`,
+    `inside(REGION)`, `starting(REGION)`, `ending(REGION)`; a shape alone means `touching`. In a list, all conditions must hold."""
     touching: bool
     """Whole objects with at least one vertex inside."""
     inside: bool
@@ -62,7 +62,7 @@ NAMES = tuple(Place.__annotations__)
 
 
 def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The members of a query for these terms, as texts."""
+    """The members of a query for these terms, with values as texts."""
     found: list[tuple[str, str]] = []
     labels = place.get("labels")
     if labels is not None and place.get("mask") is None:
@@ -80,7 +80,7 @@ def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def absolute_members(place: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The same members for a process in another working directory. Files that the texts `region` and `passing` name stay as they are."""
+    """The same members for a process in another working directory. Files that are named in the texts of `region` and `passing` are not changed."""
     found = []
     for name, text in place:
         moved = text
@@ -174,11 +174,11 @@ def _rows(points: Any) -> str:
 
 
 def _mask(value: Any, labels: Any) -> str:
-    """A mask as JSON: the file of a volume, or the runs of an array."""
+    """A mask as JSON: either the file of a volume, or the runs of an array."""
     try:
         wanted = _labels(labels)
         if isinstance(value, str) and value.startswith("{"):
-            # The mask of another query.
+            # A mask that was taken from another query is JSON already.
             known = json.loads(value)
             if wanted and "volume" not in known:
                 raise ValueError("labels: found other ones for the array of another query, expected the array beside them")
@@ -195,7 +195,7 @@ def _mask(value: Any, labels: Any) -> str:
 
 
 def _labels(labels: Any) -> list[tuple[int, int]]:
-    """The first and the last label of each range; none: all voxels but those of 0 and NaN."""
+    """The first and the last label of each range; an empty list means all voxels except those of 0 and NaN."""
     if labels is None:
         return []
     found: list[tuple[int, int]] = []
@@ -221,14 +221,14 @@ def _labels(labels: Any) -> list[tuple[int, int]]:
 
 
 def _runs(array: Any, labels: list[tuple[int, int]]) -> dict[str, list[int]]:
-    """The elements of an array that belong to a mask, as runs of neighbours."""
+    """The elements of an array that belong to a mask, as runs of consecutive elements."""
     import numpy as np
 
     voxels, present = np.asarray(array), ~np.ma.getmaskarray(array)
     if voxels.dtype.kind not in "biuf":
         raise ValueError(f"found an array of {voxels.dtype}, expected numbers")
     if labels:
-        # Whole numbers are compared in their type: as float64, neighbours of large labels would be equal.
+        # Integers are compared in their own type: as float64, large labels would equal their neighbours.
         if voxels.dtype.kind == "b":
             voxels = voxels.astype(np.uint8)
         elif voxels.dtype.kind == "f":

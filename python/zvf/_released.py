@@ -1,7 +1,7 @@
-"""Stores of `zarr-vectors` as this package reads them, for the functions of `_accelerated`.
+"""Reads stores for the functions of `_accelerated`, from the arguments of the released package `zarr-vectors`.
 
-What is left to the released package raises `NotServedError`. That includes answers without rows, whose number types and missing members there
-depend on where the rows were lost.
+Raises `NotServedError` for calls that are left to the released package. These include answers without rows, whose number types and members in the
+released package depend on the step that removed the rows.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 KINDS = ("point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh")
 
 COLUMNS = frozenset(("position", "object_id", "object_ids", "chunk", "row", "fragment", "vertices", "start", "length"))
-"""Columns that an attribute of the same name would be confused with."""
+"""Columns with which an attribute of the same name would be confused."""
 
 
 def opened(source: Any, backend: str | None, kinds: Sequence[str]) -> Store:
-    """The store behind what the released package takes: a path, or a handle of a root on this machine's disk."""
+    """The store of an argument of the released package: a path, or a handle of a root on the local disk."""
     import os
 
     if backend not in (None, "local") or (backend is None and os.environ.get("ZARR_VECTORS_BACKEND", "local") != "local"):
@@ -45,7 +45,7 @@ def opened(source: Any, backend: str | None, kinds: Sequence[str]) -> Store:
 
 
 def folder_of(source: Any) -> Path:
-    """The folder of a group of the released package that has nothing of its own in memory."""
+    """The folder of a group handle of the released package, if the handle has no cells in memory."""
     group = getattr(source, "_zarr", None)
     held_by = source if group is None else group.store
     if group is None or type(held_by) is not import_module("zarr.storage").LocalStore:
@@ -58,7 +58,7 @@ def folder_of(source: Any) -> Path:
 
 
 class Rows(NamedTuple):
-    """Rows of an answer, and where objects start where whole objects were asked for."""
+    """Rows of an answer, and the first row of each object if whole objects were requested."""
 
     columns: dict[str, Array]
     links: Array | None
@@ -67,8 +67,8 @@ class Rows(NamedTuple):
 
 
 def read(store: Store, terms: dict[str, Any], *, links: bool = False, objects: bool = False, tiled: bool = False) -> Rows:
-    """The rows of a query. With `tiled` only where the fragments of a chunk hold its rows in their order, each once: the released package
-    puts one fragment behind another."""
+    """The rows of a query. With `tiled`, only if the fragments of each chunk hold its rows in stored order, each once, because the released package
+    concatenates fragments."""
     if tiled:
         checked = ["fragment"] if claims_tiles(store, terms["level"]) else ["fragment", "chunk"]
         terms = {**terms, "columns": [*terms["columns"], *(name for name in checked if name not in terms["columns"])]}
@@ -99,7 +99,7 @@ def member(folder: Path, document: str, name: str) -> Any:
 
 
 def claims_tiles(store: Store, level: int) -> bool:
-    """Whether the document of a level says that its fragments tile their chunks."""
+    """Whether the document of a level states that fragments tile their chunks."""
     return member(Path(store.url) / str(level), "zarr_vectors_level", "fragments_tile") is True
 
 
@@ -114,7 +114,7 @@ def check_fragments(columns: dict[str, Array]) -> None:
 
 
 def attribute_columns(names: Sequence[str] | None) -> list[str]:
-    """Columns of the attributes that were named; those of all of them for None."""
+    """The columns of the named attributes; for None, of all attributes."""
     if names is None:
         return ["attributes"]
     if COLUMNS.intersection(names):
@@ -147,7 +147,8 @@ def inside_of(places: Array, bbox: Any) -> Any:
 
 
 def around(store: Store, level: int, low: Array, high: Array) -> tuple[Array, Array]:
-    """A box that holds all vertices of the chunks from `low` to `high`, both inside: a little larger, since placement rounds."""
+    """A box around all vertices of the chunks from `low` to `high`, inclusive. It is a little larger, because the assignment of vertices to chunks
+    rounds."""
     size = np.asarray(level_of(store, level).chunk_shape, dtype=np.float64)
     if size.shape != low.shape:
         raise NotServedError("chunks of another grid")
@@ -155,7 +156,7 @@ def around(store: Store, level: int, low: Array, high: Array) -> tuple[Array, Ar
 
 
 def chunk_terms(store: Store, level: int, chunks: Chunks, bbox: Any) -> dict[str, Any]:
-    """The box that holds the rows of some chunks, or of a box, or of both."""
+    """The terms of a query for the rows of some chunks, of a box, or of both."""
     box = None if bbox is None else corners(bbox)
     if chunks is not None:
         wanted = np.asarray([tuple(chunk) for chunk in chunks])
@@ -169,7 +170,7 @@ def chunk_terms(store: Store, level: int, chunks: Chunks, bbox: Any) -> dict[str
 
 
 def among(keys: Array, chunks: Sequence[tuple[int, ...]]) -> Array:
-    """Which rows of keys are among some chunks."""
+    """For each row of keys, whether it is one of some chunks."""
     found, place = np.unique(keys, axis=0, return_inverse=True)
     wanted = {tuple(int(part) for part in chunk) for chunk in chunks}
     kept: Any = np.array([tuple(key) in wanted for key in found.tolist()], dtype=bool)
@@ -180,7 +181,7 @@ def among(keys: Array, chunks: Sequence[tuple[int, ...]]) -> Array:
 def members_of(
     store: Store, level: int, groups: Sequence[int] | None, ids: Sequence[int] | None
 ) -> Sequence[int] | None:
-    """The ids of the members of some groups, among those that were asked for."""
+    """The ids of the members of some groups, reduced to the requested ids."""
     if groups is None:
         return ids
     query = store.query(level=level, groups=[int(group) for group in groups], columns=["object_id"])
@@ -189,7 +190,7 @@ def members_of(
 
 
 def own_arrays(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer with arrays that can be written to, as the released package gives them."""
+    """The answer with writable arrays, as in the released package."""
     for name, value in answer.items():
         if isinstance(value, dict):
             own_arrays(value)

@@ -1,4 +1,4 @@
-"""Affines as the jobs take them."""
+"""Affines in the form that jobs take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometry of pyvista and Open3D, which are imported when they are asked for."""
+"""Conversions to geometries of pyvista and Open3D, which are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _parts(answer: Answer) -> tuple[Any, dict[str, Any], Any]:
-    """Positions of three axes, numbers of the vertices, and links or None."""
+    """Positions in three axes, numeric vertex attributes, and links or None."""
     vertices = answer.vertices.to_numpy()
     places = in_xyz(vertices.pop("position"), answer.axes)
     if places.shape[1] != 3:
@@ -24,7 +24,7 @@ def _parts(answer: Answer) -> tuple[Any, dict[str, Any], Any]:
 
 
 def pyvista(answer: Answer) -> Any:
-    """A `PolyData`: vertices alone, lines or faces, with numbers of vertices as `point_data` and of links as `cell_data`."""
+    """A `PolyData` of points, lines or faces, with numeric attributes of vertices as `point_data` and of links as `cell_data`."""
     import numpy as np
 
     module = import_module("pyvista")
@@ -43,7 +43,7 @@ def pyvista(answer: Answer) -> Any:
 
 
 def open3d(answer: Answer) -> Any:
-    """A `PointCloud` without links, a `LineSet` for links of two ends, a `TriangleMesh` for triangles."""
+    """A `PointCloud` if there are no links, a `LineSet` for links of two ends, a `TriangleMesh` for triangles."""
     import numpy as np
 
     module = import_module("open3d")

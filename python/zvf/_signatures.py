@@ -1,4 +1,4 @@
-"""Signatures for IPython and Jupyter, whose completion and help do not read the typed dictionary of `**options: Unpack[..]`."""
+"""Explicit signatures for IPython and Jupyter, whose completion and help ignore the typed dictionary of `**options: Unpack[..]`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KNOWN = {**vars(_job_options), **vars(_options), **vars(_region)}
 
 
 def state_options(scope: Mapping[str, Any]) -> None:
-    """Has every function of a scope, and of the classes of this package in it, state the members of its typed dictionary one by one."""
+    """Gives every function of a scope, and of the classes of this package in it, a signature with the members of its typed dictionary."""
     for value in list(scope.values()):
         if isinstance(value, FunctionType):
             options = str(value.__annotations__.get(_rest(value), ""))
@@ -27,7 +27,7 @@ def state_options(scope: Mapping[str, Any]) -> None:
 
 
 def _rest(function: FunctionType) -> str:
-    """The name of the parameter that takes all other keywords, or an empty text."""
+    """The name of the parameter `**name`, or an empty text."""
     code = function.__code__
     if not code.co_flags & inspect.CO_VARKEYWORDS:
         return ""
@@ -39,10 +39,10 @@ def _expanded(function: FunctionType, options: Any) -> Signature:
     signature = inspect.signature(function)
     *stated, _ = signature.parameters.values()
     members = [
-        # `...` is "as by default", as in a stub.
+        # `...` stands for the default, as in a stub.
         Parameter(name, Parameter.KEYWORD_ONLY, default=..., annotation=given.__forward_arg__)
         for name, given in options.__annotations__.items()
     ]
-    # How the store is reached comes last.
+    # Options that are about access to the store come last.
     members.sort(key=lambda member: member.name in _options.JobOptions.__annotations__)
     return signature.replace(parameters=[*stated, *members])

@@ -1,4 +1,4 @@
-"""Points of spatialdata, which is imported when it is asked for."""
+"""Conversion to points of spatialdata, which is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def points(vertices: _Source, axes: tuple[str, ...]) -> Any:
-    """Points as spatialdata keeps them: a DataFrame of Dask with a column for each axis and each attribute."""
+    """Points in the form of spatialdata: a Dask DataFrame with a column for each axis and each attribute."""
     pandas = import_module("pandas")
     models = import_module("spatialdata.models")
     columns = vertices.to_numpy()

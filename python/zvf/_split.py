@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from ._store import Query
 
 BYTES = 64 << 20
-"""Decoded bytes of a split, where nothing is said."""
+"""Decoded bytes of a split by default."""
 
 KEPT = 4
-"""Stores that stay open in a process for the next split."""
+"""Number of stores that stay open in a process for later splits."""
 
 _open: OrderedDict[str, Store] = OrderedDict()
 _lock = Lock()
 
 
 class Split:
-    """One piece of a query: each row of the answer is in exactly one of them. It pickles, and is JSON: see `Query.splits`.
+    """One piece of a query: each row of the answer is in exactly one piece. It can be pickled, and converted to JSON: see `Query.splits`.
 
-    Rows of a query in chunk order are cut by chunk: such a piece has the vertex table alone, since objects and links reach from piece to
-    piece. Whole objects are cut by id: such a piece has its objects with their vertices, and for lines, polylines, streamlines and skeletons
-    their links.
+    Queries in chunk order are cut by chunk; such a piece has only the vertex table, since objects and links may extend over several pieces. Queries
+    for whole objects are cut by id; such a piece has its objects with their vertices, and, for lines, polylines, streamlines and skeletons, their
+    links.
     """
 
     __slots__ = ("_document", "_options", "_text")
 
     def __init__(self, text: str, **options: Unpack[Options]) -> None:
-        """Takes the JSON of `to_json`, and how the store is reached."""
+        """Takes the JSON of `to_json`, and the options that access the store."""
         self._document = document(text)
         missing = [name for name in ("url", "number", "count", "rows", "bytes", "documents") if name not in self._document]
         if missing:
@@ -52,7 +52,7 @@ class Split:
         return (_restored, (self._text, dict(self._options)))
 
     def to_json(self) -> str:
-        """The piece as JSON. How the store is reached is not in it, and so no credentials are."""
+        """The piece as JSON, without the options that access the store, and so without credentials."""
         return self._text
 
     @property
@@ -62,31 +62,31 @@ class Split:
 
     @property
     def number(self) -> int:
-        """Which piece it is, from 0."""
+        """The number of the piece, from 0."""
         return int(self._document["number"])
 
     @property
     def count(self) -> int:
-        """How many pieces there are."""
+        """The number of pieces."""
         return int(self._document["count"])
 
     @property
     def rows(self) -> int:
-        """Rows of the vertex table, as far as documents tell: of the chunks or objects, before any condition."""
+        """Approximate number of rows of the vertex table, from documents: the rows of the chunks or objects, before any condition."""
         return int(self._document["rows"])
 
     @property
     def nbytes(self) -> int:
-        """Decoded bytes of these rows, as far as documents tell."""
+        """Approximate decoded bytes of these rows, from documents."""
         return int(self._document["bytes"])
 
     def _start(self, columns: Sequence[str] | None) -> _zvf.Answer:
         return self._store()._store.run_split(self._text, None if columns is None else list(columns))
 
     def read(self, columns: Sequence[str] | None = None) -> Answer:
-        """The rows in memory, with the columns of the query or with others.
+        """Reads the rows into memory, with the columns of the query or with other ones.
 
-        An error, if the store is not the one that was cut any more.
+        Fails if the store has changed since the query was cut.
         """
         answer = self._start(columns)
         tables = answer.collect()
@@ -112,7 +112,8 @@ class Split:
     def _store(self) -> Store:
         """The store, which stays open for the next piece of the same snapshot.
 
-        Readers look at the end whether the store changed (`verify`), so that an old snapshot cannot pass unseen; where they do not, every piece opens it.
+        Readers check at the end whether the store changed (`verify`), so that an old snapshot is detected; without this check, every piece opens the
+        store again.
         """
         if not self._options.get("verify", True):
             return Store(self.url, self._options)
@@ -163,20 +164,20 @@ def cut(query: Query, count: int | None, rows: int | None, nbytes: int | None) -
 
 
 def asks(text: str) -> dict[str, Any]:
-    """What a piece asks for: the members of a query in JSON that are not as by default."""
+    """The query of a piece: the members, in JSON, that differ from the defaults."""
     query: dict[str, Any] = document(text)["query"]
     return query
 
 
 def asking(text: str, query: Mapping[str, Any]) -> str:
-    """The JSON of a piece that asks for something else of its chunks or objects."""
+    """The JSON of a piece with another query of the same chunks or objects."""
     return dumps({**document(text), "query": dict(query)})
 
 
 def read_split(
     split: Split | str | Mapping[str, Any], columns: Sequence[str] | None = None, **options: Unpack[Options]
 ) -> Answer:
-    """The rows of a piece in memory: of a `Split`, or of its JSON, as text or loaded, with the options that reach the store."""
+    """Reads the rows of a piece into memory. The piece is a `Split` or its JSON, as text or loaded; the options access the store."""
     if not isinstance(split, Split):
         split = Split(split if isinstance(split, str) else dumps(dict(split)), **options)
     elif options:

@@ -45,12 +45,12 @@ class Level(NamedTuple):
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[Options]) -> Store:
-    """Opens a store at a path or URL: `s3://`, `gs://`, `az://`, `https://`. See `Options` for what may be said beside it."""
+    """Opens a store at a path or URL: `s3://`, `gs://`, `az://`, `https://`. The other arguments are `Options`."""
     return Store(url, options)
 
 
 class Store:
-    """An open store: a snapshot of its documents. It pickles as its address and options; what was unpickled is opened by its first use."""
+    """An open store: a snapshot of its documents. It can be pickled, as its address and options; an unpickled store is opened at its first use."""
 
     def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any] | None = None, *, _open: bool = True) -> None:
         self._url = address(url)
@@ -60,7 +60,7 @@ class Store:
         self._info: dict[str, Any] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is unpickled is not opened: an exception then would end workers of multiprocessing.Pool, which starts others, forever.
+        # Unpickling does not open the store: an exception there would end workers of multiprocessing.Pool, which would start new ones forever.
         return (partial(Store, _open=False), (self._place, self._options))
 
     @property
@@ -81,7 +81,7 @@ class Store:
 
     @property
     def warnings(self) -> list[str]:
-        """What the store gets wrong without being unreadable, as far as it was read."""
+        """Defects of the store that do not prevent reading, as found so far."""
         return self._store.warnings
 
     @property
@@ -115,7 +115,7 @@ class Store:
 
     @property
     def bounds(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Lowest and highest corner that the store states."""
+        """Lowest and highest corner of the positions, as the store states them."""
         low, high = self.info["bounds"]
         return tuple(low), tuple(high)
 
@@ -135,16 +135,17 @@ class Store:
         batch_rows: int = 65_536,
         **place: Unpack[Place],
     ) -> Query:
-        """A question, which is asked when its rows are. All conditions combine with *and*.
+        """A query, which runs when its rows are read. All conditions combine with *and*.
 
-        `bbox` is the lowest and the highest corner, both inside, in world coordinates, or ranges of some axes: `{"x": (0, 10), "y": (5, None)}`, also as
-        text, `"x=0:10,y=5:"`; `where` a condition on attributes, axes, objects and their groups, such as `"radius > 200 and x < 10 and length() > 40"`
-        or `"group.weight > 2"`; `objects` ids, also a `range` or a text such as `"0-9,12"`, of which an id that no object has is an error unless `ignore_missing`; `groups` numbers or names. `select="objects"` brings whole objects of
-        which any vertex fits, `"chunks"` whole chunks. `columns` are `position`, names of attributes, `attributes` for all of them,
-        and on request `object_id`, `object_ids`, `chunk`, `row` and `fragment`.
+        `bbox` is the lowest and the highest corner, inclusive, in world coordinates, or ranges of some axes: `{"x": (0, 10), "y": (5, None)}`, also
+        as text, `"x=0:10,y=5:"`. `where` is a condition on attributes, axes, objects and their groups, such as `"radius > 200 and x < 10 and length()
+        > 40"` or `"group.weight > 2"`. `objects` are ids, also a `range` or a text such as `"0-9,12"`; an id that no object has is an error unless
+        `ignore_missing` is set. `groups` are numbers or names. `select="objects"` returns whole objects with a matching vertex, and `"chunks"` whole
+        chunks. `columns` are `position`, names of attributes, `attributes` for all of them, and on request `object_id`, `object_ids`, `chunk`, `row`
+        and `fragment`.
 
-        `sphere`, `near`, `polygon` (with `plane`) and `region` are other parts of space, and `touching`, `inside`, `starting` and `ending` select whole
-        objects by how they lie to them: see `Place`.
+        `sphere`, `near`, `polygon` (with `plane`), `region` and others are further regions, and `touching`, `inside`, `starting` and `ending` select
+        whole objects by their place in these: see `Place`.
         """
         named: Any = groups
         if isinstance(groups, str) or not hasattr(groups, "__iter__"):
@@ -170,15 +171,15 @@ class Store:
         )
 
     def dataset(self, **terms: Any) -> Dataset:
-        """All rows as a dataset of pyarrow, which DuckDB, Polars and DataFusion take as a table; of a question, with the terms of `query`."""
+        """All rows, or those of a query with these terms of `query`, as a pyarrow dataset, which DuckDB, Polars and DataFusion read as a table."""
         return self.query(**terms).dataset()
 
     def scan_polars(self, **terms: Any) -> pl.LazyFrame:
-        """All rows as a lazy frame of Polars, which does not need pyarrow; of a question, with the terms of `query`."""
+        """All rows, or those of a query with these terms of `query`, as a lazy frame of Polars. Does not need pyarrow."""
         return self.query(**terms).scan_polars()
 
     async def aquery(self, **terms: Any) -> Answer:
-        """The whole answer to a question, whose terms are those of `query`, for asyncio: another thread waits meanwhile."""
+        """The whole answer to a query with the terms of `query`, for asyncio: another thread waits for it."""
         return await self.query(**terms).aread()
 
     def get(
@@ -190,8 +191,8 @@ class Store:
         links: bool = True,
         ignore_missing: bool = False,
     ) -> ObjectArrays:
-        """Whole objects by their ids, in that order, as flat arrays and offsets. `columns` are names of vertex attributes; without `links`
-        those are not read."""
+        """Whole objects by their ids, in the given order, as flat arrays and offsets. `columns` are names of vertex attributes; links are read only
+        with `links`."""
         named = None if columns is None else (f"attribute:{name}" for name in _names(columns) if name != "position")
         wanted = None if named is None else ("position", *named)
         query = self.query(objects=ids, level=level, columns=wanted, ignore_missing=ignore_missing)
@@ -208,8 +209,9 @@ class Store:
     ) -> Table:
         """The objects of a level, a row for each: `object_id`, `vertices`, `chunks`, `fragments`, and their attributes.
 
-        `where` is a condition on objects, such as `"count() > 100 and object_id < 9"`; `sort` names columns, the least value first, after a minus sign the greatest:
-        `["-vertices", "name"]`. Missing values come last, equal ones in the order of ids. Objects that are sorted fit the memory budget of the store.
+        `where` is a condition on objects, such as `"count() > 100 and object_id < 9"`; `sort` names columns to sort by, ascending, or descending
+        after a minus sign: `["-vertices", "name"]`. Missing values come last, and equal ones are in the order of ids. Sorted objects must fit into
+        the memory budget of the store.
         """
         keys = [sort] if isinstance(sort, str) else list(sort)
         return Table(self._store.objects(level, own_level_only, where, keys, limit))
@@ -220,14 +222,14 @@ class Store:
         return f"<zvf.Store {self._url}: {self.kind}, levels {', '.join(map(str, self._store.levels))}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: facts, and a small picture."""
+        """The HTML for notebooks: facts, and a small picture."""
         from ._html import page
 
         return page(self)
 
 
 def opened(url: str | os.PathLike[str] | Store, terms: dict[str, Any]) -> Store:
-    """A store, or the one at an address, with those of `Options` that are among the terms of a question; they are taken out of these."""
+    """The store itself, or the store at an address. Options are removed from the terms of the query and used to open it."""
     options = {name: terms.pop(name) for name in list(terms) if name in OPTIONS}
     if not isinstance(url, Store):
         return Store(url, options)
@@ -237,27 +239,27 @@ def opened(url: str | os.PathLike[str] | Store, terms: dict[str, Any]) -> Store:
 
 
 class Query:
-    """A question to a store, which pickles. Nothing is read before its rows are asked for."""
+    """A query of a store, which can be pickled. Nothing is read before its rows are requested."""
 
     __slots__ = ("_asked", "store")
 
     def __init__(self, store: Store, asked: Mapping[str, Any]) -> None:
         self.store = store
-        """The store that is asked."""
+        """The store that is queried."""
         self._asked = dict(asked)
 
     @property
     def terms(self) -> dict[str, Any]:
-        """The arguments of `Store.query`, as they were understood."""
+        """The parsed arguments of `Store.query`."""
         terms = {name: value for name, value in self._asked.items() if name != "place"}
         return {**terms, **dict(self._asked["place"])}
 
     def replace(self, **terms: Any) -> Query:
-        """The same question with other terms, which are those of `Store.query`."""
+        """The same query with some terms of `Store.query` replaced."""
         return self.store.query(**{**self.terms, **terms})
 
     def _elsewhere(self) -> dict[str, Any]:
-        """The same question for a process in another working directory."""
+        """The same query for a process in another working directory."""
         return {**self._asked, "place": _region.absolute_members(self._asked["place"])}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -273,7 +275,7 @@ class Query:
 
     @property
     def links(self) -> Scan:
-        """The link table, read again on each access: its numbers count rows of the vertex table."""
+        """The link table, read again on each access: its numbers are rows of the vertex table."""
         return Scan(self, 1)
 
     @property
@@ -282,37 +284,37 @@ class Query:
         return Scan(self, 2)
 
     def read(self, *, links: bool = True, progress: Progress | None = None) -> Answer:
-        """All tables in memory, read in one pass; without `links` the other two, in less time. `progress` is called with the number of vertices
-        read so far; `True` shows a bar of tqdm."""
+        """Reads all tables into memory in one pass; with `links=False` only the vertices and objects, which is faster. `progress` is called with the
+        number of vertices read so far; `True` shows a bar of tqdm."""
         answer = self._start((True, links, True))
         with _progress.shown(progress, so_far=True) as begin:
             tables = answer.collect(None if begin is None else begin("query", "vertices"))
         return Answer(tables, answer.summary() or {})
 
     async def aread(self, *, links: bool = True, progress: Progress | None = None) -> Answer:
-        """As `read`, for asyncio: another thread waits meanwhile."""
+        """As `read`, for asyncio: another thread waits for it."""
         from asyncio import to_thread
 
         return await to_thread(self.read, links=links, progress=progress)
 
     def dataset(self) -> Dataset:
-        """The vertices as a flat table for SQL, by pyarrow, which has to be installed: axes as float64, attributes, `object_id`, `chunk_x`…
+        """The vertices as a flat table for SQL, a pyarrow dataset: axes as float64, attributes, `object_id`, `chunk_x`… Needs pyarrow.
 
-        DuckDB, Polars (`scan_pyarrow_dataset`) and DataFusion (`register_dataset`) hand their conditions and columns to it.
+        DuckDB, Polars (`scan_pyarrow_dataset`) and DataFusion (`register_dataset`) pass their conditions and columns to it.
         """
         from ._dataset import Dataset
 
         return Dataset(self)
 
     def scan_polars(self) -> pl.LazyFrame:
-        """The same flat table as a lazy frame of Polars, which has to be installed: conditions and columns reach the store."""
+        """The same flat table as a lazy frame of Polars, which passes conditions and columns to the store. Needs Polars."""
         from ._polars import scan
 
         return scan(self)
 
     def plan(self) -> list[dict[str, Any]]:
-        """What the query would read, a dictionary for each level: chunks, cells of each array, steps of requests, and about how many
-        vertices and decoded bytes. Only documents are read.
+        """The reads that the query would do, a dictionary for each level: chunks, cells of each array, steps of requests, and approximate numbers of
+        vertices and decoded bytes. Reads only documents.
         """
         return list(json.loads(self.store._store.plan(self._asked)))
 
@@ -326,9 +328,9 @@ class Query:
     ) -> list[dict[str, Any]]:
         """Statistics of the rows, in one pass and bounded memory: one dictionary, or one for each object or group, with a list `columns`.
 
-        `columns` are names of axes and vertex attributes, `object.NAME` of attributes of objects, `count()` for their numbers of vertices; default: all.
-        Quantiles are those of `numpy.quantile`, exact unless `rank_error` says by how many places their ranks may be wrong; `std` is that of a sample.
-        `bins` is the largest number of bins of a histogram, at least 4; 0: none.
+        `columns` are names of axes and vertex attributes, `object.NAME` of attributes of objects, `count()` for their numbers of vertices; default:
+        all. Quantiles are computed as by `numpy.quantile`. They are exact, unless `rank_error` states by how many places their ranks may be wrong.
+        `std` is the sample standard deviation. `bins` is the largest number of bins of a histogram, at least 4; 0: none.
         """
         wanted = {
             "columns": None if columns is None else list(_names(columns)),
@@ -338,7 +340,7 @@ class Query:
         }
         sections: list[dict[str, Any]] = json.loads(self.store._store.stats(self._asked, wanted))
         for column in (column for section in sections for column in section["columns"]):
-            # JSON has texts for NaN and the infinities.
+            # In JSON, NaN and the infinities are texts.
             for name in ("min", "max", "sum", "mean", "std"):
                 if isinstance(column.get(name), str):
                     column[name] = float(column[name])
@@ -347,16 +349,17 @@ class Query:
         return sections
 
     def measure(self, means: Sequence[str] = ()) -> Table:
-        """A row for each object with a vertex in the query: `object_id`, `points`, bounds, and by kind `length`, `tortuosity`, `branches`, `tips`, `strahler`,
-        `faces`, `surface`, `volume`; and the means of these vertex attributes."""
+        """A row for each object with a vertex in the query: `object_id`, `points`, bounds, depending on the kind `length`, `tortuosity`, `branches`,
+        `tips`, `strahler`, `faces`, `surface`, `volume`, and the means of the given vertex attributes."""
         return Table(self.store._store.measure(self._asked, list(_names(means))))
 
     def save_measures(
         self, names: Sequence[str] | Mapping[str, str] | str, means: Sequence[str] = (), **options: Unpack[WriteOptions]
     ) -> dict[str, Any]:
-        """Writes measures of the objects of the query as attributes of these objects, in one edit: columns of `measure` by name, or a mapping of such names to
-        names of attributes. An attribute that is there is replaced if it has the type of the measure and its unit or none. An object that lacks a measure
-        has no value then; objects outside of the query keep theirs. Returns what the edit did, with `objects`, the number of objects that were measured.
+        """Writes measures of the objects of the query as attributes of these objects, in one edit. The measures are columns of `measure`, as a list
+        of names or as a mapping from these to names of attributes. An existing attribute is replaced if it has the type of the measure, and its unit
+        or none. An object without a measure loses its value; objects outside of the query keep theirs. Returns the report of the edit, with the
+        number of measured objects as `objects`.
         """
         from ._write import edit
 
@@ -369,18 +372,18 @@ class Query:
         return {**(change.result or {}), "objects": objects, "attributes": [name for _, name in columns]}
 
     def tail(self, rows: int = 10) -> Table:
-        """The last rows of the vertex table. They fit the memory budget of the store; only the last pieces of the query are read."""
+        """The last rows of the vertex table. They must fit into the memory budget of the store. Only the last pieces of the query are read."""
         return Table(self.store._store.tail(self._asked, _count("rows", rows)))
 
     def sample_rows(self, rows: int, seed: int = 0) -> Table:
-        """Rows of the vertex table drawn at random, each with the same probability, in the order of the query; the same seed draws the same rows from the same
-        store. The query is read once; the rows fit the memory budget of the store."""
+        """Rows of the vertex table drawn at random, each with the same probability, in the order of the query; the same seed draws the same rows from
+        the same store. The query is read once. The rows must fit into the memory budget of the store."""
         return Table(self.store._store.sample_rows(self._asked, _count("rows", rows), _count("seed", seed)))
 
     def splits(self, *, count: int | None = None, rows: int | None = None, bytes: int | None = None) -> list[Split]:
-        """The query cut into pieces that any process can read, by their number or by about how many rows or decoded bytes each has.
+        """Cuts the query into pieces that any process can read: a number of pieces, or pieces of about this many rows or decoded bytes.
 
-        Each row of the answer is in exactly one of them. Without a size they have 64 MiB.
+        Each row of the answer is in exactly one piece. By default a piece has about 64 MiB.
         """
         from ._split import cut
 
@@ -396,7 +399,7 @@ class Query:
             answer.close()
 
     def __iter__(self) -> Iterator[Table]:
-        """The vertices batch by batch: memory is that of a few batches, however large the answer is."""
+        """The vertices batch by batch. Only a few batches are in memory, however large the answer is."""
         return iter(self.vertices)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -436,7 +439,7 @@ OPTIONS = ("anonymous", "concurrency", "retries", "timeout", "verify", "memory_b
 """Members of `Options`."""
 
 DEFAULTS = {"level": 0, "place": (), "select": "vertices", "own_level_only": False, "ignore_missing": False, "batch_rows": 65_536}
-"""Terms that need not be said."""
+"""Terms with a default."""
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:
@@ -446,7 +449,7 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _count(name: str, given: Any) -> int:
-    """A whole number that is not negative."""
+    """Checks that an argument is an integer of 0 or more."""
     try:
         count = index(given)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Tables of answers: in memory, or read when they are asked for."""
+"""Tables of answers, in memory or read on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = ("vertices", "links", "objects")
 
 
 class _Source(ABC):
-    """What has rows and can hand them to other packages."""
+    """Rows that can be passed to other packages."""
 
     @abstractmethod
     def read(self) -> Table:
@@ -28,29 +28,29 @@ class _Source(ABC):
 
     @abstractmethod
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow stream: what pyarrow, Polars, DuckDB and others take."""
+        """The rows as an Arrow stream, which pyarrow, Polars, DuckDB and others read."""
 
     def _store_url(self) -> str | None:
-        """The address of the store whose rows these are, where it is known."""
+        """The address of the store of these rows, if it is known."""
         return None
 
     def to_numpy(self, columns: Sequence[str] | None = None) -> dict[str, Array]:
         """The columns as arrays, by name.
 
-        Numbers are views without a copy where the table is one batch, and cannot be written to. Texts are arrays of objects, None
-        where one is missing; a missing float is NaN; other columns with missing values are masked arrays.
+        Numbers are read-only views without a copy if the table has one batch. Texts are arrays of objects, with None for missing ones. Missing floats
+        are NaN, and other columns with missing values are masked arrays.
         """
         return _arrays.to_numpy(self.read()._table, columns)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a DataFrame of pandas, by pyarrow; both have to be installed."""
+        """The rows as a pandas DataFrame. Needs pandas and pyarrow."""
         import pyarrow  # type: ignore[import-untyped]
 
         frame: pd.DataFrame = pyarrow.table(self.read()).to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows as a DataFrame of Polars, which has to be installed."""
+        """The rows as a Polars DataFrame. Needs Polars."""
         import polars
 
         return polars.DataFrame(self.read())
@@ -82,7 +82,7 @@ class Table(_Source):
 
     @property
     def num_rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self._table.num_rows
 
     @property
@@ -129,7 +129,7 @@ class Table(_Source):
 
 
 class Scan(_Source):
-    """One table of a query, read again on each access: its stream takes as much memory as a few batches."""
+    """One table of a query, read again on each access. Its stream holds a few batches in memory."""
 
     __slots__ = ("_place", "_query")
 
@@ -173,7 +173,7 @@ class Scan(_Source):
 
 
 class Answer:
-    """A whole answer in memory: up to three tables, of which links name rows of vertices and objects count them."""
+    """A whole answer in memory: up to three tables. Links refer to row numbers of the vertices, and objects have the number of their vertices."""
 
     __slots__ = ("_tables", "summary")
 
@@ -190,12 +190,12 @@ class Answer:
 
     @property
     def vertices(self) -> Table:
-        """`position`, attributes, and what columns were asked for."""
+        """`position`, attributes, and other requested columns."""
         return self._get(0)
 
     @property
     def links(self) -> Table:
-        """`vertices`, numbers of rows of the vertex table, and attributes."""
+        """`vertices` (row numbers of the vertex table), and attributes."""
         return self._get(1)
 
     @property
@@ -210,7 +210,8 @@ class Answer:
         return {name: table for name, table in pairs if table is not None}
 
     def to_networkx(self) -> Any:
-        """An undirected `networkx.Graph`: nodes are row numbers with their columns as attributes. A `networkx.MultiGraph` if links are parallel."""
+        """An undirected `networkx.Graph`: nodes are row numbers with their columns as attributes. A `networkx.MultiGraph` if several links have the
+        same ends."""
         from ._convert import networkx
 
         return networkx(self)
@@ -228,13 +229,13 @@ class Answer:
         return trimesh(self)
 
     def to_pyvista(self) -> Any:
-        """A `pyvista.PolyData`: points, lines or faces, with numbers of vertices and links."""
+        """A `pyvista.PolyData`: points, lines or faces, with numeric attributes of vertices and links."""
         from ._scene import pyvista
 
         return pyvista(self)
 
     def to_open3d(self) -> Any:
-        """A `PointCloud`, `LineSet` or `TriangleMesh` of Open3D, by the links."""
+        """A `PointCloud`, `LineSet` or `TriangleMesh` of Open3D, depending on the links."""
         from ._scene import open3d
 
         return open3d(self)
@@ -258,7 +259,7 @@ class Answer:
 
 
 class ObjectArrays:
-    """Whole objects as flat arrays: those of object `i` are rows `offsets[i]` to `offsets[i + 1]`."""
+    """Whole objects as flat arrays: object `i` has the rows from `offsets[i]` up to, not including, `offsets[i + 1]`."""
 
     __slots__ = ("_store", "attributes", "ids", "links", "object_attributes", "offsets", "positions")
 
@@ -276,46 +277,46 @@ class ObjectArrays:
         self.attributes: dict[str, Array] = vertices
         """Attributes of the vertices, by name."""
         self.ids: Array = objects.pop("object_id")
-        """Ids, in the order asked for."""
+        """Ids, in the requested order."""
         start: Array = objects.pop("start")
         length: Array = objects.pop("length")
         self.offsets: Array = np.zeros(len(start) + 1, dtype=np.int64)
-        """First row of each object, and behind the last one the number of rows."""
+        """First row of each object, and at the end the number of all rows."""
         np.cumsum(length, out=self.offsets[1:])
-        # The table says where each object starts: the sums have to agree.
+        # The table states where each object starts, which must agree with the sums of the lengths.
         if not np.array_equal(self.offsets[:-1], start):
             raise _zvf.BugError("objects of an answer do not lie one behind another; this is a defect of zvf, please report it")
-        # A query calls an attribute with the name of a column of its own `attribute:NAME`; those columns are gone here.
+        # A query names an attribute `attribute:NAME` if it has the name of a column of the query. Such columns are removed here, so the prefix is, too.
         self.object_attributes: dict[str, Array] = {name.removeprefix("attribute:"): values for name, values in objects.items()}
         """Attributes of the objects, by name."""
         self.links: Array | None = None
-        """`(links, ends)`, numbers of rows; None for kinds without links, and where they were not asked for."""
+        """`(links, ends)`, row numbers; None for kinds without links, and if links were not requested."""
         if "links" in answer.tables:
             self.links = answer.links["vertices"]
 
     @property
     def frame(self) -> dict[str, Any] | None:
-        """The frame of the positions of a tractogram, where the store states one."""
+        """The frame of the positions of a tractogram; None if the store states none."""
         found: dict[str, Any] | None = self._store.info.get("frame")
         return found
 
     def to_nibabel(self) -> Any:
-        """The positions as nibabel's `ArraySequence`, on the same memory; a copy if the axes are not x, y and z in this order."""
+        """The positions as nibabel's `ArraySequence`, sharing their memory; a copy if the axes are not x, y and z in this order."""
         from ._convert import array_sequence
 
         return array_sequence(self)
 
     def to_tractogram(self) -> Any:
-        """nibabel's `Tractogram` with numbers of vertices and objects, and the affine from positions to RAS+ millimetres."""
+        """nibabel's `Tractogram` with numeric attributes of vertices and objects, and the affine from positions to RAS+ millimetres."""
         from ._convert import tractogram
 
         return tractogram(self)
 
     def to_dipy(self, reference: Any = None) -> Any:
-        """dipy's `StatefulTractogram` in RAS+ millimetres with numbers of vertices and objects.
+        """dipy's `StatefulTractogram` in RAS+ millimetres, with numeric attributes of vertices and objects.
 
-        `reference` is the image that the tractogram belongs to, as dipy takes it: a file, an image, a header. Without one, the grid that
-        the store states is taken, as imports from TRK files leave it.
+        `reference` is the image that the tractogram belongs to, in a form that dipy accepts: a file, an image, a header. By default it is the voxel
+        grid that the store states, for example after an import from TRK files.
         """
         from ._neuro import stateful_tractogram
 
@@ -339,7 +340,7 @@ class ObjectArrays:
 
     @property
     def units(self) -> str | None:
-        """The unit of the first three axes; None where they state none, or several."""
+        """The unit of the first three axes; None if they have no unit, or different ones."""
         found = {axis["unit"] for axis in self._store.info["axes"][:3]}
         unit: str | None = found.pop() if len(found) == 1 else None
         return unit
@@ -348,7 +349,7 @@ class ObjectArrays:
         return len(self.ids)
 
     def __getitem__(self, at: int) -> Array:
-        """Positions of one object, by its place in `ids`: a view."""
+        """A view of the positions of one object, by its index in `ids`."""
         count = len(self)
         if not -count <= at < count:
             raise IndexError(f"found object {at}, expected one of {count}")

@@ -1,4 +1,4 @@
-"""New stores, and changes of stores that exist."""
+"""Writes new stores, and changes existing ones."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 Kind = Literal["point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh"]
 
 BATCH = 1 << 18
-"""Vertices of arrays that are handed to the writer at once."""
+"""Vertices of arrays that are passed to the writer at a time."""
 
 WANTED = 10_000
-"""Vertices that a chunk shall hold on average, where the caller names no size."""
+"""Intended mean number of vertices in a chunk, if the caller gives no size."""
 
 
 class Writer:
-    """Writes one new store from batches. Nothing is at the address before `finish`.
+    """Writes one new store from batches. The store does not exist before `finish`.
 
-    As a context manager it finishes at the end of the block, or drops everything where the block raises. `objects` and `groups` are
-    known when the writer is made; vertices come by `push`, whose first call says by its columns what the store holds: links, too, where there are any.
+    As a context manager it finishes at the end of the block, or discards everything if the block raises. `objects` and `groups` are given to the
+    constructor. Vertices and links are given to `push`; the columns of its first call define the attributes of the store.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class Writer:
         """After `finish`: counts of what the store holds."""
 
     def push(self, vertices: object, links: object | None = None) -> int:
-        """Takes vertices, and links whose numbers count all vertices pushed so far, these included. Returns how many there are now.
+        """Adds vertices and links. Links refer to the numbers of all vertices pushed so far, including these. Returns the number of vertices so far.
 
-        Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, where
-        the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute.
-        Skeletons come whole in one call, with their links, and are held in memory then; other streams are read batch by batch.
+        Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, if the kind has
+        objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute. A skeleton must be in
+        one call as a whole, with its links, and is held in memory; other streams are read batch by batch.
         """
         rows = _zvf.Stream.of(_source(vertices))
         ends = None if links is None else _links(links)
@@ -99,7 +99,7 @@ class Writer:
         return self._writer.push(rows, ends)
 
     def finish(self) -> dict[str, Any]:
-        """Writes the store: it is there as a whole or not at all. Returns counts."""
+        """Completes the store, which is written completely or not at all. Returns counts."""
         if self._writer is None:
             raise _zvf.MisuseError(f"{self._url}: found no vertices, expected some before the store is finished")
         result = document(self._writer.finish())
@@ -107,7 +107,7 @@ class Writer:
         return result
 
     def abandon(self) -> None:
-        """Drops what was pushed; nothing is left."""
+        """Discards all data that was pushed."""
         if self._writer is not None:
             self._writer.abandon()
 
@@ -150,24 +150,25 @@ def write(
 ) -> dict[str, Any]:
     """Writes a new store, and returns counts of what it holds.
 
-    Either from arrays: `positions` of shape `(vertices, axes)`, `attributes` by name, and which object each vertex belongs to: `object_ids`
-    with one id a vertex, or `offsets` (the vertices of object `i` are rows `offsets[i]` to `offsets[i + 1]`) with one id an object, or 0, 1, 2…
-    where `object_ids` is not given. Or from any Arrow table or stream of `vertices` with a column `position`, which is read once, batch by batch.
+    Either from arrays: `positions` of shape `(vertices, axes)`, `attributes` by name, and the objects of the vertices. Objects are given as
+    `object_ids` with one id for each vertex, or as `offsets` (object `i` has the rows from `offsets[i]` up to, not including, `offsets[i + 1]`) with
+    one id for each object in `object_ids`, by default 0, 1, 2… Or from any Arrow table or stream of `vertices` with a column `position`, which is
+    read once, batch by batch.
 
     `links` are row numbers of shape `(links, ends)` with `link_attributes`, or an Arrow table with a column `vertices`; `objects` a mapping of
     arrays or an Arrow table with a column `object_id`; `groups` the ids of each group by its name.
 
-    `axes` are names, which a type may follow: `"t:space"`. Without one, `t`, `time` and `frame` are of type time, which `unit` does not apply to, and
-    others of type space. Axes of time come first.
+    `axes` are names, each optionally with a type: `"t:space"`. By default `t`, `time` and `frame` are axes of time, to which `unit` does not apply,
+    and all others axes of space. Axes of time come first.
 
-    Without `chunk_shape`, cubes are chosen that hold about 10,000 vertices each; for a stream it has to be given.
+    By default, chunks are cubes of about 10,000 vertices; for a stream, `chunk_shape` must be given.
     """
     if (positions is None) == (vertices is None):
         raise _zvf.MisuseError("expected either positions or vertices")
     if links is not None and not hasattr(links, "__arrow_c_stream__"):
         links = {"vertices": links, **(link_attributes or {})}
     batches: Iterator[tuple[object, object | None]]
-    # The columns of links are known when the store is made.
+    # The writer must know the columns of links from its first batch.
     ends = None if links is None else _links(links)
     if vertices is not None:
         if chunk_shape is None:
@@ -211,7 +212,7 @@ def write(
 def _checked(
     positions: Any, attributes: Mapping[str, ArrayLike] | None, offsets: Any, object_ids: Any
 ) -> tuple[dict[str, Any], Any, list[int]]:
-    """The arrays of vertices, a function that gives the ids of a range of rows, and the ids of objects without vertices."""
+    """The arrays of vertices, a function that returns the ids of a range of rows, and the ids of objects without vertices."""
     import numpy as np
 
     places = _arrays.array_of("positions", positions)
@@ -251,7 +252,7 @@ def _checked(
 
 
 def _with_empty(objects: object | None, empty: list[int]) -> object:
-    """The table of objects, which has to name those without vertices: they have nothing else in the store."""
+    """The table of objects, with rows for objects without vertices, which nothing else in the store refers to."""
     if objects is None:
         return {"object_id": empty}
     table = _table(objects)
@@ -272,8 +273,8 @@ def _whole(name: str, values: Any) -> Any:
 
 
 def _batches(arrays: dict[str, Any], owners: Any, links: object | None, size: int | None) -> Iterator[tuple[dict[str, Any], object | None]]:
-    """The rows in batches of a size, or in one; at least one, so that an empty store has columns. Links name rows of all batches, so they
-    come with the last one."""
+    """The rows in batches of a size, or in one; at least one batch, so that an empty store has columns. Links refer to rows of all batches, so they
+    are in the last one."""
     count = len(arrays["position"])
     cuts = [0, *range(size or max(count, 1), count, size or 1), count]
     for start, end in zip(cuts[:-1], cuts[1:], strict=True):
@@ -281,7 +282,7 @@ def _batches(arrays: dict[str, Any], owners: Any, links: object | None, size: in
 
 
 def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, Any] | None) -> Iterator[tuple[dict[str, Any], object | None]]:
-    """Batches of whole skeletons with their links. Where the rows of one lie apart, all rows are one batch."""
+    """Batches of whole skeletons with their links. If the rows of a skeleton are not consecutive, all rows are one batch."""
     import numpy as np
 
     count = len(arrays["position"])
@@ -289,7 +290,7 @@ def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, An
     ends = np.append(np.flatnonzero(ids[1:] != ids[:-1]) + 1, count) if count else np.array([0])
     if len(np.unique(ids)) < len(ends):
         ends = np.array([count])
-    # The skeleton that is under way when a batch is full is its last one.
+    # A batch ends with the skeleton that makes it full.
     cuts = [0]
     while cuts[-1] < count or len(cuts) == 1:
         full = int(np.searchsorted(ends, cuts[-1] + BATCH))
@@ -299,7 +300,7 @@ def _whole_skeletons(arrays: dict[str, Any], owners: Any, links: Mapping[str, An
     if columns:
         first = columns["vertices"][:, 0]
         order = np.argsort(first, kind="stable")
-        # Links whose ends are no rows go with the last batch, and are refused there.
+        # Links whose ends are not rows are in the last batch, and the writer refuses them.
         places = [*np.searchsorted(first[order], cuts[:-1]).tolist(), len(order)]
     for number, (start, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
         own = None
@@ -317,7 +318,8 @@ def _rows(arrays: dict[str, Any], owners: Any, start: int, end: int) -> dict[str
 
 
 def _chosen(positions: Any) -> list[float]:
-    """Cubes, by a sample: of sizes that are each a quarter larger than the one before, that whose chunks hold nearest to `WANTED`."""
+    """The size of cubic chunks, from a sample. Of ten sizes in each power of ten, it is the one with a mean number of vertices in a chunk nearest to
+    `WANTED`."""
     import numpy as np
 
     count, axes = positions.shape
@@ -330,7 +332,7 @@ def _chosen(positions: Any) -> list[float]:
         return [1.0] * axes
     low = sample.min(axis=0)
     best = (np.inf, 1.0)
-    # From one chunk to ones of which the sample tells nothing any more.
+    # From a single chunk down to sizes for which the sample is too small.
     for step in range(60):
         size = 10.0 ** (np.ceil(10 * np.log10(span * 1.001)) / 10 - step / 10)
         chunks = len(np.unique(np.floor((sample - low) / size), axis=0))
@@ -345,13 +347,13 @@ def _is_mapping(given: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _source(given: object) -> Any:
-    """Rows as something that has an Arrow stream."""
+    """Rows as an object with an Arrow stream."""
     if isinstance(given, _Source):
         return given.read()._table if isinstance(given, Table) else given
     if _is_mapping(given):
         return _arrays.from_numpy(given)
     if hasattr(given, "reset_index") and hasattr(given, "index"):
-        # A frame of pandas would have row numbers as a column, but not an index with a name whose values are equally spaced.
+        # pandas would export row numbers as a column, but not a named index of equally spaced values.
         unnamed = [number for number, name in enumerate(given.index.names) if name is None]
         frame: Any = given.reset_index(level=unnamed, drop=True) if unnamed else given
         named = [name for name in frame.index.names if name is not None]
@@ -366,7 +368,7 @@ def _source(given: object) -> Any:
 
 
 def _held(given: object) -> Any:
-    """Rows that are held in memory: those of a query are read here, so that its errors are raised and not those of a stream."""
+    """Rows in memory. The rows of a query are read here, so that its own errors are raised instead of errors of a stream."""
     from ._store import Query
 
     if isinstance(given, Query):
@@ -397,7 +399,7 @@ def _links(given: object) -> _zvf.Table:
 
 
 def _group(group: str | int) -> str:
-    """A text is a name, never a number."""
+    """The group by name or number; a text is always a name."""
     if isinstance(group, str):
         return f"name:{group}"
     try:
@@ -407,34 +409,34 @@ def _group(group: str | int) -> str:
 
 
 def _fill(name: str, value: object) -> str:
-    """A fill as text."""
+    """A fill value as text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, bytes):
         raise _zvf.MisuseError(f"fill of {name}: found {value!r}, expected a value: a number, a truth value, a text or a time")
     return str(value)
 
 
 def _same_place(one: str, other: str) -> bool:
-    """Whether two addresses may be of one store: those of different services are not compared."""
+    """Whether two addresses may name the same store. Addresses of different services are not compared."""
     if "://" in one or "://" in other:
         return one.partition("://")[0] != other.partition("://")[0] or one.rstrip("/") == other.rstrip("/")
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 class Edit:
-    """A change of a store that exists: all of it counts, or nothing."""
+    """A change of an existing store, which is applied completely or not at all."""
 
     def __init__(self, url: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
         self._url = address(url)
         self._edit = _zvf.Edit.begin(self._url, writing(options))
         self.result: dict[str, Any] | None = None
-        """After the change was made: by how much vertices and links grew, how many objects and chunks changed."""
+        """After the commit: by how much the numbers of vertices and links grew, and how many objects and chunks changed."""
         self.notes: list[str] = []
-        """What of the tables the store has no place for, and what they did not have."""
+        """Notes about data of the tables that the store cannot hold, and about data that the tables lack."""
 
     def append(self, vertices: object, links: object | None = None, *, fill: Mapping[str, object] | None = None) -> None:
-        """Appends vertices in the types of the store: an Arrow table or stream, or a mapping of arrays, as `Writer.push` takes.
+        """Appends vertices in the types of the store: an Arrow table or stream, or a mapping of arrays, as for `Writer.push`.
 
-        `fill` has the values of attributes that the tables do not have; whole numbers need one, here or recorded by `set_attribute`.
+        `fill` gives values for attributes that the tables lack. Integer attributes need one, either here or recorded by `set_attribute`.
         """
         for name, value in (fill or {}).items():
             self._edit.set_fill(name, _fill(name, value))
@@ -457,12 +459,12 @@ class Edit:
     ) -> None:
         """Sets values of an attribute of vertices, objects or links: the column `name` of any Arrow table, data frame or mapping of arrays.
 
-        Each row finds its vertex by `key` (attributes that no two vertices have the same values of), by columns (`chunk` and `row`, `vertex` and
-        `object_id`, `object_id` of objects, `vertices` of links), by positions (`position`, or a column an axis), `by_order`, that of a query
-        of the whole store, or, for vertices, `by_object_order`: object after object, and along each, as arrays beside a tractogram have
-        it. A table that says none of these is refused. `ignore_missing` leaves out rows that are not in the store, `new` makes objects that are not there.
-        `type`, such as "float32" or "text", adds the attribute; `fill` is the value of what has no row, also of later appends. Without a table,
-        only the fill is recorded, or in a new attribute every vertex, link or object has it. `notes` says what has no row, and what was left out.
+        Each row is matched by `key` (attributes whose values are unique in the store), by columns (`chunk` and `row`, or `vertex` and `object_id` of
+        vertices, `object_id` of objects, `vertices` of links), by positions (`position`, or a column for each axis), `by_order`, which is the order
+        of a query of the whole store, or, for vertices, `by_object_order`: object after object, and along each, as in arrays beside a tractogram. A
+        table that fits none of these is refused. `ignore_missing` leaves out rows that are not in the store; `new` creates missing objects. `type`,
+        such as "float32" or "text", adds the attribute. `fill` is the value of everything without a row, also of later appends. Without a table, only
+        the fill is recorded; a new attribute then has it everywhere. `notes` lists what has no row, and what was left out.
         """
         setting = {
             "name": name,
@@ -478,7 +480,7 @@ class Edit:
         self.notes += self._edit.set_attribute(setting, None if table is None else _held(table))
 
     def put_objects(self, objects: object, *, new: bool = False) -> None:
-        """Sets attributes of objects: a table or mapping with `object_id`; `new` makes objects that are not there, without vertices."""
+        """Sets attributes of objects: a table or mapping with `object_id`; `new` creates missing objects, without vertices."""
         self._edit.put_objects(_held(objects), new)
 
     def delete(self, ids: ArrayLike | range | str, *, ignore_missing: bool = False) -> None:
@@ -486,7 +488,7 @@ class Edit:
         self._edit.delete(_arrays.selected_ids(ids), ignore_missing)
 
     def add_to_group(self, group: str | int, ids: ArrayLike | range | str) -> None:
-        """Adds objects to a group by its name or number; one of a name that is not there is made."""
+        """Adds objects to a group by its name or number; a name that does not exist creates a group."""
         self._edit.change_group(_group(group), _arrays.selected_ids(ids), True)
 
     def remove_from_group(self, group: str | int, ids: ArrayLike | range | str) -> None:
@@ -502,8 +504,8 @@ class Edit:
         self._edit.rename_group(_group(group), None)
 
     def delete_points(self, rows: _Source) -> None:
-        """Deletes points of a store without objects: rows of a query of level 0 with the columns `chunk` and `row`, as the store had them when the
-        change began."""
+        """Deletes points of a store without objects: rows of a query of level 0 with the columns `chunk` and `row`, in the state of the store in
+        which the change began."""
         other = rows._store_url()
         if other is not None and not _same_place(other, self._url):
             raise _zvf.MisuseError(f"{self._url}: rows by chunk, row: found rows of {other}, expected those of the store that is changed")
@@ -517,13 +519,13 @@ class Edit:
         self._edit.delete_points(list(zip(found["chunk"].tolist(), found["row"].tolist(), strict=True)))
 
     def commit(self) -> dict[str, Any]:
-        """Makes the change."""
+        """Applies the change."""
         result = document(self._edit.commit())
         self.result = result
         return result
 
     def abandon(self) -> None:
-        """Ends the change without making it."""
+        """Discards the change."""
         self._edit.abandon()
 
     def __enter__(self) -> Self:
@@ -539,7 +541,7 @@ class Edit:
 
 
 def edit(url: str | os.PathLike[str], **options: Unpack[WriteOptions]) -> Edit:
-    """Changes a store: what is done in the block is made at its end, or not at all where the block raises.
+    """Changes a store. All changes of the block are applied together at its end, or none if the block raises.
 
     >>> with zvf.edit("tracts.zarrvectors") as change:
     ...     change.delete([17, 42])

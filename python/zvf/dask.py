@@ -1,4 +1,4 @@
-"""Stores as dataframes of Dask, and stores that its workers write: needs dask, pandas and pyarrow."""
+"""Reads stores as Dask dataframes, and writes stores by Dask workers. Needs dask, pandas and pyarrow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NULLABLE = {
     pa.uint64(): pd.UInt64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
-"""Types that have a place for a missing value, so that all partitions have the same."""
+"""Types with missing values, so that all partitions have the same types."""
 
 
 def read(
@@ -50,10 +50,10 @@ def read(
     bytes: int | None = None,
     **terms: Any,
 ) -> dd.DataFrame:
-    """The vertices of a store, or of a question to it, as a dataframe of Dask: a partition is a split.
+    """The vertices of a store, or of a query, as a Dask dataframe with one partition for each split.
 
-    The columns are those of `Store.dataset`; workers read those that are used. `terms` are those of `Store.query`, such as `bbox` and `where`, and
-    options of `zvf.open`. Partitions have about 64 MiB of decoded data, or what `count`, `rows` or `bytes` say.
+    The columns are those of `Store.dataset`; workers read only the ones that are used. `terms` are those of `Store.query`, such as `bbox` and
+    `where`, and options of `zvf.open`. By default a partition has about 64 MiB of decoded data; `count`, `rows` and `bytes` select other sizes.
     """
     store = opened(url, terms)
     query = store.query(**terms)
@@ -70,7 +70,7 @@ def read(
 
 
 class _Read:
-    """Reads one partition, with the columns that Dask asks for."""
+    """Reads one partition, with the columns that Dask requests."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -85,7 +85,7 @@ class _Read:
 
 def _frame(table: pa.Table) -> pd.DataFrame:
     def mapped(kind: pa.DataType) -> Any:
-        # Dask makes texts of columns of objects, also of lists.
+        # Dask converts columns of objects to texts, also columns of lists.
         return pd.ArrowDtype(kind) if pa.types.is_nested(kind) and not pa.types.is_dictionary(kind) else NULLABLE.get(kind)
 
     return table.to_pandas(types_mapper=mapped)
@@ -104,15 +104,15 @@ def write(
     groups: Mapping[str, ArrayLike] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Writes one store by the workers of Dask, and returns counts of what it holds. It is there as a whole or not at all.
+    """Writes one store by Dask workers, completely or not at all. Returns counts of its contents.
 
-    From a dataframe of points: `position` names its columns of coordinates, `columns` those that become attributes (all others; `object_id` says
-    which object a point belongs to; those that `read` names `chunk_` and an axis are left out), `units` the units of columns of numbers, which a dataframe does not
-    have (`{"t": "milliseconds since 1970-01-01T00:00:00"}`). Rows are moved first, so that all of a chunk are in one part. Or from a list of
-    parts, delayed or not, each a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links: no two of them may have
-    vertices in the same chunk, nor share an object whose vertices have an order.
+    Either from a dataframe of points: `position` names its columns of coordinates, and `columns` those that become attributes. By default these are
+    all others except the columns `chunk_AXIS` of `read`; `object_id` is the object of a point. `units` are the units of numeric columns, which a
+    dataframe cannot state (`{"t": "milliseconds since 1970-01-01T00:00:00"}`). The rows are shuffled first, so that all rows of a chunk are in one
+    part. Or from a list of parts, delayed or not: each is a mapping of arrays or an Arrow table of vertices, or a pair of vertices and links. No two
+    parts may have vertices in the same chunk, or share an object whose vertices have an order.
 
-    A part that failed, or whose worker was lost, is written again. `bounds` are those of all points; `options` are those of `zvf.begin`.
+    A part that failed, or whose worker was lost, is written again. `bounds` are the bounds of all points; `options` are those of `zvf.begin`.
     """
     if isinstance(parts, dd.DataFrame):
         if kind != "point_cloud":
@@ -134,7 +134,7 @@ def write(
 
 
 def _like(part: Any) -> Any:
-    """What part is like: its columns, without rows."""
+    """The columns of a part, without rows."""
     vertices, links = part if isinstance(part, tuple) else (part, None)
     return (Columns.of(vertices), None if links is None else Columns.of_links(links))
 
@@ -147,7 +147,7 @@ def _written(store: Parts, name: str, part: Any, units: Mapping[str, str] | None
 def _moved(
     frame: dd.DataFrame, chunk_shape: Sequence[float], shard_shape: Sequence[int] | None, bounds: Any, position: Sequence[str], columns: Any
 ) -> list[Any]:
-    """Parts of a dataframe: every chunk, and every shard, is in one of them."""
+    """Shuffles a dataframe into parts, so that each chunk, or each shard, is in one of them."""
     import numpy as np
 
     steps = np.asarray(chunk_shape, dtype="f8")
@@ -158,7 +158,7 @@ def _moved(
     def place(part: pd.DataFrame) -> pd.DataFrame:
         chunks = np.floor(part[list(position)].to_numpy(dtype="f8") / steps).astype("i8")
         cells = ((chunks - low) // shards).astype("u8")
-        # Neighbours come to different parts, so that parts are of one size.
+        # Neighbouring chunks are in different parts, so that parts have about the same size.
         mixed = np.zeros(len(cells), dtype="u8")
         for axis in range(cells.shape[1]):
             mixed = (mixed ^ cells[:, axis]) * np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -167,7 +167,7 @@ def _moved(
 
     meta = frame._meta.assign(__part=np.zeros(0, dtype="i8"))
     placed = frame.map_partitions(place, meta=meta)  # type: ignore[no-untyped-call]
-    # The shuffle of workers among themselves has no lists of fixed size.
+    # The peer-to-peer shuffle of Dask does not support lists of fixed size.
     lists = any(isinstance(kind, pd.ArrowDtype) and pa.types.is_nested(kind.pyarrow_dtype) for kind in meta.dtypes)
     split = placed.shuffle("__part", npartitions=count, shuffle_method="tasks" if lists else None)
     return [delayed(_vertices)(part, position, columns) for part in split.to_delayed()]
@@ -177,10 +177,10 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
     """A part of a dataframe as arrays."""
     import numpy as np
 
-    # An index with a name is a column, as of `zvf.write`.
+    # A named index is a column, as in `zvf.write`.
     frame = _source(frame)
     kinds = {frame[name].dtype for name in position}
-    # One type for all axes; float64 columns are what `read` makes of any, and stores have float32 unless they say so.
+    # All axes get one type. `read` returns float64 for any type of a store, whose usual type is float32.
     kind = kinds.pop() if len(kinds) == 1 else np.dtype("f8")
     for name in position:
         if kind.kind == "f" and frame[name].dtype.kind in "iu" and (frame[name].abs() > EXACT).any():
@@ -200,7 +200,7 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
 
 
 def _stated(part: Any, units: Mapping[str, str] | None) -> Any:
-    """A part of a dataframe, with the units of its columns: between workers, arrays would lose them."""
+    """A part of a dataframe with the units of its columns, which arrays would lose between workers."""
     if not units:
         return part
     unknown = [name for name in units if name == "position" or name not in part]

@@ -1,4 +1,4 @@
-"""A plugin of pytest: tests of `zarr-vectors` run with `zvf.accelerate()`, and what it served is counted.
+"""A pytest plugin that runs tests of `zarr-vectors` with `zvf.accelerate()`, and counts the calls that it served.
 
 Use it by `-p zvf.pytest_accelerate`. `--zvf-counts FILE` writes the counts as JSON.
 """
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option of the file."""
+    """Adds the option `--zvf-counts`."""
     parser.addoption("--zvf-counts", metavar="FILE", default=None, help="write the calls that zvf served as JSON")
 
 
 def pytest_configure() -> None:
-    """Replaces the functions, before tests import them."""
+    """Replaces the functions before tests import them."""
     accelerate()
 
 
 def pytest_unconfigure() -> None:
-    """Puts the functions back."""
+    """Restores the functions."""
     accelerate.undo()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Prints what was served."""
+    """Prints the counts of calls."""
     stats = accelerate.stats()
     terminalreporter.section("calls served by zvf")
     for name, calls in stats.items():

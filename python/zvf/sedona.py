@@ -1,4 +1,4 @@
-"""Stores as tables of SedonaDB, with a column of geometries: needs sedonadb and pyarrow."""
+"""Stores as tables of SedonaDB, with a geometry column. Needs sedonadb and pyarrow."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ GEOMETRY = "geometry"
 """The column of geometries, here and in answers of the extension."""
 
 KINDS: dict[str, Geometry] = {"point_cloud": "points", "mesh": "faces"}
-"""What the rows of a table are where nothing is said; of all other kinds lines."""
+"""The default geometry of a kind; lines for all other kinds."""
 
 POINT, LINE, POLYGON, LINES = 1, 2, 3, 5
 """Kinds of well-known binary; with a third coordinate 1000 more."""
 
 WHOLE = ("touching", "inside", "starting", "ending", "passing")
-"""Members of a question that select whole objects by how they lie."""
+"""Members of a query that select whole objects by their place."""
 
 TESTS = ("bbox", "region", "where", "ignore_missing", *WHOLE)
-"""Members of a piece that leave out rows which documents count."""
+"""Members of a piece that leave out rows, so that counts in documents are too large."""
 
 
 def register(
@@ -58,18 +58,20 @@ def register(
     bytes: int | None = None,
     **terms: Any,
 ) -> DataFrame:
-    """Makes a store, or a question to it, the table `name` of a connection of SedonaDB, and returns it as a dataframe.
+    """Registers a store, or a query of it, as the table `name` of a SedonaDB connection, and returns it as a dataframe.
 
-    `geometry` says what a row is: `"points"` a vertex, with the columns of `Store.dataset`; `"lines"` an object, with its attributes, as the line through its
-    vertices, of skeletons and graphs as all its links; `"faces"` a face of a mesh, with its attributes and the object it belongs to, as a polygon. Without
-    it, it follows from the kind of the store. The column `geometry` is x, y and, of three axes of space, z.
+    `geometry` defines the rows. With `"points"` a row is a vertex, with the columns of `Store.dataset`. With `"lines"` a row is an object with its
+    attributes: the line through its vertices, or, for skeletons and graphs, all its links. With `"faces"` a row is a face of a mesh, a polygon, with
+    its attributes and its object. The default depends on the kind of the store. The column `geometry` has the coordinates x, y and, with three axes
+    of space, z.
 
-    A spatial condition on `geometry` with constants (`ST_Intersects`, `ST_Within`, `ST_DWithin`, `ST_Distance(..) < d`, ..) reads only the chunks that meet the box around
-    them; of lines and faces only if `longest` promises the length of the longest link or edge, since these may cross a box in which no vertex lies. SedonaDB hands over no
-    other condition: give those on z and on attributes as `terms`, which are those of `Store.query`, such as `bbox` and `where`, and options of `zvf.open`.
+    If a query has a spatial condition on `geometry` with constants (`ST_Intersects`, `ST_Within`, `ST_DWithin`, `ST_Distance(..) < d`, ..), only the
+    chunks that intersect the box around the constants are read. For lines and faces this needs `longest`, an upper bound for the length of links or
+    edges, since these may cross a box that contains no vertex. SedonaDB passes on no other conditions: give conditions on z and on attributes as
+    `terms`. These are the terms of `Store.query`, such as `bbox` and `where`, and options of `zvf.open`.
 
-    Points and lines are cut into partitions as by `Query.splits`, by `count`, `rows` or `bytes`. `crs` is the coordinate reference system: of the `"store"`, None
-    for none, or another text, such as `"EPSG:28992"`.
+    Points and lines are cut into partitions as by `Query.splits`, by `count`, `rows` or `bytes`. `crs` is the coordinate reference system: `"store"`
+    for the one of the store, None for none, or a text such as `"EPSG:28992"`.
     """
     store = opened(url, terms)
     if "select" in terms or "limit" in terms:
@@ -90,7 +92,7 @@ def register(
             table = _Faces(_plain(store.query(**terms), store.kind == "mesh", geometry), longest)
         case other:
             raise _zvf.MisuseError(f"geometry: found {other!r}, expected \"points\", \"lines\" or \"faces\"")
-    # SedonaDB opens nothing at these addresses: they number the partitions.
+    # SedonaDB does not open these addresses; they are numbers of partitions.
     addresses = [f"file:///zvf/{number}" for number in range(table.parts)]
     frame: DataFrame = connection.read(addresses, format=_Format(table, crs))
     frame.to_view(name, overwrite=True)
@@ -98,7 +100,7 @@ def register(
 
 
 def _plain(query: Query, fits: bool, geometry: Geometry) -> Query:
-    """The question with points alone as columns, which become the geometries."""
+    """The query with only points as columns, from which the geometries are made."""
     if not fits:
         raise _zvf.MisuseError(f"geometry: found {geometry!r} for a store of kind {query.store.kind}, which has none")
     if query.terms["columns"] is not None:
@@ -107,20 +109,20 @@ def _plain(query: Query, fits: bool, geometry: Geometry) -> Query:
 
 
 class _Source(Protocol):
-    """A table: its columns, the geometry among them, and the rows of each of its partitions."""
+    """A table: its columns with the geometry, and the rows of each partition."""
 
     schema: pa.Schema
     parts: int
 
     def count(self, part: int) -> int | None:
-        """The rows of a partition as documents state them; None if they do not."""
+        """The number of rows of a partition from documents; None if it is unknown."""
 
     def read(self, part: int, names: Sequence[str], box: _Box | None) -> pa.RecordBatchReader:
-        """Columns of a partition, of which rows whose geometries do not meet a box may be left out."""
+        """Reads columns of a partition. Rows whose geometries do not intersect the box may be left out."""
 
 
 class _Format(ExternalFormatSpec):  # type: ignore[misc]
-    """What SedonaDB takes a table as: a format of files, each of which is a partition."""
+    """The table for SedonaDB: a file format, in which each file is a partition."""
 
     list_single_object = True
 
@@ -155,7 +157,7 @@ class _Format(ExternalFormatSpec):  # type: ignore[misc]
         return self._table.read(part, schema.names, box).cast(schema)
 
     def _box(self, found: tuple[float, float, float, float] | None) -> _Box | None:
-        """The box of a condition; None if it leaves nothing out, or may be on both sides of a seam."""
+        """The box of a condition; None if it excludes nothing, or may wrap around (such as at longitude 180)."""
         x, y = self._axes[:2]
         if found is None or x is None or y is None or not (found[0] <= found[2] and found[1] <= found[3]):
             return None
@@ -170,17 +172,17 @@ class _Box:
         self._corners = corners
 
     def text(self, more: float = 0.0) -> str:
-        """The box, larger by a distance, as a region of a query."""
+        """The box, enlarged by a distance, as a region of a query."""
         ranges = []
         for axis, low, high in zip(self._axes, self._corners[:2], self._corners[2:], strict=True):
-            # Distances are rounded there, when they are compared, and here, when they are added to a corner.
+            # Both SedonaDB, which compares distances, and this addition to a corner round.
             around = more + 8 * float(np.finfo(float).eps) * (max(abs(low), abs(high)) + more)
             ranges.append(_range(axis, (low - around, high + around)))
         return f"box({','.join(ranges)})"
 
 
 class _Points:
-    """A row for each vertex: the flat table of the question, with the geometry before it."""
+    """A row for each vertex: the flat table of the query, after the geometry."""
 
     def __init__(self, query: Query, count: int | None, rows: int | None, nbytes: int | None) -> None:
         self._store = query.store
@@ -193,7 +195,7 @@ class _Points:
         self.schema = pa.schema([vertices.field(GEOMETRY), *flat])
         asked = asks(self._texts[0])
         level = next(level for level in self._store.info["levels"] if level["level"] == query.terms["level"])
-        # Of the chunks of a part documents know no count, but of all.
+        # Documents state the number of rows of a level, but not of the chunks of a part.
         plain = "objects" not in asked and not any(name in asked for name in TESTS)
         whole = level["refinement"] != "add" or "own_level_only" in asked
         self._rows: int | None = level["vertices"] if plain and whole and level["vertices"] > 0 else None
@@ -204,7 +206,7 @@ class _Points:
     def read(self, part: int, names: Sequence[str], box: _Box | None) -> pa.RecordBatchReader:
         text = self._texts[part]
         asked = asks(text)
-        # Where whole objects or chunks are selected, another of their vertices may lie in the box.
+        # If whole objects or chunks are selected, a row outside of the box may belong to one with a row inside.
         if box is not None and asked.get("select", "vertices") == "vertices" and not any(name in asked for name in WHOLE):
             text = asking(text, {**asked, "region": _both(asked.get("region"), box.text())})
         return pa.RecordBatchReader.from_stream(Stream(self._store._store.flat_split(text, list(names))))
@@ -226,7 +228,7 @@ class _Lines:
         asked = asks(self._texts[part])
         if any(name in asked for name in TESTS):
             return None
-        # An id, or a range of ids that are all there, as in "3-5".
+        # An id, or a range of existing ids such as "3-5".
         ends = [(item, item) if isinstance(item, int) else _ends(item) for item in asked["objects"]]
         return sum(last - first + 1 for first, last in ends)
 
@@ -272,7 +274,7 @@ class _Faces:
     def read(self, part: int, names: Sequence[str], box: _Box | None) -> pa.RecordBatchReader:
         query, terms, longest = self._query, self._query.terms, None
         if box is not None and self._longest is not None and not any(terms.get(name) for name in WHOLE):
-            # All vertices of a face that meets the box are within the length of an edge of it.
+            # All vertices of a face that intersects the box are at most the length of an edge away from it.
             longest = self._longest
             query = query.replace(region=_both(terms.get("region"), box.text(longest)))
         vertices, links, _ = query._start((True, True, False)).collect()
@@ -306,7 +308,7 @@ def _length(longest: float | None) -> float | None:
 
 
 def _schemas(query: Query) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
-    """The columns of vertices, links and objects; a table that the answer lacks has none."""
+    """The columns of vertices, links and objects; none for a table that the answer lacks."""
     answer = query.replace(limit=1)._start((True, True, True))
     empty = [answer.empty(table) for table in range(3)]
     answer.close()
@@ -315,7 +317,7 @@ def _schemas(query: Query) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
 
 
 def _attributes(schema: pa.Schema) -> list[pa.Field]:
-    """The columns of a table that are not the place of a row, with texts in the place of dictionaries."""
+    """The columns of a table without those that state the place of a row, with dictionaries replaced by texts."""
     return [
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
         for field in schema
@@ -339,7 +341,7 @@ def _with(found: pa.Table, geometry: pa.Array, schema: pa.Schema, names: Sequenc
 
 
 def _coordinates(vertices: _zvf.Table | None) -> tuple[Array, Array]:
-    """The coordinates of the points of a table, and which of them are known."""
+    """The coordinates of the points of a table, and which of them are not null."""
     table = _plain_table(vertices)
     width = 5 + 8 * len(loads(table.field(GEOMETRY).metadata[b"zvf.coordinates"]))
     rows = np.empty((len(table), width), dtype=np.uint8)
@@ -348,7 +350,7 @@ def _coordinates(vertices: _zvf.Table | None) -> tuple[Array, Array]:
     for points in table[GEOMETRY].chunks:
         _, offsets, data = points.buffers()
         first, last = (int(np.frombuffer(offsets, np.int32)[place]) for place in (points.offset, points.offset + len(points)))
-        # Also those that are null have the bytes of a point.
+        # Null points also have the bytes of a point.
         rows[at : at + len(points)] = np.frombuffer(data, np.uint8)[first:last].reshape(len(points), width)
         known[at : at + len(points)] = np.asarray(points.is_valid())
         at += len(points)
@@ -373,7 +375,7 @@ def _chains(start: Array, length: Array) -> Array:
 
 
 def _check(places: Array, ends: Array, longest: float) -> None:
-    """Compares the promise with the links that were read."""
+    """Compares `longest` with the lengths of the links that were read."""
     with np.errstate(invalid="ignore"):
         lengths = np.sqrt(((places[ends[:, 0]] - places[ends[:, 1]]) ** 2).sum(axis=1))
     if (found := float(np.nanmax(lengths, initial=0))) > longest * (1 + 1e-12):
@@ -395,7 +397,7 @@ def _code(kind: int, places: Array) -> int:
 
 
 def _through(places: Array, start: Array, length: Array) -> Parts:
-    """The line through the vertices of each object, which lie one behind another; a single vertex is a point."""
+    """The line through the vertices of each object, which are consecutive rows; a single vertex is a point."""
     if not np.array_equal(np.cumsum(length) - length, start):
         raise _zvf.BugError("objects of an answer do not lie one behind another; this is a defect of zvf, please report it")
     single = length == 1
@@ -404,7 +406,7 @@ def _through(places: Array, start: Array, length: Array) -> Parts:
 
 
 def _of_links(places: Array, start: Array, length: Array, ends: Array) -> Parts:
-    """The lines along the links of each object. Links between objects are of none."""
+    """The lines along the links of each object. Links between objects belong to none."""
     owner = np.searchsorted(start, ends, side="right") - 1
     ends, owner = (kept[owner[:, 0] == owner[:, 1]] for kept in (ends, owner[:, 0]))
     order = np.argsort(owner, kind="stable")
@@ -426,7 +428,7 @@ def _around(places: Array, ends: Array) -> Parts:
 
 
 def _binary(heads: Array, head: Array, body: Array, sizes: Array, known: Array) -> pa.Array:
-    """The geometries as a column; those that are not known are null."""
+    """The geometries as a column; unknown ones are null."""
     offsets = np.concatenate(([0], np.cumsum(head + sizes)))
     if offsets[-1] > np.iinfo(np.int32).max:
         raise _zvf.LimitError(f"found {offsets[-1]} bytes of geometry in one partition, expected at most {np.iinfo(np.int32).max}: more partitions (`count`) have fewer each")

@@ -291,7 +291,7 @@ fn of_write(error: &WriteError) -> Option<&StoreError> {
     }
 }
 
-/// Our class for one of the store's.
+/// Converts an error class of the libraries to one of this program.
 fn class_of(class: zvf_store::Class) -> Class {
     match class {
         zvf_store::Class::Io => Class::Io,

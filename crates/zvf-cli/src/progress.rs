@@ -131,10 +131,10 @@ impl Progress {
     }
 }
 
-/// What follows the number of units that are done: of how many, in percent, and the time left, as far as that is known.
+/// The text after the number of completed units: the total, the percentage and the remaining time, as far as they are known.
 fn left(unit: &'static str) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Clone + Send + Sync {
     move |state, to| {
-        // A text takes every letter.
+        // Writing to a text cannot fail.
         let _ = match state.len().filter(|total| *total > 0) {
             Some(total) => write!(
                 to,

@@ -36,7 +36,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         _ => Box::new(file),
     };
     let mut bytes = Vec::new();
-    // Of an image, only the bytes of the larger header are read.
+    // Of an image, only as many bytes are read as the longer of the two headers has.
     let first = ImageHeader::LENGTH as u64;
     reader
         .by_ref()
@@ -89,7 +89,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
 /// An affine of `rank` axes as numbers by rows.
 ///
 /// # Errors
-/// The text that was found instead.
+/// Returns the text that was found instead.
 pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
     let lines = text
         .lines()

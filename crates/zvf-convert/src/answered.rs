@@ -1,4 +1,4 @@
-//! Answers of queries that are appended to another store: tables in a folder that a query wrote, or a whole store.
+//! Appends to a store from answers of queries: tables in a folder that a query wrote, or a whole store.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -19,9 +19,9 @@ use crate::table::arrow;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Whole {
-    /// The vertices: objects one after another, each in its order, with `object_id`; points that belong to no object as they are stored.
+    /// The vertices, with `object_id`: object after object, each in its own order; points without objects in stored order.
     pub vertices: RecordBatch,
-    /// The links, by rows of the vertices.
+    /// The links; their ends are row numbers of `vertices`.
     pub links: Option<RecordBatch>,
     /// The objects, including those without vertices; `None` if the store has no objects.
     pub objects: Option<RecordBatch>,
@@ -179,8 +179,8 @@ pub fn groups_of<'a>(
     })
 }
 
-/// Checks that a store did not change until something was read of it, which may be after the answer of a query, at whose end the store was checked, too.
-/// A change can also look like damage.
+/// Returns the result `read` of reading from a store, if the store did not change until now. Needed for reads after the last check by a query. Malformed
+/// data counts as a change if the store changed.
 ///
 /// # Errors
 /// [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged); else the errors of `read`; I/O.

@@ -18,14 +18,14 @@ use crate::bytes::Bytes;
 use crate::error::{ConvertError, InFile, shown};
 use crate::isolate::isolate;
 
-/// Members of an archive.
+/// Most members of an archive.
 const MOST: usize = 65_536;
 
 /// One file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ArchiveMember {
     pub(crate) name: String,
-    /// Its bytes when they are unpacked.
+    /// Bytes after decompression.
     pub(crate) size: u64,
     packed: u64,
     deflated: bool,
@@ -112,7 +112,7 @@ impl Archive {
         self.members.iter().find(|member| member.name == name)
     }
 
-    /// A reader of the unpacked bytes of a member.
+    /// A reader of the decompressed bytes of a member.
     pub(crate) fn read(&self, member: &ArchiveMember) -> Result<Bytes, ConvertError> {
         let io = |error| ConvertError::io(&self.path, error);
         let mut file = zvf_store::open_file(&self.path).map_err(io)?;
@@ -169,7 +169,7 @@ impl<W: Write + Seek> ArchiveWriter<W> {
         Self(ZipWriter::new(out))
     }
 
-    /// Adds a member: all that can be read.
+    /// Adds a member with all bytes of `content`.
     pub(crate) fn add(&mut self, name: &str, content: &mut dyn Read) -> io::Result<()> {
         // The size is known only at the end, so 64-bit fields are reserved.
         let options = SimpleFileOptions::default()

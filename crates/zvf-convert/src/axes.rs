@@ -12,10 +12,10 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
-/// The names of coordinates without names.
+/// The names of coordinates that a file does not name.
 pub(crate) const UNNAMED_AXES: [&str; 4] = ["x", "y", "z", "w"];
 
-/// What to say of four coordinates without names, the first of which is often a time.
+/// The note about four coordinates without names: often, the first of them is a time.
 pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
 
 /// Whether axes have the names of four coordinates that a file does not name.
@@ -47,7 +47,7 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
     Ok(())
 }
 
-/// What to say of axes of space whose names speak of time, unless the caller named their types: they are scaled and measured like the others.
+/// Notes about axes of space whose names suggest time, unless the caller stated their types. They are scaled and measured like all axes of space.
 pub(crate) fn perhaps_time(axes: &[Axis], types: &[(String, String)]) -> Vec<String> {
     let speaks = |name: &str| {
         let name = name.to_ascii_lowercase();

@@ -96,7 +96,7 @@ impl Bytes {
         Ok(bytes)
     }
 
-    /// Takes the bytes of a line, without its end; `None` at the end of the file.
+    /// Takes the bytes of a line, without its line ending; `None` at the end of the file.
     pub(crate) fn line(&mut self, most: u64) -> Result<Option<Vec<u8>>, ConvertError> {
         let mut bytes = Vec::new();
         let got = (&mut self.reader)

@@ -48,7 +48,7 @@ pub enum Format {
     Precomputed,
 }
 
-/// The ending of a name, without that of its compression.
+/// The ending of a name, without the ending of its compression.
 fn ending(path: &Path) -> Option<&str> {
     unpacked(path).unwrap_or(path).extension()?.to_str()
 }

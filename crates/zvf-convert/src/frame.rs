@@ -13,7 +13,7 @@ use crate::{ConvertError, Format};
 /// The advice for a header that does not place positions.
 const KEEP: &str = "positions are used as they are stored with `--keep-frame`";
 
-/// The formats with a header that stores keep.
+/// The formats whose headers a store keeps, with their names in the store.
 const FORMATS: [(Format, &str); 3] = [
     (Format::Trk, "trk"),
     (Format::Tck, "tck"),
@@ -123,7 +123,7 @@ impl SourceHeader {
             return Ok(Some(Self { agreed, ..frame }));
         }
         Ok(match &store.root().zarr_vectors.crs {
-            // Texts name a coordinate reference system.
+            // A text is the name of a coordinate reference system.
             None | Some(Value::Null | Value::String(_)) => None,
             Some(crs) => {
                 let members = crs.as_object().cloned().unwrap_or_default();

@@ -136,7 +136,7 @@ pub(crate) fn numbers(files: &[PathBuf]) -> Result<Vec<i64>, ConvertError> {
     let mut known: HashMap<i64, &Path> = HashMap::new();
     for file in files {
         let name = stem(file);
-        // The digits of an escape such as %20 are none of the name.
+        // Digits of an escape such as %20 are not part of the name.
         let is_escaped =
             name.contains('%') && file.to_str().is_some_and(|text| text.contains("://"));
         let number = number_in(&name).filter(|_| !is_escaped).ok_or_else(|| {

@@ -341,7 +341,7 @@ fn into_store(
         return Err(ConvertError::usage("axes of positions", found, expected));
     }
     if options.position.as_ref().map(Vec::len) == Some(store.axes().len()) {
-        // The columns of the axes of the store, in their order, whatever their names.
+        // The positions are read from columns that the user listed in the order of the store's axes, so the axes get the names in the store.
         for (axis, own) in found.spec.axes.iter_mut().zip(store.axes()) {
             axis.name.clone_from(&own.name);
         }

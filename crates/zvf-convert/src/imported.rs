@@ -10,11 +10,11 @@ use crate::sink::Sink;
 /// A part of the data of files, as tables in the form that queries return; see [`zvf_write::arrow`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Imported {
-    /// Vertices, and their links if the kind stores links. Either table may be empty.
+    /// Vertices, and their links if the kind stores links. Either one may be empty.
     Vertices(RecordBatch, Option<RecordBatch>),
     /// Objects.
     Objects(RecordBatch),
-    /// All groups, one row for each group.
+    /// All groups, one row each.
     Groups(RecordBatch),
 }
 
@@ -89,7 +89,7 @@ impl Import {
     /// As [`read`](Self::read): the memory of one batch, and of its record batches.
     ///
     /// # Errors
-    /// As [`read`](Self::read); the errors of `take`, which end the reading.
+    /// As [`read`](Self::read), and the errors of `take`; reading ends with the first error.
     pub fn record_batches<E: From<ConvertError>>(
         &self,
         take: impl FnMut(Imported) -> Result<(), E>,

@@ -45,7 +45,7 @@ pub struct LabelPairs {
     pub objects: u64,
     /// Lines with an end at label 0 or outside of the volume, and lines without vertices.
     pub unpaired: u64,
-    /// Ends outside of the volume.
+    /// Number of ends outside of the volume.
     pub outside: u64,
     /// How the volume was placed.
     pub remarks: Vec<String>,
@@ -152,7 +152,7 @@ fn floats(batch: &RecordBatch, name: &str) -> Result<Vec<f64>, WriteError> {
     Ok(column.iter().map(|one| one.unwrap_or(f64::NAN)).collect())
 }
 
-/// Adds the positions of both ends of each line; NaN, which is outside of the volume, for lines without vertices.
+/// Appends the positions of both ends of each line. Lines without vertices have NaN, which is outside of the volume.
 fn ends(batch: &RecordBatch, axes: &[&str], places: &mut Vec<f64>) -> Result<(), WriteError> {
     let columns = |word: &str| -> Result<Vec<Vec<f64>>, WriteError> {
         let names = axes.iter().map(|axis| format!("{word}_{axis}"));
@@ -258,7 +258,7 @@ impl LabelPairs {
     /// `mean_NAME` (float64): the mean over all lines of the means of their vertices, missing if no vertex has a value.
     ///
     /// # Errors
-    /// Bug.
+    /// Never, except for a bug.
     pub fn table(&self) -> Result<RecordBatch, ConvertError> {
         let pairs = || self.pairs.values();
         let label = |pick: fn(&(i64, i64)) -> i64| -> ArrayRef {

@@ -1,9 +1,9 @@
 //! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
 //!
 //! [`Import::open`] reads the files once and returns the specification of a store for them: a [`zvf_encode::StoreSpec`] with kind, axes, number
-//! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes batches;
-//! [`Import::record_batches`] returns them as Arrow record batches, for programs that need no store. Each holds at most
-//! one batch, one skeleton, or the vertices of one file of corners in memory.
+//! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes batches; [`Import::record_batches`]
+//! returns them as Arrow record batches, for programs that need no store. Both hold at most one batch, one skeleton, or the vertices of one STL
+//! file in memory.
 //!
 //! ```
 //! use zvf_convert::{Import, Options};

@@ -106,9 +106,9 @@ impl PlacedVolume {
     }
 }
 
-/// Some elements of an array as a region of one store, as [`mask_region`]. `to_world` maps indices to the axes of space of the store, in
-/// their order and units (for tractograms to scanner millimetres); `runs` are the first element and the count of consecutive elements, with
-/// the last axis fastest.
+/// Some elements of an array as a region of one store; see [`mask_region`]. `to_world` maps indices to the axes of space of the store, in
+/// the order and units of these axes (for tractograms, to scanner millimetres). Each run is the first element and the count of consecutive
+/// elements; the last axis varies fastest.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ pub(crate) fn object(id: i64, file: &Path) -> ObjectTable {
 /// names are different numbers, else 0, 1, …
 ///
 /// # Errors
-/// Misuse: a rule by which two files would share an object, or one has no id.
+/// Misuse: by the rule, two files get the same id, or one gets none.
 pub(crate) fn ids(files: &[PathBuf], rule: ObjectIds) -> Result<(Vec<i64>, bool), ConvertError> {
     let named: Option<Vec<i64>> = files.iter().map(|file| number(&stem(file))).collect();
     let differ = |ids: &Vec<i64>| {

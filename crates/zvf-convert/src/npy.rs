@@ -21,7 +21,7 @@ use crate::records::source::{AXES, TableSource, TakeBatch};
 const BATCH: usize = 64 << 20;
 /// Longest header.
 const LONGEST: usize = 1 << 20;
-/// Characters of an array of texts.
+/// Most characters in an array of texts.
 const MOST_CHARACTERS: usize = 1 << 16;
 
 /// The header of an array.
@@ -38,7 +38,7 @@ pub(crate) struct NpyHeader {
     columns: bool,
 }
 
-/// Columns of an array in Fortran order, which are read side by side.
+/// Most columns of an array in Fortran order, which are read side by side.
 const MOST_COLUMNS: usize = 256;
 
 /// Reads the rows of an array in order: with one reader, or with one for each column in Fortran order.
@@ -156,7 +156,7 @@ impl NpyHeader {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// An array without a header, little-endian, by its type and the bytes it has.
+    /// The description of a little-endian array without a header, from its number type, its width and its size in bytes.
     pub(crate) fn raw(element: DataType, width: Option<usize>, size: u64) -> Option<Self> {
         let mut header = Self {
             element,

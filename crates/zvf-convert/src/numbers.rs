@@ -68,8 +68,8 @@ pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// The values of a column of floats as whole numbers, `None` for a value that is none or that its type does not tell apart from others; `None` for
-/// a column of another type.
+/// The values of a column of floats as whole numbers. `None` for a value that is missing, not whole, or so large that its type does not represent
+/// its neighbours; `None` for a column of another type.
 pub(crate) fn floats_as_whole(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
     let whole = |value: f64, most: f64| {
@@ -90,7 +90,8 @@ pub(crate) fn floats_as_whole(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     Some(whole.collect())
 }
 
-/// Whole numbers for a column of floats that all are whole numbers, as pandas makes them beside missing ones; any other column as it is.
+/// A column of floats as int64 if all values are whole numbers, as in pandas, which stores integers with missing values
+/// as floats. Any other column is unchanged.
 pub(crate) fn without_points(column: &ArrayRef) -> ArrayRef {
     let whole: Option<Vec<i64>> =
         floats_as_whole(column).and_then(|whole| whole.into_iter().collect());
@@ -100,7 +101,7 @@ pub(crate) fn without_points(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// A number as a count, or as the number of a vertex.
+/// A number as a count or an index; `None` if it is not a whole number, or negative.
 pub(crate) fn whole_number(value: f64) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
@@ -173,14 +174,14 @@ pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     Ok(found)
 }
 
-/// Where x, y and z are among three axes; `None` if they are in this order, or if the axes have other names.
+/// The indices of x, y and z among three axes; `None` if they are in this order, or if the axes have other names.
 pub(crate) fn places_of_xyz(axes: &[Axis]) -> Option<[usize; 3]> {
     let place = |name: &str| axes.iter().position(|axis| axis.name == name);
     let places = [place("x")?, place("y")?, place("z")?];
     (axes.len() == 3 && places != [0, 1, 2]).then_some(places)
 }
 
-/// Refuses positions with NaN or an infinity, which many readers of `format` reject or take for marks of the format.
+/// Refuses positions with NaN or an infinity: many readers of `format` reject them, or interpret them as end marks.
 ///
 /// # Errors
 ///
@@ -190,7 +191,7 @@ pub(crate) fn check_finite(
     positions: &[f64],
     element: &DataType,
 ) -> Result<(), ConvertError> {
-    // A search for each type, which the compiler inlines: this looks at every coordinate of an export.
+    // One loop for each type, which the compiler can inline: it visits every coordinate of an export.
     let mut each = positions.iter();
     let (kind, bad) = match element {
         DataType::Float16 => (
@@ -213,7 +214,7 @@ pub(crate) fn check_finite(
     ))
 }
 
-/// Whether float32 is enough for the text of a column of numbers.
+/// Whether the numbers of a column are written with the digits of float32.
 pub(crate) fn single(schema: &Schema, column: &str) -> bool {
     let field = schema.field_with_name(column).ok();
     let element = field.and_then(|field| shape(field.data_type()));
@@ -246,7 +247,7 @@ pub(crate) fn put_all(out: &mut String, values: &[f64], single: bool) {
     }
 }
 
-/// The float32 nearest to a number, and whether it is the number.
+/// The float32 nearest to a number, and whether both are equal.
 pub(crate) fn rounded(value: f64) -> (f32, bool) {
     let near = narrow(value);
     (near, value.is_nan() || f64::from(near) == value)

@@ -143,14 +143,14 @@ pub struct Options {
     /// The frame of an existing store, to which positions are converted. [`unit`](Self::unit), [`scale`](Self::scale) and
     /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
     pub into: Option<StoreFrame>,
-    /// Whether the files are one part of a store whose bounds are known. Then they may have no vertex, and of headers only what the files of a survey
-    /// share is kept: not the offset, source, software and day of LAS.
+    /// Whether the files are one part of a distributed write with known bounds. Then they may have no vertices, and members of LAS headers that the
+    /// files of one survey do not share (offset, source, software and day) are not stored.
     pub part: bool,
     /// Vertices of a batch, roughly. Default 65 536.
     pub batch: usize,
     /// Limits of files.
     pub limits: FileLimits,
-    /// Ends the first pass when it is asked to: between two files, in tables and files of points also within one.
+    /// Stops the first pass: between two files, in tables and files of points also within a file.
     pub stop: Option<Stop>,
     /// Whether columns of unsupported types are left out instead of refused.
     pub(crate) loose: bool,
@@ -197,7 +197,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Fails if [`stop`](Self::stop) was asked.
+    /// Fails if a stop was requested through [`stop`](Self::stop).
     pub(crate) fn check_stop(&self) -> Result<(), ConvertError> {
         let checked = self.stop.as_ref().map_or(Ok(()), Stop::check);
         checked.map_err(|error| StoreError::from(error).into())
@@ -209,7 +209,7 @@ impl Options {
         faces.or(self.edges.as_deref().map(|path| (path, false)))
     }
 
-    /// The kinds that a table of links can make, the default first.
+    /// The kinds of geometry that a table of links implies, the default first.
     pub(crate) fn linked(&self) -> Option<&'static [Kind]> {
         Some(match self.links()? {
             (_, true) => &[Kind::Mesh],

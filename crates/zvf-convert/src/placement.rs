@@ -1,4 +1,4 @@
-//! Maps positions of files into an existing store: by the map with which it was made, its axes and their units.
+//! Maps positions of files into an existing store, by the map with which the store was made, and by its axes and units.
 
 use std::borrow::Cow;
 
@@ -78,8 +78,8 @@ impl StoreFrame {
         named.unwrap_or(axes)
     }
 
-    /// Determines how positions of files are mapped into the store; `stated` are the axes of the files, if they state axes or units, `radius` is the
-    /// unit that they state for the attribute of this name.
+    /// Determines how positions of files are mapped into the store. `stated` are the axes of the files, if they state axes or units; `radius` is the
+    /// unit that they state for the attribute `radius`.
     pub(crate) fn place(
         &self,
         format: Format,

@@ -1,4 +1,4 @@
-//! Regions of queries from files: polygons, closed meshes and their convex hulls; texts that name files.
+//! Regions of queries from files: polygons, closed meshes, convex hulls and masks; and texts of regions that name files.
 
 use std::fmt::Display;
 use std::io::Read;
@@ -61,7 +61,7 @@ impl RegionSource {
     ///
     /// # Errors
     ///
-    /// The errors of [`polygon_region`], [`mesh_region`] and [`hull_region`]; a mask is a bug.
+    /// The errors of [`polygon_region`], [`mesh_region`] and [`hull_region`]; a mask, which needs the store, is a bug.
     pub fn read(&self) -> Result<Region, ConvertError> {
         match self {
             Self::Polygon(text) => polygon_region(text),
@@ -97,7 +97,7 @@ pub fn object_places<E: From<ConvertError> + Display>(
     with_files(read, |file| ObjectPlaces::parse_with(text, file))
 }
 
-/// Parses a text that may name files. The first error of a file is the error.
+/// Parses a text that may name files. Returns the first error of a file, if there is one.
 fn with_files<T, E: From<ConvertError> + Display>(
     read: &mut dyn FnMut(RegionSource) -> Result<Region, E>,
     parse: impl FnOnce(

@@ -15,7 +15,7 @@ const WANTED_IN_BIN: f64 = 500.0;
 const SAMPLE: usize = 1 << 16;
 /// With fewer sampled positions in a chunk, the number of occupied chunks cannot be estimated from the sample.
 const TRUSTED: f64 = 8.0;
-/// Ten steps from 1 to 10, each about a quarter more than the one before.
+/// Ten sizes for each power of ten, each about a quarter larger than the one before.
 const STEPS: [&str; 10] = ["1", "1.25", "1.6", "2", "2.5", "3.2", "4", "5", "6.4", "8"];
 
 /// The distribution of the input's vertices: corners, and an even sample.
@@ -79,7 +79,7 @@ impl VertexExtent {
     pub(crate) fn add_all<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
         let mut rest = positions;
         loop {
-            // Vertices before the next one of the sample only widen the corners.
+            // Vertices that are not in the sample only widen the corners.
             let before =
                 usize::try_from(self.next.saturating_sub(self.count)).unwrap_or(usize::MAX);
             let before = before.min(rest.len().checked_div(self.dims).unwrap_or(0));
@@ -108,7 +108,7 @@ impl VertexExtent {
         }
     }
 
-    /// Takes a position. The sample is every n-th vertex; when it is full, every other one of it is dropped.
+    /// Adds a position. The sample is every n-th vertex; when it is full, every other position is dropped and n is doubled.
     pub(crate) fn add<T: Copy + Into<f64>>(&mut self, position: &[T]) {
         for ((low, high), &value) in self.low.iter_mut().zip(&mut self.high).zip(position) {
             *low = low.min(value.into());
@@ -289,7 +289,7 @@ impl VertexExtent {
                 _ => float(self.count) / occupied,
             };
             if let Some(before) = before {
-                // Bounded by the growth of a full volume and of a line.
+                // Limited to values between a thin line and a filled volume.
                 shrinks = (before / mean).clamp(1.2, 20.0);
             }
             before = Some(mean);
@@ -338,7 +338,7 @@ impl VertexExtent {
     }
 }
 
-/// Chunks along each axis of a box, and a mark for each of its chunks; `None`: there are too many of them.
+/// Chunks along each axis of a box, and a mark for each of its chunks; `None` if there are too many.
 fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
     const MOST: usize = 1 << 22;
     let mut sizes = [1_usize; 4];
@@ -353,7 +353,7 @@ fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
 /// Numbers of chunks up to this one are exact in float64.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Most sides that are tried: a ratio of about a million.
+/// Most sides that are tried; the largest is about a million times the smallest.
 const TRIED: usize = 64;
 
 /// Sides from the one just above `largest` downwards. Their decimal texts are short.
@@ -372,7 +372,7 @@ fn descending(largest: f64) -> impl Iterator<Item = f64> {
         .take(TRIED)
 }
 
-/// A length for messages, with four digits.
+/// A length for messages, with four digits at most.
 fn brief(value: f64) -> String {
     let text = format!("{value:.3e}").parse::<f64>().unwrap_or(value);
     if text == 0.0 || (1e-4..1e9).contains(&text) {

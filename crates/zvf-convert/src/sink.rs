@@ -23,7 +23,7 @@ pub trait Sink {
     fn groups(&mut self, groups: &Groups) -> Result<(), WriteError>;
 }
 
-/// Data that is already in the writer's journal is compared with the journal and skipped, so that a reader can start over and continue.
+/// The writer compares data with its journal and skips what the journal already has. So an interrupted reader can start over.
 impl Sink for StoreWriter {
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         match self.skip_batch(batch)? {

@@ -11,7 +11,7 @@ use crate::{ConvertError, Format};
 
 /// Member of a header: the map that an import applied to positions of files that state no frame.
 pub(crate) const APPLIED: &str = "applied_affine";
-/// Member of a header, for formats with a map of their own: the part of the applied map that the user gave.
+/// Member of a header of formats with a map of their own: the map that the user gave, as a part of the applied map.
 pub(crate) const GIVEN: &str = "given_affine";
 
 /// Member of the header of a store from LAS files: the meaning of the attribute of the same name.
@@ -48,7 +48,7 @@ pub struct StoreFrame {
 pub struct PositionConversion {
     /// The map from positions of the files to positions of the store; `None` for the identity.
     pub map: Option<Affine>,
-    /// Skeletons and graphs: the factor of the attribute `radius`, which is a length, in its own unit or in that of the positions.
+    /// Skeletons and graphs: the factor that converts the attribute `radius`, from its own unit or from the unit of the positions.
     pub lengths: Option<f64>,
     /// Remarks for the user.
     pub remarks: Vec<String>,

@@ -144,7 +144,7 @@ pub(crate) fn finite(text: &str) -> Option<f64> {
     (value.is_finite() && !other).then_some(value)
 }
 
-/// What the error for a text that is not a finite float64 says was expected.
+/// The expected text in the error for a text that is not a finite float64.
 pub(crate) fn no_finite(text: &str) -> &'static str {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() || text.bytes().any(|byte| byte.is_ascii_digit()) => {

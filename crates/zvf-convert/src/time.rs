@@ -258,7 +258,7 @@ impl Moment {
             5 => NaiveTime::parse_from_str(seconds, "%H:%M"),
             _ => NaiveTime::parse_from_str(seconds, "%H:%M:%S"),
         };
-        // The 60th second of a minute, which the units of a store do not count, has a billion nanoseconds or more.
+        // A leap second, which the units of a store do not count, has a billion nanoseconds or more.
         let seconds = seconds
             .ok()
             .filter(|time| time.nanosecond() < 1_000_000_000);

@@ -38,7 +38,7 @@ impl Coordinate for f64 {
     }
 }
 
-/// Moves the values out of a list that is filled as far again.
+/// Takes the values out of a list and reserves the same space for the next ones.
 pub(crate) fn emptied<T>(list: &mut Vec<T>) -> Vec<T> {
     let capacity = list.len();
     std::mem::replace(list, Vec::with_capacity(capacity))
@@ -130,7 +130,7 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
     }
 }
 
-/// Distributes the numbers of rows to the attributes.
+/// Appends the numbers of each row to the attributes that they belong to.
 fn deal(columns: &mut [(TrackColumns, Vec<f32>)], rows: &[f32]) {
     if let [(_, values)] = columns {
         values.extend_from_slice(rows);

@@ -128,7 +128,7 @@ fn axes_of_order(order: &str) -> Result<[VoxelAxis; 3], String> {
     }
 }
 
-/// Components of an axis that differ by less are equal; then the order in the header decides.
+/// Components of an axis that differ by less count as equal; the order in the header then decides.
 const TIE: f64 = 1e-6;
 
 /// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.

@@ -33,7 +33,7 @@ pub(crate) struct ImportTransform {
 }
 
 impl ImportTransform {
-    /// A map for positions that `spec` would store unchanged; `own` is the map of the format, applied before `given`.
+    /// A map for positions of a new store; `own` is the map of the format, applied before `given`.
     pub(crate) fn new(
         given: Option<Affine>,
         own: Option<Affine>,
@@ -126,7 +126,7 @@ impl ImportTransform {
         batch.mapped(&self.map, self.positions, self.radius)
     }
 
-    /// Determines the bounds of the mapped positions. A coordinate that becomes NaN or infinite is an error.
+    /// Determines the bounds of the mapped positions. Fails if a coordinate becomes NaN or infinite.
     pub(crate) fn survey(
         &self,
         read: impl FnOnce(&mut dyn Sink) -> Result<(), ConvertError>,
@@ -423,8 +423,8 @@ pub(crate) fn axis_units(
     Ok(found)
 }
 
-/// Reads an affine for all axes, or for the axes of space only; others are then unchanged. That of an image maps x, y and z, in whatever order the axes
-/// are; numbers are for the axes in their order.
+/// Reads an affine for all axes, or for the axes of space only. The affine of an image maps x, y and z, whatever the order of the axes; an affine in
+/// numbers maps the axes in their order.
 fn affine_of_axes(path: &Path, axes: &[Axis]) -> Result<StatedAffine, ConvertError> {
     let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());
     let space: Vec<usize> = space.map(|(at, _)| at).collect();

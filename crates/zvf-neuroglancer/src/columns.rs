@@ -15,7 +15,7 @@ use crate::units::identifier;
 /// Largest number of components of a shown attribute.
 const MOST: usize = 8;
 
-/// Largest number of names of a categorical attribute, as many as a list of genes has; a viewer reads all of them first.
+/// Largest number of names of a categorical attribute, enough for a list of genes. A viewer reads all names before it draws.
 const MOST_LABELS: usize = 65_536;
 
 /// The prefix of the column of an attribute that has the name of another column.
@@ -113,7 +113,7 @@ impl ShownAttributes {
         properties.map(|one| one.id).chain(own).collect()
     }
 
-    /// What is not shown, or not exactly, for the member `zvf` of a document. `named`: the document has names of categories.
+    /// The member `zvf` of a document: attributes that are not shown, or not exactly. `named`: the document has names of categories.
     pub(crate) fn remarks(&self, named: bool) -> Value {
         let mut remarks = json!({"left_out": self.left_out, "rounded": self.rounded});
         let unnamed = self.shown.iter().map(|one| match named {

@@ -99,9 +99,9 @@ impl ExportError {
 /// Writes every view of a store below `folder`, which must exist: the files of [`content`](crate::content), or shards of them.
 ///
 /// # Cost
-/// In memory are the encoded form of one object, of the largest chunk of points (24 MiB of its lists at a time) or of 3 MiB of lines, and
-/// 32 bytes for each object of the largest shard. Chunks of points are read once, larger ones once for each 24 MiB; lines once;
-/// other objects once for each of their views. Shards need temporary files of the same size in `folder`.
+/// Memory: the encoded form of one object, or of 24 MiB of a chunk of points, or of 3 MiB of lines, and 32 bytes for each object of the
+/// largest shard. A chunk of points is read once for each 24 MiB of its lists, lines are read once, and other objects once for each of
+/// their views. Shards need temporary files of the same size in `folder`.
 ///
 /// # Errors
 /// The errors of the store and its queries; an object of more than 64 MiB; two objects of one id; I/O.
@@ -138,7 +138,7 @@ pub fn export_precomputed<'a>(
         }
         writer.lines_lack();
         writer.done.notes.extend(writer.lost().await?);
-        // What is no answer of a query, such as properties and groups, is of the same state.
+        // Queries check the state of the store for their answers; this checks it for the rest, such as properties and groups.
         let unchanged = writer.opened.store.verify(0).await;
         unchanged.map_err(|error| failed("info", &error.into()))?;
         for names in [&mut writer.done.left_out, &mut writer.done.rounded] {

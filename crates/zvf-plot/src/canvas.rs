@@ -74,7 +74,7 @@ impl Canvas {
         self.height
     }
 
-    /// Takes the nearer value of each pixel of two canvases of one size.
+    /// Takes the nearer value of each pixel of two canvases of the same size.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.shades.is_empty() {
             for (mine, other) in self.pixels.iter_mut().zip(&other.pixels) {
@@ -189,7 +189,7 @@ impl Canvas {
         }
     }
 
-    /// Whether a line is completely hidden: pixels at most `stamps` around it, no nearer than `nearest`.
+    /// Whether a line is completely hidden. Its pixels are at most `stamps` pixels away from it, and no nearer than `nearest`.
     fn hides(&mut self, a: &PenPoint, b: &PenPoint, stamps: i32, nearest: f32) -> bool {
         let reach = stamps as f32;
         let low = [a.x.min(b.x) - reach, a.y.min(b.y) - reach];

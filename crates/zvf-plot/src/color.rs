@@ -108,8 +108,8 @@ pub enum ColorBy {
     Auto,
     /// One colour.
     Solid(Rgb),
-    /// Values of a vertex attribute, or of an object attribute if vertices have none of that name; with the number of a channel. `None`: the
-    /// first, with a warning if there are several. Else the values of an [`Expression`](zvf_query::Expression).
+    /// Values of a vertex attribute, or of an object attribute if vertices have none of that name, in the channel of this number. `None`:
+    /// the first channel, with a warning if there are several. A text that is not an attribute is an [`Expression`](zvf_query::Expression).
     Attribute(String, Option<usize>),
     /// A colour for each object.
     Object,
@@ -288,7 +288,7 @@ pub(crate) fn of_id(id: i64) -> Rgb {
 #[inline]
 pub(crate) fn of_direction(direction: [f32; 3]) -> Rgb {
     let length = direction.iter().map(|one| one * one).sum::<f32>().sqrt();
-    // Half up, without a call of the library for each.
+    // Rounds half up, without a library call for each channel.
     let share = |one: f32| (one.abs() / length * 255.0 + 0.5) as u8;
     Rgb(
         share(direction[0]),

@@ -22,7 +22,7 @@ pub(crate) enum DecorItem {
     },
 }
 
-/// The part of a text that is at its position.
+/// The part of a text that is placed at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,

@@ -190,8 +190,8 @@ impl PlotSpace {
         ([1.0; 3], Some(text))
     }
 
-    /// The length of one unit of radii in the units of the picture. The unit is the one that the attribute states, else that of positions; if axes have
-    /// different units, their geometric mean.
+    /// The length of one unit of radii in the units of the picture. The unit is stated by the attribute, or else is the unit of positions; if axes have
+    /// different units, it is their geometric mean.
     fn radius_scale(&self, store: &Store, level: &Level, radius: Option<&str>) -> f64 {
         let mut attributes = level.vertex_attributes().iter();
         let stated = radius.and_then(|name| attributes.find(|one| one.name == name)?.unit.clone());
@@ -500,7 +500,7 @@ fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Q
     query
 }
 
-/// The expression that a colour rule is; `None` for a name alone that is no axis and no value of objects, with or without a channel.
+/// The expression of a colour rule. `None` for a plain name, with or without a channel, unless it names an axis or a value of objects.
 fn expression(store: &Store, name: &str, channel: Option<usize>) -> Option<Expression> {
     // The end of an expression, as in `a - rgb[2]`, looks like the channel of a name.
     let text = channel.map_or_else(|| name.to_owned(), |channel| format!("{name}[{channel}]"));
@@ -637,7 +637,7 @@ impl Colors {
         Ok(colors)
     }
 
-    /// Names the channel of an attribute of several.
+    /// Adds the channel to the title, and a warning if it was not requested, for an attribute of several channels.
     fn channel(&mut self, color: &ColorBy, channels: usize) {
         let ColorBy::Attribute(name, channel) = color else {
             return;

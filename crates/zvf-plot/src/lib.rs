@@ -1,8 +1,9 @@
 //! Pictures of Zarr Vectors stores, drawn on the CPU.
 //!
 //! [`plot`] draws one or several [`Layer`]s, each a selection of a store, into a [`Picture`]; [`plot_svg`] writes small ones as SVG. Points,
-//! lines and faces are drawn into pixels with depth as batches of `zvf-query` arrive, on several threads, and give the same picture in
-//! any order. Only some of the points and whole lines are in memory at a time; vertices of stored links are, up to [`PlotOptions::vertices`].
+//! lines and faces are drawn into pixels with depth as batches of `zvf-query` arrive, on several threads, and give the same picture in any
+//! order. Only some points and lines are in memory at a time. Vertices that stored links refer to are all in memory, up to
+//! [`PlotOptions::vertices`].
 //!
 //! ```
 //! use zvf_plot::{Layer, PlotOptions, plot};

@@ -392,7 +392,7 @@ fn computed(
     }
 }
 
-/// The first finite number of a channel; 0 for a type that float32 holds.
+/// The first finite number of a channel; 0 if float32 represents all numbers of the type.
 pub(crate) fn first_number(
     batch: &RecordBatch,
     name: &str,

@@ -494,7 +494,7 @@ fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
         true => f64::from(count).ln() / high.ln(),
         false => 1.0,
     };
-    // A single one must be visible on a dark background.
+    // A count of 1 must be visible on a dark background.
     (count > 0).then(|| map.at((0.18 + 0.82 * share) as f32))
 }
 
@@ -617,7 +617,7 @@ async fn faces<P: Pen>(
         next = next_links(opened).await?;
     }
     if next.is_some() {
-        // Too many faces: they are drawn flat, and further ones are not kept.
+        // Too many faces: faces are drawn flat from now on, and are not kept.
         held.flatten();
     }
     let held = Arc::new(held);

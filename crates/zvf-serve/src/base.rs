@@ -18,7 +18,8 @@ impl Base {
         format!("http://{}{}", self.address, self.prefix)
     }
 
-    /// The server's URL as the client of a request wrote it, since clients cannot use the bound address behind a proxy or on all interfaces.
+    /// The server's URL as the client addressed it in a request. The bound address is of no use to clients behind a
+    /// proxy, or if the server is bound to all interfaces.
     pub(crate) fn of(&self, headers: &HeaderMap) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
         let host = headers

@@ -15,7 +15,7 @@ pub(crate) struct HttpError {
     header: Option<(HeaderName, HeaderValue)>,
     /// Whether the store changed after it was opened: reopening it may help.
     changed: bool,
-    /// Whether a change that nobody has noticed may be the reason: what an edit has replaced or removed looks like damage.
+    /// Whether an undetected change of the store may be the reason: objects that an edit replaced or removed look like damage.
     doubtful: bool,
 }
 

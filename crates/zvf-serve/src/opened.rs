@@ -8,11 +8,11 @@ use axum::http::HeaderValue;
 use zvf_neuroglancer::ViewedStore;
 use zvf_store::Store;
 
-/// An open store, until it changes.
+/// A snapshot of a store, in use until the store changes.
 #[derive(Debug)]
 pub(crate) struct OpenedStore {
     pub(crate) views: Arc<ViewedStore>,
-    /// The part of ETags that all files of the snapshot share; `None`: they have no ETags.
+    /// The part of ETags that all files of the snapshot share; `None`: the files have no ETags.
     nonce: Option<String>,
     /// Warnings that were passed on.
     warned: Mutex<BTreeSet<String>>,
@@ -35,7 +35,7 @@ impl OpenedStore {
         self.views.store()
     }
 
-    /// Those warnings of the store and of an answer that this function did not return before.
+    /// The warnings of the store and of an answer that no earlier call returned.
     pub(crate) fn new_warnings(&self, answer: &[String]) -> Vec<String> {
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.store().warnings().into_iter();
@@ -43,7 +43,7 @@ impl OpenedStore {
         all.filter(|one| warned.insert(one.clone())).collect()
     }
 
-    /// The ETag of a file of a view of this snapshot. Each file has its own: a client can only send it back after it got the file.
+    /// The ETag of a file of a view of this snapshot. Each file has its own ETag, so a client that sends an ETag has received the file.
     pub(crate) fn tag(&self, path: &[&str]) -> Option<HeaderValue> {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);

@@ -25,7 +25,7 @@ use crate::sources::{ServedStore, Sources};
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes of an answer that are made before any are sent. A shorter answer is therefore known to be from one state of the store.
+/// Bytes of an answer that are made before any are sent. A shorter answer is checked to be from one state of the store.
 const HELD: usize = 1 << 20;
 
 /// Members of a description that a client does not set.
@@ -172,7 +172,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
     asked.spec.memory_budget = sources.budget;
     let permit = sources.permit().await?;
     if let Some(split) = asked.spec.split {
-        // Reopening the store does not bring an earlier state back.
+        // Checked before the query, because reopening the store does not bring the state of the split back.
         let opened = source.opened().await?;
         split.check(opened.store()).map_err(|error| {
             HttpError::new(StatusCode::PRECONDITION_FAILED, format!("split: {error}"))
@@ -220,7 +220,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
 type Piece = std::io::Result<Option<Bytes>>;
 
 /// The pieces of an answer. If the sender ends before the last one, because the client did not read or by a panic, the body ends with an error, so that
-/// the client does not take it for the whole answer.
+/// the client does not mistake it for the whole answer.
 fn body(receiver: mpsc::Receiver<Piece>) -> impl Stream<Item = std::io::Result<Bytes>> {
     futures::stream::unfold(Some(receiver), async |receiver| {
         let mut receiver = receiver?;
@@ -253,7 +253,7 @@ fn source<'s>(sources: &'s Sources, name: Option<&str>) -> HandlerResult<&'s Ser
 enum BegunAnswer {
     /// The whole answer, and its warnings.
     Whole(Bytes, Vec<String>),
-    /// More than [`HELD`] bytes: the rest of the answer, and the text that was made of its beginning.
+    /// More than [`HELD`] bytes: the rest of the answer, and the encoded beginning.
     Part(Box<(zvf_query::Answer, TableText)>),
 }
 

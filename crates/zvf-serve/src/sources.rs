@@ -199,8 +199,8 @@ impl ServedStore {
         &self.raw
     }
 
-    /// The current store: opened once, and again after a change, or if it was moved or replaced by another store. Its root is compared each time,
-    /// because all other data of a request may be in memory.
+    /// The current snapshot of the store. The store is opened once, and again after it was changed, moved or replaced. Each call compares the
+    /// root document, because all other data of a request may come from memory.
     ///
     /// # Errors
     /// The errors of the store.
@@ -227,7 +227,7 @@ impl ServedStore {
         Ok(opened)
     }
 
-    /// What `make` makes of the current store, and that store. It is called again, up to [`RETRIES`] times, if the store changes meanwhile.
+    /// Returns the result of `make` for the current snapshot, and the snapshot. Calls `make` again, up to [`RETRIES`] times, if the store changes meanwhile.
     ///
     /// # Errors
     /// The errors of `make` and of [`opened`](Self::opened); 503 if the store keeps changing.
@@ -266,7 +266,7 @@ impl ServedStore {
     }
 }
 
-/// The error; that the store has changed instead, if it has and that may be the reason.
+/// Returns the error, or an error about the changed store if it changed and that may be the reason.
 async fn or_changed(opened: &OpenedStore, error: HttpError) -> HttpError {
     if !error.is_doubtful() {
         return error;

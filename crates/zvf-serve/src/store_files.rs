@@ -14,7 +14,7 @@ use crate::path::{self, DecodedPath};
 use crate::reply::{check_match, is_known, part, with_tag};
 use crate::sources::Sources;
 
-/// Bytes that are read and sent at once, which is all that one answer holds in memory.
+/// Bytes that are read and sent at once, the memory of one answer.
 const PIECE: u64 = 1 << 20;
 
 /// Answers GET and HEAD.

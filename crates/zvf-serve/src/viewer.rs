@@ -27,8 +27,8 @@ const INDEX: &str = "/index.html";
 /// The folder of files with a hash of their content in their names.
 const HASHED: &str = "/assets/";
 
-/// Allows scripts only from this server, which generate functions for the properties of annotations, but data and images from any source that a
-/// state of the viewer names.
+/// Allows scripts only from this server; `unsafe-eval` is for the functions that the viewer generates for properties of annotations. Allows
+/// data and images from any source, because a state of the viewer may name any.
 const POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-eval'; worker-src 'self' blob:; \
     style-src 'self' 'unsafe-inline'; img-src * data: blob:; connect-src * data: blob:; object-src 'none'; base-uri 'none'";
 

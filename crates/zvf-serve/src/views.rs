@@ -58,13 +58,13 @@ async fn current(
     check_match(headers, tag.as_ref())?;
     let known = tag.as_ref().is_some_and(|tag| is_known(headers, tag));
     let unchanged = || with_tag(StatusCode::NOT_MODIFIED, tag.clone(), Body::empty());
-    // Only a file that exists has an ETag that the client can know; `*` says nothing of that.
+    // A client that sends the ETag has received the file, so it exists. `*` does not show that.
     let any = known && is_any(headers);
     if known && !any {
         return Ok(unchanged());
     }
     let content = content(&opened.views, budget, rest).await?;
-    // Not every view is made by a query, which looks itself whether its answer is of one state.
+    // Queries check that their answers are from one state of the store, but not every view is made by a query.
     opened.store().verify(1).await?;
     if any {
         return Ok(unchanged());

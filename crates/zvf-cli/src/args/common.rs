@@ -58,8 +58,8 @@ pub(crate) struct Common {
     /// Sends no credentials (public buckets)
     #[arg(long, global = true)]
     pub(crate) anonymous: bool,
-    /// An option of the storage backend, e.g. region=eu-central-1 or profile=NAME (AWS), or s3://bucket:region=eu-central-1 for addresses below one alone;
-    /// may be given several times
+    /// An option of the storage backend, e.g. region=eu-central-1 or profile=NAME (AWS); s3://bucket:region=eu-central-1 sets it only for addresses below
+    /// s3://bucket; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) store_option: Vec<(String, String)>,
 }
@@ -103,7 +103,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     time.map_err(|expected| format!("found {text:?}, {expected}"))
 }
 
-/// A size with an optional unit: `512M`, `2GiB`, `1e9` is not one.
+/// A size with an optional unit: `512M`, `2GiB`; `1e9` is refused.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
     let digits = text
@@ -139,7 +139,7 @@ fn filter(text: &str) -> Result<Targets, String> {
     let filter: Targets = text
         .parse()
         .map_err(|error| format!("found {text:?} ({error}), expected {expected}"))?;
-    // A file name would be the name of a crate that logs nothing.
+    // A file name would be taken as the name of a crate, and nothing would be logged.
     let a_path = |name: &str| {
         name.contains(|letter: char| !letter.is_alphanumeric() && !"_-:".contains(letter))
     };

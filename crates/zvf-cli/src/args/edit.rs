@@ -81,10 +81,10 @@ impl EditArgs {
     }
 }
 
-/// The words of the edits.
+/// The subcommands that may stand before the store.
 const VERBS: [&str; 5] = ["append", "delete", "move", "set-attribute", "resume"];
 
-/// `zvf edit append STORE FILE` as `zvf edit STORE append FILE`.
+/// Turns `zvf edit append STORE FILE` into `zvf edit STORE append FILE`.
 pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {
     let is_verb = |word: &OsString| VERBS.iter().any(|verb| word == verb);
     let swapped = match &*line {

@@ -22,7 +22,7 @@ pub(crate) struct ExportArgs {
     /// The same as FILE
     #[arg(short, long = "output", value_name = "FILE", conflicts_with = "file")]
     output: Option<PathBuf>,
-    /// Writes the views of the whole store for Neuroglancer instead, as the files of a folder: FILE
+    /// Writes the views of the whole store for Neuroglancer instead, as files in the folder FILE
     #[arg(long, value_enum, conflicts_with_all = [
         "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing", "touching", "inside", "starting", "ending", "objects",
         "groups", "where",
@@ -30,8 +30,9 @@ pub(crate) struct ExportArgs {
         "plane", "hull", "labels", "mask_affine"
     ])]
     pub(crate) format: Option<FolderFormat>,
-    /// With --format: whether the objects of a view are combined into shards, a few large files. auto: if there are more than
-    /// 10000 files otherwise; none: a file each; or 2 to the power of BITS shards, at most 20. Legacy meshes have no shards
+    /// With --format: whether the objects of a view are combined into shards, a few large files. auto: shards if there would
+    /// be more than 10000 files; none: a file for each object; BITS: 2 to the power of BITS shards, BITS at most 20. Legacy
+    /// meshes have no shards
     #[arg(long, value_name = "auto|none|BITS", value_parser = shards, default_value = "auto", requires = "format")]
     pub(crate) shards: Shards,
 }
@@ -43,12 +44,12 @@ impl ExportArgs {
         given.unwrap_or_else(|| Path::new(""))
     }
 
-    /// The options, but for the file.
+    /// The options, without the file.
     pub(crate) fn options(&self) -> &ExportJob {
         &self.of_job.job
     }
 
-    /// The job, and whether it is printed only; `None` if views are written.
+    /// The job, and whether it is only printed; `None` if views are written.
     pub(crate) fn job(&self) -> Option<(Job, bool)> {
         if self.format.is_some() {
             return None;

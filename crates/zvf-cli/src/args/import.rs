@@ -15,22 +15,22 @@ use super::JobArgs;
     after_help = help!("import")
 )]
 pub(crate) struct ImportArgs {
-    /// Files of one format (paths or URLs) or one folder with `info`, then the path or URL of the new store, where nothing may be yet
+    /// Files of one format (paths or URLs) or one folder with `info`, then the path or URL of the new store, which must not exist
     #[arg(value_names = ["FILE", "STORE"], required = true, num_args = 1..)]
     paths: Vec<PathBuf>,
     /// What is imported, and how.
     #[command(flatten)]
     pub(crate) of_job: JobArgs<ImportJob>,
-    /// Lists the parts of a begun store: waiting, begun by whom and when, finished. STORE is the only path
+    /// Lists the parts of a store that was begun with --begin: which are waiting, begun (by whom and when) or finished. STORE is the only path
     #[arg(long, conflicts_with_all = ["discard_parts", "begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
     pub(crate) status: bool,
-    /// Removes all parts of a begun store, finished ones, too, and says which. STORE is the only path
+    /// Removes all parts of a store that was begun with --begin, also finished ones, and lists them. STORE is the only path
     #[arg(long, conflicts_with_all = ["begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
     pub(crate) discard_parts: bool,
 }
 
 impl ImportArgs {
-    /// The job, and whether it is printed only; `None` if parts are listed or removed.
+    /// The job, and whether it is only printed; `None` if parts are listed or removed.
     pub(crate) fn job(&self) -> Option<(Job, bool)> {
         (!self.status && !self.discard_parts).then(|| self.of_job.job())
     }

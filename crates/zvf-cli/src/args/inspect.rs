@@ -16,7 +16,7 @@ pub(crate) struct InspectArgs {
     /// The chunk key or row, unless PATH ends with it
     #[arg(value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) key: Option<String>,
-    /// Read the bytes as this, whatever they look like
+    /// Reads the bytes as this kind of blob, whatever they look like
     #[arg(long = "as", value_enum, value_name = "TYPE")]
     pub(crate) blob: Option<BlobArg>,
     /// Components of a chunk key (manifests, links)

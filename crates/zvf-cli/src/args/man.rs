@@ -8,6 +8,6 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = help!("man"))]
 pub(crate) struct ManArgs {
-    /// Folder of the pages, which is made if it is not there
+    /// Folder of the pages; created if it does not exist
     pub(crate) dir: PathBuf,
 }

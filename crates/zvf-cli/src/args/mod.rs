@@ -66,8 +66,8 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| Version::new().text());
 
 /// Looks at, queries and takes apart Zarr Vectors stores.
 ///
-/// STORE is a path or a URL: file://, s3://, gs://, az://, http(s)://, memory://. Credentials and endpoints come from the
-/// usual environment variables of each cloud, for S3 also from the files of AWS profiles.
+/// STORE is a path or a URL: file://, s3://, gs://, az://, http(s)://, memory://. Credentials and endpoints are read from
+/// the usual environment variables of each cloud; for S3 also from the files of AWS profiles.
 #[derive(Debug, Parser)]
 #[command(
     name = "zvf",
@@ -186,7 +186,7 @@ pub(crate) enum Command {
     /// Adds objects or points to a store, from files of any format that `zvf import` reads
     #[command(after_help = help!("append"))]
     Append(OnDemand<JobArgs<AppendJob>>),
-    /// Changes a store: appends, deletes and moves, sets attributes; all of an edit at once
+    /// Changes a store: appends, deletes or moves vertices, sets attributes; an edit is applied as a whole or not at all
     Edit(OnDemand<EditArgs>),
     /// Adds objects to a group, or groups lines by the labels of a volume at their ends
     #[cfg(feature = "volumes")]
@@ -209,7 +209,7 @@ pub(crate) enum Command {
     /// Serves stores over HTTP, as they are and as views of Neuroglancer
     #[cfg(feature = "serve")]
     Serve(OnDemand<ServeArgs>),
-    /// Runs jobs from a file: what --print-job of a command prints
+    /// Runs jobs from a file, such as those that commands print with --print-job
     Run(OnDemand<RunArgs>),
     /// Prints the JSON Schema of jobs: the options of each, with documentation and default
     Schema(OnDemand<SchemaArgs>),
@@ -220,7 +220,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The job that the command is, and whether it is printed only; `None` if it is none.
+    /// The job of the command, and whether it is only printed; `None` if the command is not a job.
     pub(crate) fn job(&self) -> Option<(Job, bool)> {
         match self {
             Self::Migrate(args) => Some(args.job()),

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-/// The arguments `T` of a command, kept on the heap.
+/// The arguments `T` of a command, on the heap.
 ///
 /// clap takes some milliseconds to build the arguments of all commands, as long as a small query takes. With this type it builds only those
 /// of the command on the command line. [`Command::build`] builds them for all commands.

@@ -30,7 +30,7 @@ pub(crate) struct PlotArgs {
     pub(crate) show: Option<ShowArg>,
 }
 
-/// The flag of the output in a program that can show a picture, too.
+/// Replaces the help of `--output`, which is not required if the picture is shown in the terminal.
 fn of_terminals(output: Arg) -> Arg {
     let help = "The picture: a path or URL that ends in .png or .svg, or - for stdout";
     output.help(help).required_unless_present("show")

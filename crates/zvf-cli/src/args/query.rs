@@ -30,7 +30,7 @@ impl QueryArgs {
 pub(crate) struct GetArgs {
     /// Path or URL of the store
     pub(crate) store: String,
-    /// Object ids, ranges such as 1-5, or @FILE (a path or URL) with those between blanks, commas or lines
+    /// Object ids, ranges such as 1-5, or @FILE (a path or URL) of ids and ranges, separated by blanks, commas or line breaks
     #[arg(required = true, value_name = "ID", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
     /// Leaves out ids that the store does not have, instead of failing
@@ -48,7 +48,7 @@ pub(crate) struct GetArgs {
 }
 
 impl GetArgs {
-    /// The query that it is, and whether it is printed only.
+    /// The query job of these arguments, and whether it is only printed.
     pub(crate) fn job(&self) -> (QueryJob, bool) {
         let mut job = QueryJob::default();
         job.store.clone_from(&self.store);

@@ -12,17 +12,17 @@ pub(crate) struct Version {
     /// Versions of the format.
     reads: &'static str,
     writes: [&'static str; 2],
-    /// Formats of files, by their endings.
+    /// File formats, as endings.
     files: Vec<&'static str>,
     volumes: &'static [&'static str],
     /// Schemes of URLs.
     storage: &'static [&'static str],
-    /// The version of Neuroglancer that `zvf serve` has.
+    /// The version of Neuroglancer that is built into `zvf serve`.
     viewer: Option<&'static str>,
 }
 
 impl Version {
-    /// With the features of this program.
+    /// Describes this build of the program.
     pub(crate) fn new() -> Self {
         let mut files = vec!["swc", "csv", "tsv", "ndjson", "arrow"];
         if cfg!(feature = "parquet") {

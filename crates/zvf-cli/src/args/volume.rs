@@ -27,7 +27,7 @@ pub(crate) enum VolumeCommand {
 /// `zvf volume info`
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// File, folder or URL; #NAME or #@N picks
+    /// File, folder or URL; #NAME or #@N selects one of several datasets or levels
     pub(crate) volume: String,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct InfoArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help!("volume-slice"))]
 pub(crate) struct SliceArgs {
-    /// File, folder or URL; #NAME or #@N picks
+    /// File, folder or URL; #NAME or #@N selects one of several datasets or levels
     pub(crate) volume: String,
-    /// What is read
+    /// The range to read
     #[arg(long, value_name = "R", default_value = "", allow_hyphen_values = true)]
     pub(crate) range: String,
     /// A name that ends in .npy, or in .raw for the bytes of the elements in C order, without a header; `volume info` shows their type
@@ -49,23 +49,23 @@ pub(crate) struct SliceArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help!("volume-convert"))]
 pub(crate) struct ConvertArgs {
-    /// File, folder or URL; #NAME or #@N picks
+    /// File, folder or URL; #NAME or #@N selects one of several datasets or levels
     pub(crate) volume: String,
     /// Local path that ends in .tet, .b2nd or .zarr
     pub(crate) out: PathBuf,
     /// Extents of a tile or chunk
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub(crate) chunk_shape: Option<Vec<u64>>,
-    /// Extents of a block, for .b2nd alone
+    /// Extents of a block, only for .b2nd
     #[arg(long, value_name = "N,..", value_delimiter = ',')]
     pub(crate) block_shape: Option<Vec<u64>>,
-    /// Name of the dataset, for .tet alone
+    /// Name of the dataset, only for .tet
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Does not compress
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Replaces an existing file at OUT, or also a folder if OUT ends in .zarr
+    /// Replaces an existing file at OUT; if OUT ends in .zarr, also an existing folder
     #[arg(long)]
     pub(crate) overwrite: bool,
 }

@@ -1,4 +1,4 @@
-//! `zvf import --status` and `--discard-parts`: stores in parts before the commit.
+//! `zvf import --status` and `--discard-parts`: distributed writes before their commit.
 
 use serde_json::json;
 use zvf_jobs::PartsInfo;
@@ -9,7 +9,7 @@ use crate::error::{CliError, Result};
 use crate::output::table::{counted, joined};
 use crate::output::{print_json, print_text};
 
-/// The parts of a store that was begun; `None` if none was.
+/// The parts of a distributed write; `None` if none was begun at this address.
 fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option<PartsStatus>> {
     let options = context.write_options(false);
     Ok(context.wait(PartedStore::status(store, &options))??)
@@ -19,7 +19,7 @@ fn status_of(store: &str, context: &mut Context<'_>) -> Result<Option<PartsStatu
 ///
 /// # Errors
 ///
-/// Usage: no store in parts was begun; errors of the storage.
+/// Usage: no distributed write was begun; errors of the storage.
 pub(super) fn status(store: &str, context: &mut Context<'_>) -> Result<()> {
     match status_of(store, context)? {
         Some(status) => {
@@ -103,11 +103,11 @@ fn attempt(one: &Attempt) -> String {
 ///
 /// # Errors
 ///
-/// Usage: no store in parts was begun; errors of the storage.
+/// Usage: no distributed write was begun; errors of the storage.
 pub(super) fn discard(store: &str, context: &mut Context<'_>) -> Result<()> {
     if let Some(status) = status_of(store, context)? {
         let names = status.names("finished");
-        // Parts of a store that was committed cannot be discarded.
+        // The parts of a committed store cannot be discarded.
         if !names.is_empty() && status.stage != PartsStage::Committed {
             context.remark(&format!(
                 "{store}: removing {}: {}",

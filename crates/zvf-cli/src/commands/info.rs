@@ -274,7 +274,7 @@ fn links_line(family: &LinkInfo, out: &mut String, arrays: &[ArrayInfo]) {
     );
 }
 
-/// The first of some names, and a mark where there are more.
+/// The first `most` names, and `mark` if there are more.
 fn first(names: &[String], most: usize, mark: &str, between: &str) -> String {
     match names.get(..most).filter(|first| first.len() < names.len()) {
         Some(first) => first.join(between) + mark,
@@ -306,7 +306,7 @@ fn is_link(path: &str) -> bool {
     matches!(path.split('/').nth(1), Some("links" | "cross_chunk_links"))
 }
 
-/// A line for each part of the store beside the levels.
+/// A line for each group of the store beside its levels.
 fn side(side: &SideGroups) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let number = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), count);

@@ -80,7 +80,7 @@ fn overridden(args: &InspectArgs, mut known: CellFacts) -> Result<CellFacts> {
     Ok(known)
 }
 
-/// A file that no store around it explains.
+/// Dumps a file that is not inside a store.
 fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     let failed = |e: std::io::Error| CliError::file("read", file, &e);
     let length = std::fs::metadata(file).map_err(failed)?.len();
@@ -101,7 +101,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     dump.length = length;
     dump.say("size", size(length));
     if let (None, Some(codec)) = (args.blob, guess::compression(&bytes)) {
-        match undo(&mut dump, &name, &Codec::named(codec), &bytes) {
+        match decode(&mut dump, &name, &Codec::named(codec), &bytes) {
             Some(decoded) => bytes = decoded,
             None => return Ok(dump),
         }
@@ -211,7 +211,7 @@ fn layers(dump: &mut Dump, found: &LocatedObject, blob: BlobArg, object: &Bytes)
     }
     // The first codec converts elements to bytes; the others are decoded before it, last to first.
     for codec in found.codecs.iter().skip(1).rev() {
-        match undo(dump, &found.key, codec, &bytes) {
+        match decode(dump, &found.key, codec, &bytes) {
             Some(decoded) => bytes = decoded,
             None => return,
         }
@@ -239,7 +239,7 @@ fn layers(dump: &mut Dump, found: &LocatedObject, blob: BlobArg, object: &Bytes)
 }
 
 /// Decodes one codec and describes the change of size.
-fn undo(dump: &mut Dump, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
+fn decode(dump: &mut Dump, key: &str, codec: &Codec, bytes: &Bytes) -> Option<Bytes> {
     let codecs = std::slice::from_ref(codec);
     let length = bytes.len() as u64;
     match undo_codecs(key, codecs, bytes.clone(), &Limits::default()) {

@@ -1,4 +1,4 @@
-//! What interrupted commands say: the command that completes, continues or undoes their work.
+//! Messages about interrupted commands, with the command that completes, continues or reverts the work.
 
 use zvf_jobs::words::argument;
 
@@ -40,7 +40,7 @@ pub(crate) fn edited(store: &str) -> Option<(&str, String)> {
     Some((store, remedy))
 }
 
-/// A store in parts that a command changes, and how to continue after an interruption.
+/// A store of a distributed write that a command changes, and how to continue after an interruption.
 pub(crate) fn stepped(store: &str) -> (&str, String) {
     let remedy = "the same command does it again, or finishes it".to_owned();
     (store, remedy)

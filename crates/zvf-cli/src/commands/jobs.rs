@@ -45,7 +45,7 @@ pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     let command = command_of(&program, command);
     for argument in command.iter().flat_map(|command| command.get_arguments()) {
         let Some(flag) = argument.get_long() else {
-            // Arguments without a flag are named without an index.
+            // An argument without a flag is named without the index of the value.
             if argument.get_id() == &*member {
                 path.clone_from(&member);
             }

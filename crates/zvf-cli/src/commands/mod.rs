@@ -57,7 +57,7 @@ pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
     guarded(changed(command), || dispatch(command, context))
 }
 
-/// Refuses output files inside stores, in addition to those that are refused when they are created.
+/// Refuses output paths inside stores, for commands that do not check this when they create files.
 fn check_outputs(command: &Command) -> Result<()> {
     match command {
         Command::Man(args) => Ok(zvf_jobs::check_outside(&args.dir)?),

@@ -153,7 +153,7 @@ fn settles(change: &MemberChange) -> String {
 /// Most findings of one check that are shown.
 const MOST: usize = 5;
 
-/// Lost cells that no list names any more.
+/// Lists the lost cells that are given up: their data reads as missing.
 fn given_up(text: &mut String, plan: &RepairPlan) {
     if plan.given_up.is_empty() {
         return;

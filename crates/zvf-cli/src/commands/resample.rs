@@ -4,7 +4,7 @@ use zvf_jobs::ResampleReport;
 
 use crate::output::table::{count, counted, tally};
 
-/// The report as text: vertices, objects and groups of the new store, and its part of the length.
+/// The report as text: vertices, objects and groups of the new store, and the share of the length that it keeps.
 pub(super) fn text(report: &ResampleReport) -> String {
     let (target, done) = (&report.store, &report.report);
     let (vertices, before) = (counted(done.vertices, "vertex"), done.vertices_before);

@@ -132,7 +132,7 @@ fn histogram(column: &ColumnStatistics, edges: &[f64], counts: &[u64]) -> String
     format!("\n{}\n{}", column.name, table.render(2))
 }
 
-/// A number that was computed, as one of a column: dates are rounded to their unit.
+/// A computed number as text, in the form of the column's values: dates are rounded to their unit.
 fn rounded(field: &Field, number: f64) -> String {
     if !is_moment(field) {
         return digits(number);

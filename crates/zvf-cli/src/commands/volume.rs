@@ -1,4 +1,4 @@
-//! `zvf volume`: dense volumes in TET files, Caterva and b2nd frames, Zarr images, NIfTI and MGH files.
+//! `zvf volume`: dense volumes in TET files, Caterva and b2nd frames, Zarr images and NIfTI and MGH files.
 
 use std::fmt::Write as _;
 use std::fs::File;

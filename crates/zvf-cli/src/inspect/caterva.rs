@@ -1,5 +1,5 @@
-//! Blosc2 frames with a Caterva or b2nd array (`docs/caterva.md`). Numbers before the chunks are big-endian MessagePack. `zvf-caterva` determines
-//! errors.
+//! Blosc2 frames with a Caterva or b2nd array (`docs/caterva.md`). Numbers before the chunks are big-endian MessagePack. Errors are detected by
+//! `zvf-caterva`.
 
 use zvf_caterva::layout::FrameHead;
 use zvf_caterva::{Entry, Frame, FrameHeader, FrameLayout, Metalayers, SpecialKind};

@@ -1,4 +1,4 @@
-//! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. `zvf-tet` determines errors, with its strict checks.
+//! TET files (`docs/tet.md`): superblock, directory, chunk index, footer. Errors are detected by the strict checks of `zvf-tet`.
 
 use zvf_format::U64;
 use zvf_tet::layout::{

@@ -54,7 +54,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    /// The message for a change that did not end in time; `None` if a local store shows that nothing remains.
+    /// The message about a change that did not end in time; `None` if nothing remains of it in a local store.
     fn said(&self) -> Option<String> {
         let Self { store, remedy } = self;
         let local = !store.contains("://");

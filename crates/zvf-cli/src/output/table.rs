@@ -137,8 +137,8 @@ fn shorten(text: &str) -> String {
     clean.chars().take(WIDEST - 1).chain(['…']).collect()
 }
 
-/// A number for the eye: the shortest digits that read back as this float32, or float64, with an exponent if it is very large or small, so that
-/// [`shorten`] does not cut it.
+/// A number as a short text: the fewest digits that read back as this float32, or float64, with an exponent if it is very large or small, so
+/// that [`shorten`] does not cut it.
 pub(crate) fn shortest(number: f64) -> String {
     let size = number.abs();
     let far = number.is_finite() && number != 0.0 && !(1e-5..1e16).contains(&size);

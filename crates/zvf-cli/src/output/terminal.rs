@@ -82,7 +82,7 @@ fn by_name(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
         if is("TERM_PROGRAM", &["iTerm.app", "WezTerm"]) || is("LC_TERMINAL", &["iTerm2"]) {
             return ShowArg::Iterm2;
         }
-        // Konsole counts as 220400 for 22.04, the first one with sixels.
+        // Version 22.04, the first one with sixels, is stated as 220400.
         let konsole = variable("KONSOLE_VERSION").and_then(|text| text.parse::<u32>().ok());
         if is("TERM", SIXEL)
             || is("TERM_PROGRAM", &["mintty", "contour"])
@@ -97,7 +97,7 @@ fn by_name(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
     }
 }
 
-/// Kitty's graphics protocol: base64 in pieces, each with a mark whether more follow.
+/// Kitty's graphics protocol: base64 in pieces, each with a flag that states whether more follow.
 fn kitty(png: &[u8]) -> String {
     let all = STANDARD.encode(png);
     let mut out = String::new();
@@ -124,7 +124,7 @@ fn iterm2(png: &[u8]) -> String {
     )
 }
 
-/// The picture with as many pixels as there are columns, and `rows` pixels in the height of a letter, which is twice its width.
+/// The picture scaled to one pixel for each column of the terminal, and `rows` pixels for the height of a letter. A letter is twice as high as wide.
 fn small(picture: &Picture, rows: u32) -> Picture {
     let columns = std::env::var("COLUMNS").ok();
     let columns = columns.and_then(|text| text.parse().ok());
@@ -166,7 +166,7 @@ fn letters(picture: &Picture) -> String {
     let mut out = String::new();
     for row in picture.rgba().chunks_exact(picture.width() as usize * 4) {
         let letters = row.chunks_exact(4).map(|pixel| {
-            // The root makes thin lines visible, which are faint in a small picture.
+            // The square root makes thin lines visible, which are faint in a small picture.
             let share = (f64::from(differs(pixel)) / f64::from(most)).sqrt();
             let step = (share * (INK.len() - 1) as f64).round() as usize;
             char::from(INK.get(step).copied().unwrap_or(b' '))

@@ -36,7 +36,7 @@ pub(crate) struct SelectedObjects {
 #[derive(Debug)]
 pub(crate) struct Numeric {
     pub(crate) name: String,
-    /// Numbers of a row.
+    /// Numbers in each row.
     pub(crate) width: usize,
     pub(crate) element: DataType,
     pub(crate) values: Vec<f64>,
@@ -163,7 +163,7 @@ impl SelectedObjects {
         Ok((objects, query))
     }
 
-    /// Reads the points.
+    /// Passes the objects and their points to `visit`.
     pub(crate) async fn visit(
         &self,
         job: &mut ExportState<'_>,
@@ -261,7 +261,8 @@ impl BatchReceiver for ObjectTableCollector {
             let ids = ids.or_bug("ids of another type")?;
             self.0.ids.extend(ids.values());
         }
-        // The column differs: a query counts the selected rows of an object, a list has the count of the manifest. Attributes may have either name.
+        // Queries and lists name their counts differently: a query counts the selected rows of an object, a list has
+        // the count of the manifest. An attribute may have the name of the other one.
         let columns = batch.schema_ref().fields().iter().zip(batch.columns());
         let mut columns = columns.filter(|(field, _)| is_place(field));
         let lengths = columns.find(|(field, _)| ["length", "vertices"].contains(&&**field.name()));
@@ -284,7 +285,7 @@ struct PointFeeder<'a, 'v> {
     visit: &'v mut dyn ObjectVisitor,
     /// Objects that began.
     next: usize,
-    /// Missing points of the current object.
+    /// Points of the current object that are still to come.
     left: u64,
     rows: u64,
     /// Whether every coordinate is a float64.

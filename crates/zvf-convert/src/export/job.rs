@@ -41,7 +41,7 @@ pub(crate) struct ExportState<'a> {
     pub(crate) grouped: bool,
     /// Whether the file stores the CRS, which implies the unit of its positions.
     pub(crate) referenced: bool,
-    /// Whether the limit left something out.
+    /// Whether the limit cut off rows.
     pub(crate) truncated: bool,
     /// The attributes that were read and have a unit, with their units.
     units: BTreeSet<String>,
@@ -262,7 +262,7 @@ impl<'a> ExportState<'a> {
         self.note(format!("whole numbers of {name} were rounded to float64"));
     }
 
-    /// States that the file has the values of an attribute in a unit that it states.
+    /// Records that the file states the unit of an attribute.
     pub(crate) fn unit_kept(&mut self, name: &str, unit: &str) {
         self.units.remove(&format!("{name} ({unit})"));
     }
@@ -326,7 +326,7 @@ impl<'a> ExportState<'a> {
         });
     }
 
-    /// Adds a note that the file numbers its objects from 0, if these are not their ids.
+    /// Adds a note that the file numbers its objects from 0, unless these numbers are their ids.
     pub(crate) fn ids_lost(&mut self, ids: &[i64]) {
         if ids.iter().zip(0..).any(|(id, number)| *id != number) {
             self.note("ids of objects are not kept: the file has their order only");
@@ -525,7 +525,7 @@ pub(crate) const OBJECTS: Outputs = Outputs {
     objects: true,
 };
 
-/// The unit that an SWC file states: that of its axes, which are all of space, if it is one of length.
+/// The unit that an SWC file states: the unit of the axes, if all are axes of space and it is a length.
 pub(crate) fn unit_of_swc(axes: &[Axis]) -> Option<&str> {
     unit_of_space(axes).filter(|unit| zvf_meta::units::name(unit).is_some())
 }

@@ -13,7 +13,7 @@ use crate::options::FileLimits;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ExportOptions {
-    /// Level, box, objects, groups, filter, limit and vertex attributes. Its select, columns and outputs are ignored.
+    /// Level, box, objects, groups, filter, limit and vertex attributes. The select, columns and outputs of the query are ignored.
     pub query: Query,
     /// Which rows are written for a hit. Default: whole objects for formats and kinds that store them one after another (lines, polylines,
     /// streamlines), else the vertices alone.
@@ -33,15 +33,15 @@ pub struct ExportOptions {
     pub progress: ExportProgress,
 }
 
-/// Where an export reports the rows of vertices that it has read so far, and how many it reads in all, if that is known before. Formats whose files begin
-/// with what their last rows say (SWC, LAS, LAZ) read all rows twice.
+/// Receives the progress of an export: the rows of vertices read so far, and the rows to read in all, if this number is known before. SWC, LAS and LAZ
+/// read all rows twice, because the beginning of such a file depends on its last rows.
 #[derive(Clone, Default)]
 pub struct ExportProgress(Option<Arc<ExportProgressFn>>);
 
 type ExportProgressFn = dyn Fn(u64, Option<u64>) + Send + Sync;
 
 impl ExportProgress {
-    /// Calls `told`.
+    /// Calls `told` with each progress.
     #[must_use]
     pub fn to(told: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(told)))
@@ -78,7 +78,7 @@ pub struct Exported {
     pub warnings: Vec<String>,
 }
 
-/// Whether objects of this kind are chains of rows.
+/// Whether objects of this kind are lists of rows, whose order implies the links.
 pub fn chained(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }

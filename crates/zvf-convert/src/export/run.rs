@@ -13,8 +13,8 @@ use crate::frame::SourceHeader;
 use crate::stores::complete_level;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
 
-/// Writes a selection to the file at `path`, which is replaced. The format is an argument and not taken from the name, so that the file
-/// can have a temporary name.
+/// Writes a selection to the file at `path`, which is replaced. The format is an argument, not taken from the file name, so that the
+/// file can have a temporary name.
 ///
 /// # Cost
 /// One run of the query; two for boxes by object and for SWC. Memory: see the table of the module.

@@ -199,7 +199,7 @@ impl FieldLocation {
     }
 }
 
-/// Numbers of all points, `count` of each.
+/// A column of `count` numbers for each point, stored from byte `at` of the point.
 fn numbers(points: &[u8], length: usize, at: usize, kind: u8, count: usize) -> ArrayRef {
     macro_rules! list {
         ($type:ty, $number:ty) => {

@@ -191,7 +191,7 @@ impl<'p> Octree<'p> {
     ///
     /// # Errors
     ///
-    /// A description of the invalid key of the node.
+    /// A text about the invalid key of the node.
     fn wants(&self, entry: &CopcEntry) -> Result<bool, String> {
         let level = entry.level.get();
         let node = entry.node.map(|one| one.get());

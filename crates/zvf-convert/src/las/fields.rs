@@ -137,7 +137,7 @@ pub(super) const ANGLE_RANK: &str = "scan_angle_rank";
 pub(super) const TIME: &str = "gps_time";
 
 impl FieldLocation {
-    /// The lowest and the highest whole number that a field holds; `None` for a float.
+    /// The lowest and the highest whole number of a field; `None` for floats.
     pub(super) fn range(self) -> Option<(f64, f64)> {
         match self {
             Self::Bits { mask, .. } => Some((0.0, f64::from(mask))),

@@ -216,7 +216,7 @@ impl LasHeader {
             let expected = format!("{described}, as the record of extra bytes describes");
             return Err(bad(offset_of!(PublicHeader, length), found, &expected));
         }
-        // Padding may follow, or points that a writer did not count; waveforms and extended records do from version 1.3 on.
+        // Up to version 1.2, padding may follow, or points that a writer did not count; from version 1.3 on, also waveforms and extended records.
         let behind = match (version, &tail) {
             ([1, 0..=2], _) => Some(size),
             (_, Some(tail)) => {
@@ -269,9 +269,9 @@ impl LasHeader {
         }
     }
 
-    /// Notes that a record is not kept.
+    /// Adds a note that a record is not stored.
     fn leave_out(&mut self, user: &str, id: u16) {
-        // Parts of GeoTIFF keys, the hierarchy of COPC.
+        // These are parts of the GeoTIFF keys or the COPC hierarchy, not data of their own.
         if matches!(user, PROJECTION | COPC) {
             return;
         }

@@ -131,7 +131,7 @@ zvf_format::layout! {
     pub struct CopcEntry: 32 {
         /// 0 for the root
         pub level: I32,
-        /// number of the node along x, y and z
+        /// index of the node along x, y and z
         pub node as "x, y, z": [I32; 3],
         /// offset of the node's chunk, or of a further page, in the file
         pub at as "offset": U64,

@@ -49,7 +49,7 @@ pub(super) fn read(
         false => DecompressionSelection::base().decompress_z(),
     };
     std::thread::scope(|scope| {
-        // While the points of one chunk are taken, the next ones are decompressed.
+        // The next chunks are decompressed while the points of one are passed on.
         let mut running = VecDeque::new();
         let mut chunks = chunks.iter();
         loop {
@@ -146,7 +146,8 @@ fn table(
     }
     let [_, _, _, _, count @ ..] = number(stated)?;
     let count = u64::from(u32::from_le_bytes(count));
-    // The first point of a chunk is not compressed. Some writers end with a chunk without points, also of a file without any.
+    // The first point of a chunk is not compressed, which bounds the number of chunks. Some writers end with a chunk
+    // without points, also of a file without any.
     let most = ((stated - start) / header.length as u64).saturating_add(1);
     if count > most {
         let found = format!("{count} chunks");

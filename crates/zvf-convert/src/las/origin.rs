@@ -268,7 +268,7 @@ impl ExtraDoc {
         [(a, x), (b, y), (c, z)].map(|(scale, offset)| ScaleOffset { scale, offset })
     }
 
-    /// For types of integers, the lowest and the highest number, at most ±2^53, up to which float64 is exact.
+    /// For integer types, the lowest and the highest number, cut to ±2^53, the range in which float64 is exact.
     pub(super) fn range(&self) -> Option<RangeInclusive<f64>> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         Some(match self.data_type.checked_sub(1)? % 10 + 1 {
@@ -284,7 +284,7 @@ impl ExtraDoc {
         })
     }
 
-    /// The stored integers of values, `count` for each row; `None` if a value does not result exactly from an integer.
+    /// The stored integers of values, `count` for each row; `None` if a value is not exactly a scaled integer.
     #[expect(clippy::cast_precision_loss, reason = "the range has exact numbers")]
     pub(super) fn numbers(&self, values: &[f64]) -> Option<Vec<i64>> {
         let (range, steps) = (self.range()?, self.steps());
@@ -304,7 +304,7 @@ impl ExtraDoc {
             scale: None,
             offset: None,
             no_data: self.no_data.clone().filter(|_| is_same),
-            // The options of opaque bytes are their number.
+            // For opaque bytes, the options are the number of bytes.
             range: self.range && data_type != 0,
             ..self.clone()
         }
@@ -329,7 +329,7 @@ impl ExtraDoc {
     }
 }
 
-/// A number from eight bytes, which have the widest type of its kind: unsigned, signed or float.
+/// A number from eight bytes, which hold an unsigned integer, a signed integer or a float64.
 fn any(kind: u8, bytes: [u8; 8]) -> Option<Number> {
     match kind {
         1 | 3 | 5 | 7 => Some(u64::from_le_bytes(bytes).into()),

@@ -53,7 +53,7 @@ impl FilePart {
         axes.all(|((lo, hi), (low, high))| *lo <= high && low <= *hi)
     }
 
-    /// The points that are in the box, of whole ones.
+    /// The points inside the box; `points` are whole points.
     pub(super) fn keep<'p>(
         &self,
         points: &'p [u8],

@@ -1,6 +1,6 @@
-//! The codes of EPSG that are projected systems, by its dataset 11.022.
+//! EPSG codes of projected systems, from version 11.022 of the EPSG dataset.
 
-/// Ranges of codes, both ends included. In each, every code that EPSG has given is a projected system.
+/// Ranges of codes, both ends included. Every assigned code in a range is a projected system.
 #[rustfmt::skip]
 const CODES: [(u16, u16); 201] = [
     (2000, 3816), (3825, 3854), (3857, 3885), (3890, 3893), (3907, 3997), (4026, 4026), (4037, 4038), (4048, 4051),
@@ -31,7 +31,7 @@ const CODES: [(u16, u16); 201] = [
     (10674, 10674), (10731, 11118), (20002, 20002), (20004, 20032), (20042, 20042), (20047, 32766),
 ];
 
-/// Whether a code is that of a projected system.
+/// Whether an EPSG code is a projected system.
 pub(super) fn is_projected(code: u16) -> bool {
     let after = CODES.partition_point(|(first, _)| *first <= code);
     let found = after.checked_sub(1).and_then(|at| CODES.get(at));

@@ -22,11 +22,11 @@ pub(crate) struct Las {
     header: LasHeader,
     columns: PointColumns,
     part: FilePart,
-    /// What the extra bytes state, by the names of their attributes in the store.
+    /// The descriptions of the extra bytes, with the names of their attributes in the store.
     described: Vec<ExtraDoc>,
 }
 
-/// What the extra bytes state, by the names that their columns get.
+/// The descriptions of the extra bytes, with the names of their columns after renames.
 fn described(header: &LasHeader, columns: &PointColumns, options: &Options) -> Vec<ExtraDoc> {
     let fields = columns.schema.fields().iter();
     let own: Vec<String> = fields.map(|field| field.name().clone()).collect();
@@ -59,7 +59,7 @@ impl Las {
         })
     }
 
-    /// Passes on the bytes of points. Unless `all` fields are needed, those after x, y and z may be zeros.
+    /// Passes on the bytes of points. Unless `all` is set, the fields after x, y and z may be zeros.
     fn points(
         &self,
         rows: usize,

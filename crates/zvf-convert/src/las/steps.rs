@@ -10,13 +10,13 @@ pub(super) struct ScaleOffset {
 }
 
 impl ScaleOffset {
-    /// The nearest number of a coordinate; `None` beyond 32 bits.
+    /// The stored integer nearest to a coordinate; `None` beyond 32 bits.
     pub(super) fn number(self, coordinate: f64) -> Option<i32> {
         let number = self.whole(coordinate, f64::from(i32::MIN)..=f64::from(i32::MAX))?;
         i32::try_from(number).ok()
     }
 
-    /// The nearest whole number of a value; `None` beyond the range, which float64 holds.
+    /// The stored integer nearest to a value; `None` outside of `range`, whose ends float64 represents exactly.
     pub(super) fn whole(self, value: f64, range: RangeInclusive<f64>) -> Option<i64> {
         let number = ((value - self.offset) / self.scale).round();
         #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
@@ -24,7 +24,7 @@ impl ScaleOffset {
         number
     }
 
-    /// The coordinate of a number.
+    /// The coordinate of a stored integer.
     pub(super) fn coordinate(self, number: i32) -> f64 {
         f64::from(number) * self.scale + self.offset
     }

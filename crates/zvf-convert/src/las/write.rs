@@ -208,7 +208,7 @@ impl<'a> PointWriter<'a> {
     ) -> Result<Self, ConvertError> {
         let mut records = Vec::new();
         let mut count = 0_u32;
-        // Returns the place of the data among the records.
+        // Returns the offset of the data among the records.
         let mut add = |(user, id): (&str, u16), data: &[u8]| -> Result<usize, ConvertError> {
             let length = u16::try_from(data.len());
             let length =
@@ -287,7 +287,7 @@ impl<'a> PointWriter<'a> {
         start.extend(records);
         #[cfg(feature = "laz")]
         if points.chunks.is_some() {
-            // The position of the chunk table.
+            // Reserves eight bytes for the position of the chunk table.
             start.extend([0; 8]);
         }
         points.put(&start)?;

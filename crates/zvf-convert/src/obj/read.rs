@@ -1,4 +1,4 @@
-//! OBJ: Wavefront meshes, one vertex or face per line.
+//! OBJ: Wavefront meshes, one vertex or face a line.
 
 use std::path::{Path, PathBuf};
 

@@ -48,7 +48,7 @@ impl<W: Write> TableWriter for ArrowWriter<W> {
     }
 }
 
-/// The I/O error inside an Arrow error, or the Arrow error as one.
+/// The I/O error inside an Arrow error, or the Arrow error as an I/O error.
 fn io_error(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, source) => source,

@@ -167,7 +167,7 @@ pub fn column_names(schema: &Schema) -> Vec<String> {
     names
 }
 
-/// The I/O error inside a CSV error, or the CSV error as one.
+/// The I/O error inside a CSV error, or the CSV error as an I/O error.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(source) => source,

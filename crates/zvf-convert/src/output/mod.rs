@@ -90,7 +90,7 @@ pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
 }
 
-/// The text of a date, time or duration that is given as its number in a unit, as answers have it; `None` for other units, and numbers that are none.
+/// The text of a date, time or duration, from its number and its unit in an answer; `None` for units that are not of time, and for invalid numbers.
 #[must_use]
 pub fn text_of_number(number: &str, unit: &str) -> Option<String> {
     let number: i64 = number.trim().parse().ok()?;
@@ -105,7 +105,7 @@ pub fn text_of_number(number: &str, unit: &str) -> Option<String> {
     column.data_type().is_temporal().then_some(text)
 }
 
-/// A number outside the range of the date or time of day that its unit declares: the data is damaged, not the output.
+/// A number outside the range of the date or time of day that its unit declares. The stored data is wrong, not the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OddMoment(String);
 

@@ -85,8 +85,8 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     }
 }
 
-/// A schema with milliseconds instead of seconds, and days instead of dates in milliseconds: Parquet has no timestamps and times of day in seconds
-/// and no such dates, and other programs would read plain numbers.
+/// A schema with milliseconds instead of seconds, and days instead of dates in milliseconds. Parquet has no such types: other programs would read
+/// plain numbers.
 fn in_parquet_types(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let finer = match field.data_type() {
@@ -113,7 +113,7 @@ fn in_parquet_types(schema: &Schema) -> Schema {
 ///
 /// # Errors
 ///
-/// [`OddMoment`]: a number of seconds that is too large for milliseconds, a date that is no whole number of days.
+/// [`OddMoment`]: a number of seconds that is too large for milliseconds, a date that is not a whole number of days.
 fn batch_in_parquet_types(batch: &RecordBatch) -> io::Result<RecordBatch> {
     let columns = batch.columns().iter().zip(batch.schema_ref().fields());
     let columns = columns.map(|(column, field)| {
@@ -169,7 +169,7 @@ where
     values.try_unary(|value| value.mul_checked(1000.into()))
 }
 
-/// The I/O error inside a Parquet error, or the Parquet error as one.
+/// The I/O error inside a Parquet error, or the Parquet error as an I/O error.
 fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -176,7 +176,7 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
         (_, true, Style::Json) => "-Infinity",
         (_, true, Style::Text) if wide > 0.0 => "inf",
         (_, true, Style::Text) => "-inf",
-        // The shortest text replaces the last digits by zeros, and a reader of float64 would take them literally.
+        // The shortest text ends in zeros instead of the last digits, and a reader of float64 would read another number.
         _ if size_of::<F>() == 4 && is_long(wide) => {
             // Writing to a String cannot fail.
             let _ = write!(out, "{wide:.1}");

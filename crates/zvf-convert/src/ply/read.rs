@@ -66,7 +66,7 @@ impl ScalarType {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether a whole number is one of this type.
+    /// Whether the type holds a whole number.
     fn holds(self, value: f64) -> bool {
         let (low, high) = match self {
             Self::I8 => (-128.0, 127.0),
@@ -146,7 +146,7 @@ struct PlyNumbers<'a> {
 }
 
 impl PlyNumbers<'_> {
-    /// Begins a row.
+    /// Begins a row; in text, reads its line.
     fn row(&mut self) -> Result<(), ConvertError> {
         if self.form != PlyEncoding::Text {
             return Ok(());
@@ -372,7 +372,7 @@ impl Ply {
                 }
                 numbers.end()?;
             }
-            // The links are read later, with all that follows.
+            // The rest of the file is read with the links.
             if element.name == name && self.link().is_some_and(|(link, _)| link.name != name) {
                 return Ok(());
             }

@@ -164,8 +164,8 @@ impl PropertyColumn {
     }
 }
 
-/// Makes the names of properties unique words: axes and names that are words keep theirs before others. Returns the old and the new name of each
-/// that is changed.
+/// Makes the names of properties unique ASCII words. Axes and valid names are kept; other names are changed if they collide. Returns the old and
+/// the new name of each change.
 fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
     // Headers are ASCII.
     let ascii = |letter: char| if letter.is_ascii() { letter } else { '_' };

@@ -1,8 +1,8 @@
 //! Annotations: points, lines and polylines, by id or by cells of a spatial index.
 //!
 //! A file by id is one annotation and its related segments; a cell is a `u64` count, the annotations, their ids. An annotation is its
-//! points as `f32`, a polyline with their `u32` count before them, then properties of 4 bytes, of 2 and of 1, and zeros up to a
-//! multiple of 4.
+//! points as `f32` (for a polyline after their `u32` count), then the properties of 4 bytes, of 2 bytes and of 1 byte, and zeros up
+//! to a multiple of 4.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -184,7 +184,7 @@ impl Annotations {
             true => &mut shape.columns,
             false => &mut shape.row,
         };
-        // The first column of points has their ids.
+        // The first column of points is their ids.
         let skipped = usize::from(self.is_points());
         columns.resize(self.properties.len().saturating_add(skipped), Vec::new());
         for (field, into) in self.properties.iter().zip(columns.iter_mut().skip(skipped)) {

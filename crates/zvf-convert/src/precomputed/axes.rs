@@ -7,10 +7,10 @@ use zvf_write::Axis;
 use super::info::JsonFile;
 use crate::error::{ConvertError, shown};
 
-/// Axes of a space. Neuroglancer draws three of them.
+/// Most axes of a space. Neuroglancer displays three of them.
 const MOST_AXES: usize = 16;
 
-/// Units of length that axes get, largest first, in metres.
+/// Units of length for axes, largest first, in metres.
 const LENGTHS: [(&str, f64); 5] = [
     ("meter", 1.0),
     ("millimeter", 1e-3),
@@ -18,7 +18,7 @@ const LENGTHS: [(&str, f64); 5] = [
     ("nanometer", 1e-9),
     ("picometer", 1e-12),
 ];
-/// Units of time that axes get, largest first, in seconds.
+/// Units of time for axes, largest first, in seconds.
 const TIMES: [(&str, f64); 4] = [
     ("second", 1.0),
     ("millisecond", 1e-3),
@@ -99,7 +99,7 @@ fn unit<'v>(one: &DimensionMember<'v>, least: f64) -> (&'v str, f64) {
     }
 }
 
-/// A factor without the rounding error of a division of decimal fractions.
+/// Removes the rounding error of a division of decimal fractions from a factor.
 fn rounded(factor: f64) -> f64 {
     let whole = factor.round();
     match (factor - whole).abs() <= 1e-9 * whole {

@@ -14,7 +14,7 @@ use crate::error::{ConvertError, InFile, shown};
 use crate::options::{FileLimits, Options};
 use crate::shape::VertexExtent;
 
-/// Segments that one annotation may be related to.
+/// Most segments of one annotation and relationship.
 const MOST_RELATED: usize = 64;
 
 /// The result of the first pass.

@@ -48,7 +48,7 @@ impl CollectedColumn {
         number: NumberType,
         mut labels: Vec<(f64, String)>,
     ) -> Self {
-        // As the values are: rounded to the type, and without a sign of zero.
+        // The codes get the form of the values: rounded to the type, and zero without a sign.
         for (code, _) in &mut labels {
             *code = comparable(number, *code);
         }
@@ -84,7 +84,7 @@ impl CollectedColumn {
     }
 }
 
-/// A number as the type stores it, with one zero.
+/// A number rounded to the type; -0 becomes 0.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounds to the float32 that is stored"
@@ -99,11 +99,11 @@ fn comparable(number: NumberType, code: f64) -> f64 {
 /// How a relationship is stored.
 #[derive(Debug, Clone)]
 pub(super) enum Relation {
-    /// Nothing.
+    /// Not stored.
     Dropped,
-    /// The object of a point.
+    /// As the object of a point.
     Object,
-    /// An attribute with a fixed number of segments, padded with 0.
+    /// As an attribute with a fixed number of segments, padded with 0.
     Attribute(String, usize),
 }
 

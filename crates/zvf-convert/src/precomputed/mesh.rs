@@ -224,7 +224,7 @@ fn multi(
         if *size > 0 {
             let bytes = file.range(at, *size, "a fragment", most(limits.held))?;
             let (mut positions, links) = isolate(&path, || draco(&path, at, &bytes, limits))?;
-            // Draco may quantize positions itself, which moves them by less than 1. Those farther outside have another grid than `info` states.
+            // Draco may quantize positions itself, which moves them by less than 1. Positions farther outside are on another grid than the one in `info`.
             let beyond = |value: &&f64| !(-1.0..=greatest + 1.0).contains(*value);
             if let Some(value) = positions.iter().find(beyond) {
                 let found = format!("the position {value} in a fragment");

@@ -18,7 +18,7 @@ use crate::ids::ObjectIds;
 use crate::options::Options;
 use crate::sink::Sink;
 
-/// A folder to be read again.
+/// A folder after the first pass, to be read again.
 #[derive(Debug)]
 pub(crate) struct Precomputed {
     content: FolderContent,

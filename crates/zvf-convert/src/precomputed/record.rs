@@ -49,7 +49,7 @@ impl ObjectBytes {
         if unpacked(path).is_some() {
             return record.unpacked(most);
         }
-        // The first bytes of gzip may also be a number of vertices, but then the checksum at the end does not fit.
+        // The gzip magic may also be a number of vertices, but then the checksum at the end does not match.
         match record.bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
             true => match record.clone().unpacked(most) {
                 Err(ConvertError::Malformed { .. }) => Ok(record),

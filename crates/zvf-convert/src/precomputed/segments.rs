@@ -1,4 +1,4 @@
-//! Segment properties: names, texts and numbers of objects, and tags, which become groups.
+//! Segment properties: labels, texts and numbers, which become attributes of objects, and tags, which become groups.
 
 use std::collections::HashMap;
 
@@ -238,7 +238,7 @@ fn holds(kind: NumberType, number: f64) -> bool {
     }
 }
 
-/// Numbers that [`holds`] let pass, as bytes of their type.
+/// The bytes of numbers for which [`holds`] is true, in this type.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -143,7 +143,7 @@ impl ConnectedVertices {
         Self((0..count).collect())
     }
 
-    /// The representative of a vertex; shortens the path to it.
+    /// The representative of the set of a vertex; compresses the path to it.
     fn find(&mut self, mut at: usize) -> Option<usize> {
         loop {
             let up = *self.0.get(at)?;

@@ -238,7 +238,8 @@ impl ShardFile {
         let list = self.range(0, list_bytes, "the list of minishards", MOST_INDEX)?;
         let (numbers, _) = list.as_chunks::<8>();
         let (ranges, _) = numbers.as_chunks::<2>();
-        // Objects do not overlap, so their sizes are bounded by the file's: overlapping ranges in a damaged index cannot multiply the work.
+        // Objects do not overlap, so all sizes together are at most the size of the file. This keeps overlapping ranges
+        // in a damaged index from multiplying the work.
         let mut left = self.length;
         for (number, range) in ranges.iter().enumerate() {
             let [start, end] = range.map(u64::from_le_bytes);
@@ -292,7 +293,7 @@ impl ShardFile {
         cursor.end()?;
         let (mut key, mut end) = (0_u64, list_bytes);
         for ((step, gap), size) in keys.iter().zip(&gaps).zip(&sizes) {
-            // Keys are sorted, but the format allows differences that wrap.
+            // Keys are sorted, but the format allows differences that wrap around.
             key = key.wrapping_add(*step);
             let start = end.checked_add(*gap);
             let fits = start.is_some_and(|start| start <= self.length) && *size <= *left;

@@ -1,4 +1,4 @@
-//! Files with the values of a single attribute, for vertices of another file: no names, no ids, no positions.
+//! Files with nothing but the values of one attribute, for the vertices of another file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ const MOST_TEXT: u64 = i32::MAX as u64;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AttributeFile {
-    /// The column NAME, or `NAME_0`, `NAME_1`, … of several values a row; numbers in a text are texts.
+    /// The column NAME, or `NAME_0`, `NAME_1`, … for several values a row. Numbers of a text file are texts.
     pub values: RecordBatch,
-    /// The number of rows of each object, if the file divides them: by streamlines in `.tsf`, by lines in a text.
+    /// The number of rows of each object, if the file separates objects: by streamlines in `.tsf`, by lines in a text.
     pub lengths: Option<Vec<u64>>,
 }
 
 impl AttributeFile {
     /// Reads such a file as the attribute `name`; `None` if it is a table with names of columns, for [`read_table`](crate::read_table).
     ///
-    /// In a text, each line is a row; a single line has one value for each row. With `by_object`, a line has one value for each row of an object.
-    /// Lines that begin with `#` are left out.
+    /// In a text, each line is a row; a single line has one value for each row. With `by_object`, each line is an object, with one value for each
+    /// of its rows. Lines that begin with `#` are left out.
     ///
     /// # Cost
     /// The memory of the values.
@@ -69,7 +69,7 @@ impl AttributeFile {
     fn of_scalars(found: Scalars, name: &str) -> Result<Self, ConvertError> {
         let values: ArrayRef = match found.double {
             true => Arc::new(Float64Array::from(found.values)),
-            // Exact: they were read from this type.
+            // Exact: the numbers were read as float32.
             false => Arc::new(Float32Array::from_iter_values(
                 found.values.into_iter().map(narrow),
             )),

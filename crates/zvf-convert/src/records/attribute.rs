@@ -180,7 +180,7 @@ impl AttributeColumn {
                 number(*float)
             }
             Raw::Number(own) if missing == 0 => match nulls {
-                // Also without missing values, so that files that are imported one by one into a store agree.
+                // Recorded also without missing values, so that files imported one by one into a store agree.
                 Nulls::Value(fill)
                     if *own != NumberType::Bool && !census.taken && holds(*own, fill) =>
                 {
@@ -343,7 +343,7 @@ impl Raw {
     }
 }
 
-/// Which values of a column are missing, also where the values of its dictionary are.
+/// Which values of a column are missing, in the column itself or in its dictionary.
 pub(super) struct Absent {
     column: Option<NullBuffer>,
     items: Option<NullBuffer>,
@@ -352,7 +352,7 @@ pub(super) struct Absent {
 }
 
 impl Absent {
-    /// `items` are the elements of the column, so many a row.
+    /// `items` are the elements of the column, `width` for each row.
     pub(super) fn of(column: &ArrayRef, items: &ArrayRef, width: usize) -> Self {
         Self {
             column: column.logical_nulls(),
@@ -392,8 +392,8 @@ impl Absent {
     }
 }
 
-/// Whether a census looks at values of this type: at 64-bit integers for numbers that float64 does not hold, and with [`Nulls::Value`] at all
-/// integers for the number that replaces missing values.
+/// Whether the census reads values of this type: of 64-bit integers, to find numbers that float64 does not hold; with [`Nulls::Value`], of
+/// all integers, to find the number that replaces missing values.
 fn is_counted(number: NumberType, nulls: Nulls) -> bool {
     match number {
         NumberType::I64 | NumberType::U64 => true,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::{ConvertError, InFile};
 
-/// The rows of one file, and which of them an edge links to the row before.
+/// The rows of one file, and for each whether an edge links it to the row before.
 #[derive(Debug, Default)]
 pub(crate) struct ChainRows {
     rows: Vec<ChainRow>,

@@ -68,10 +68,10 @@ fn is_held(field: &Field) -> bool {
     AttributeColumn::of(field, 0).is_some() || lists::listed(field)
 }
 
-/// Before the name of a column in the metadata of a table: the type of a column that was not read.
+/// Prefix of a key in the metadata of a table, followed by the name of a column that was not read. The value is the type of the column.
 const UNREAD: &str = "zvf.unread.";
 
-/// The metadata of the columns of a table that are read. If only those are read that an attribute can have, the types of the others are in it.
+/// The metadata of a table without the columns that are not read. If columns of unsupported types are left out, it has their types.
 pub(crate) fn metadata_of(schema: &Schema, options: &Options) -> HashMap<String, String> {
     let mut found = schema.metadata().clone();
     let others = schema.fields().iter();

@@ -314,7 +314,7 @@ impl ColumnRoles {
     }
 
     /// Refuses a file that states another unit for an attribute than the first file, other names of channels, or another number for missing values. A
-    /// file that states nothing is taken to agree.
+    /// file that states none of these agrees with the first.
     fn same_meanings(
         &self,
         first: &Schema,
@@ -595,7 +595,7 @@ impl ColumnRoles {
     }
 }
 
-/// The column of this name; without one, that of this name in another case.
+/// The column of this name, or else the first one whose name differs only in case.
 fn one(names: &[&str], name: &str) -> Option<usize> {
     let exact = names.iter().position(|column| *column == name);
     exact.or_else(|| {
@@ -604,7 +604,7 @@ fn one(names: &[&str], name: &str) -> Option<usize> {
     })
 }
 
-/// The default position columns: one of lists, or one per axis. Without these, the only axis of a store of one axis.
+/// The default position columns: one column of lists, or one column for each axis, or else a column `position` of single numbers.
 fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
     let stated = schema.metadata().get(source::POSITION);
     let stated = stated.and_then(|stated| names.iter().position(|name| name == stated));

@@ -421,7 +421,7 @@ impl SurveyedLinks {
         Ok(ends)
     }
 
-    /// What an error adds if the fourth column of faces, found by its name, may be an attribute.
+    /// Advice for errors about faces, if their fourth column was found by its name and may be an attribute.
     fn way_out(&self) -> String {
         let fields = self.schema.fields();
         let names = self.ends.iter().filter_map(|at| fields.get(*at));
@@ -538,7 +538,7 @@ pub fn link_ends(
     };
     let found = if faces {
         let sets = FACES.iter();
-        // With a fourth corner if a column has its name and numbers or texts as the others: not if dates or truth values have it.
+        // Faces have a fourth corner if a column has the name, and numbers or the same type as the others. A column of dates or truth values is not a corner.
         sets.clone()
             .find_map(|set| all(set))
             .filter(|ends| alike(schema, ends))

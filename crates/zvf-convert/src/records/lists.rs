@@ -1,4 +1,4 @@
-//! Columns of lists without a fixed size in the schema: if all lists have one length, they are read as lists of that length.
+//! Columns of lists without a fixed length in the schema. If all lists have the same length, they are read as lists of that length.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use arrow_select::take::take;
 
 use crate::error::{ConvertError, InFile, shown};
 
-/// Whether there is such a column.
+/// Whether a table has such a column.
 pub(crate) fn any(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| listed(field))
 }
 
-/// Whether a column is of such lists.
+/// Whether a column has lists without a fixed length.
 pub(crate) fn listed(field: &Field) -> bool {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) => {
@@ -81,7 +81,7 @@ pub(crate) fn found(
     )))
 }
 
-/// Rows per batch when lists have a fixed length; missing lists then take space, too.
+/// Most rows of a batch. Lists of a fixed length take space also where they are missing.
 pub(crate) fn at_most(schema: &Schema) -> usize {
     const VALUES: usize = 1 << 22;
     let widths = schema.fields().iter().map(|field| match field.data_type() {

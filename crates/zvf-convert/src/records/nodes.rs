@@ -177,7 +177,7 @@ impl RowNumberColumn {
 pub(crate) enum Naming {
     Rows,
     Ids(NodeIds),
-    /// By rows or by a column that may have ids: its name, and the first value that is not its row number.
+    /// Either by rows, or by the column `name`, which may have ids; `value` in `row` is the first one that is not its row number.
     Doubtful {
         name: String,
         row: u64,
@@ -402,7 +402,7 @@ impl NodeIds {
     /// The rows of the vertices that a column of ends names.
     ///
     /// # Errors
-    /// Malformed data: ends that are not ids: the row of the first one, and a text with the first few.
+    /// Malformed data: ends that are not ids. The error is the row of the first one, and a text with the first few.
     pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
         let ends = &without_points(ends);
         let mut rows = Vec::with_capacity(ends.len());
@@ -438,7 +438,7 @@ impl NodeIds {
                 }
                 for (at, value) in values.into_iter().enumerate() {
                     let value = value.unwrap_or_default();
-                    // Tables of text have ids without blanks around them, others as they are.
+                    // Tables of text trim their ids, others do not.
                     let row = self.row(&value).or_else(|| self.row(value.trim()));
                     put(at, row, &|| match value.is_empty() {
                         true => "nothing".to_owned(),

@@ -20,7 +20,7 @@ use crate::table::parquet;
 use crate::table::text::OpenTextTable;
 use crate::{Format, las, npy, npz, ply};
 
-/// A file with renamed columns.
+/// A source with renamed columns.
 #[derive(Debug)]
 struct Renamed<S> {
     source: S,

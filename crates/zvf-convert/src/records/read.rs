@@ -50,7 +50,7 @@ pub(super) enum RowOwners {
 }
 
 impl RecordFiles {
-    /// Whether a column has the object of each vertex.
+    /// Whether the objects of the vertices are in a column.
     pub(crate) fn has_object_column(&self) -> bool {
         matches!(self.owners, RowOwners::Column)
     }

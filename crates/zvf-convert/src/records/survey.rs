@@ -33,7 +33,7 @@ use crate::options::Options;
 use crate::store_frame::GPS_TIME;
 use crate::table::text::{self, OpenTextTable};
 
-/// The layout of the rows of all files.
+/// The result of the first pass over all files.
 #[derive(Debug)]
 struct Looked {
     layout: ColumnRoles,
@@ -156,7 +156,7 @@ fn look_at_columns(
             ));
         }
         tally.begin(number);
-        // The two ends of a line are connected by a single edge.
+        // Edges of polylines and streamlines are implied by the order of rows. The two ends of a line are a single edge.
         let implied = kind.is_chain() && kind != Kind::Line && source.linked() == Some(Kind::Graph);
         let mut chains = implied.then(ChainRows::default);
         let of_rows = (tally, chains.as_mut());
@@ -171,7 +171,7 @@ fn look_at_columns(
             let expected = "another one: the links of the file name rows by their numbers";
             return Err(ConvertError::usage("nulls", found, expected));
         }
-        // Links count the rows of the file, also those that were left out. Only points may leave rows out, and keep no links.
+        // Links refer to rows of the file, including rows that were left out. Only points may leave out rows, and points have no links.
         let vertices = vertices + dropped;
         source.links(&mut |link, place| {
             if let Some(&end) = link.iter().find(|end| **end >= vertices) {
@@ -307,7 +307,7 @@ impl Looked {
         Ok(())
     }
 
-    /// Reads the vertices of a file; returns their number.
+    /// Reads the vertices of a file and returns their number.
     fn vertices(
         &mut self,
         source: &dyn TableSource,

@@ -66,7 +66,7 @@ impl Widths {
                 };
                 Err(ConvertError::usage("kind", found, expected))
             }
-            // They are implied.
+            // The edges of chains are implied.
             (_, Some(Kind::Graph)) if kind.is_chain() => Ok((0, 0)),
             (_, Some(_)) => {
                 notes.push(format!("{what} are not kept"));

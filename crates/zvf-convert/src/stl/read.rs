@@ -253,7 +253,7 @@ fn parse(
     Ok(())
 }
 
-/// The keyword that the next line of a text file must have.
+/// The keyword that the next line of a text file must begin with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Solid,

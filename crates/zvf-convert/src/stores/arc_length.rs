@@ -37,7 +37,7 @@ impl NewPoints {
     }
 }
 
-/// A position on the segment between two rows.
+/// A position on the segment between the rows `from` and `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct OnSegment {
     pub(super) from: usize,
@@ -56,7 +56,7 @@ impl OnSegment {
         }
     }
 
-    /// The nearer row; the first one in the middle.
+    /// The nearer row; `from` if both are equally near.
     pub(super) fn nearest(self) -> usize {
         match self.share > 0.5 {
             true => self.to,

@@ -8,10 +8,10 @@ use zvf_write::AttributeSpec;
 use crate::ConvertError;
 use crate::error::shown;
 
-/// What to do about attributes of other meanings.
+/// Advice if attributes have different meanings.
 pub(super) const OTHER_WAYS: &str = "`zvf import --nulls` takes one number for all files, `zvf query --attributes` leaves an attribute out";
 
-/// The attributes of level 0 with the names of their channels and their descriptions, by what they are of and their names.
+/// The attributes of level 0 with channel names and descriptions. The key is the table (vertices, objects or links) and the name.
 async fn meanings(
     store: &Store,
 ) -> Result<BTreeMap<(&'static str, String), AttributeSpec>, ConvertError> {

@@ -32,7 +32,7 @@ pub struct MergeOptions {
     pub write: WriteOptions,
     /// The ids of the objects. Default: unchanged; an id that two stores share is an error.
     pub ids: ObjectIds,
-    /// Memory of the queries of the stores.
+    /// Memory limit of the queries of the stores, in bytes.
     pub query_budget: Option<u64>,
 }
 
@@ -50,14 +50,14 @@ pub struct Merged {
     pub notes: Vec<String>,
 }
 
-/// Checks that the data of one store can be added to the other: same kind, axes and frame, and for attributes that both have the same names of
-/// channels and numbers for missing values, where both state them. Units of positions may differ.
+/// Checks that the data of one store can be added to the other. Both must have the same kind, axes and frame. Attributes that both have must
+/// agree in channel names and numbers for missing values, if both state them. Units of positions may differ.
 ///
 /// # Cost
 /// Reads the documents of level 0 of both stores.
 ///
 /// # Errors
-/// Misuse, with what differs.
+/// Misuse: the stores differ; the message names the difference.
 pub fn check_joinable<'a>(
     store: &'a Store,
     own: &'a Store,
@@ -133,11 +133,10 @@ async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
 
 /// Writes level 0 of several stores of the same kind as one new store.
 ///
-/// Positions are converted to the units of the first store, and with them the attribute `radius` of skeletons and graphs, unless it states a unit of
-/// its own. Dates, times and durations get the finer unit of two stores. Number types become the smallest that represent the values of all stores,
-/// of converted values float32 or float64;
-/// attributes, categories and groups are united by name. Vertices of a store without an attribute have a missing value (NaN or no text), objects none. Axes,
-/// chunks, headers and frame are copied from the first store.
+/// Positions are converted to the units of the first store, and with them the attribute `radius` of skeletons and graphs, unless it states a unit of its
+/// own. Dates, times and durations get the finer unit of two stores. Number types become the smallest that represent the values of all stores; converted
+/// values become float32 or float64. Attributes, categories and groups are united by name. If a store lacks an attribute, its vertices get a missing value
+/// (NaN or no text), and its objects no value. Axes, chunks, headers and frame are copied from the first store.
 ///
 /// # Cost
 /// Reads each store once, and the list of its objects. Memory: the budgets of the queries and the writer, the tables of objects and some 50
@@ -360,8 +359,8 @@ fn place_of_attributes(store: &Store) -> String {
     }
 }
 
-/// The attributes of all stores. Whole numbers that a store lacks are refused, except dates, times and durations, unless rows may lack them: `gaps`.
-/// Truth values that a store lacks are refused.
+/// The attributes of all stores. Refuses whole numbers that a store lacks, except dates, times and durations, unless rows may lack values (`gaps`).
+/// Refuses truth values that a store lacks.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -462,7 +461,7 @@ fn join(
         (a, b) if a == b => a,
         (a, b) => return differs(b.name(), a.name()),
     };
-    // Numbers without a unit are not dates.
+    // A number without a unit is not a date.
     let is_moment = |unit: &Option<String>| unit.as_deref().and_then(Moments::of_unit).is_some();
     if is_moment(&own.unit) != is_moment(&one.unit) {
         let name = |unit: &Option<String>| match unit {
@@ -757,7 +756,7 @@ impl UnitedGroups {
     }
 }
 
-/// Concatenates values of one type.
+/// Concatenates lists of values of the same type.
 fn together<'v>(lists: impl Iterator<Item = &'v Values> + Clone) -> Result<Values, WriteError> {
     Values::concat(lists).or_bug("values of different types")
 }

@@ -182,10 +182,11 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     })
 }
 
-/// The number of vertices of a level together with the coarser levels that complete it, by their documents, and the number of these levels.
+/// The number of vertices in a level and the coarser levels that complete it, as their documents state it, and the number of these levels.
 ///
 /// # Errors
-/// Misuse: a line with vertices in several of them, since they are not linked to each other, and a line is one list of vertices. The errors of the store.
+/// Misuse: a line with vertices in several of these levels. A line is one list of vertices, but vertices of different
+/// levels are not linked. The errors of the store.
 pub(crate) async fn complete_level(
     store: &Store,
     number: u32,
@@ -475,7 +476,7 @@ impl WholeLines {
     }
 }
 
-/// The objects of a query that are part of its answer without vertices: none if it selects by vertices.
+/// The objects that are part of an answer even without vertices: none if the query selects by vertices.
 fn bare_of(asked: &Query) -> BTreeSet<i64> {
     let ids = asked.objects.iter().flatten().copied();
     match asked.has_conditions() || asked.groups.is_some() {

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// Longest name, without its ending.
+/// Longest name in characters, without its ending.
 const LONGEST: usize = 100;
 
 /// Names that Windows keeps for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// Replaces characters that are not legal in file names on every system by `_`: all but letters and digits of any script, `-`, `_` and `.`.
+/// Replaces all characters except letters and digits of any script, `-`, `_` and `.` by `_`, so that the name is legal on every system.
 pub(crate) fn file_name(text: &str) -> String {
     let plain = |c: char| match c {
         '-' | '_' | '.' => c,

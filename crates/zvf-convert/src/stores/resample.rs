@@ -79,7 +79,7 @@ pub struct Resampled {
 /// copied from the source.
 ///
 /// # Units
-/// Arc lengths are in stored world coordinates, in space: axes of time do not count, and all others have one unit.
+/// Arc lengths are measured in stored world coordinates along the axes of space, which must share one unit.
 ///
 /// # Cost
 /// Reads the store once. Memory: the budgets of the query and the writer, the tables of objects, and the largest object; for skeletons also its
@@ -120,7 +120,7 @@ pub fn resample<'a>(
             ));
             spec.positions = NumberType::F64;
         }
-        // Several new points would get the id of the same nearest node.
+        // Several new points would get the id of the same node.
         let named = spec.vertex_attributes.len();
         if between && spec.kind == Kind::Skeleton {
             spec.vertex_attributes.retain(|one| one.name != "node_id");
@@ -313,7 +313,7 @@ fn between(
     let (a, b) = ends.or_bug("a place beside the rows")?;
     let share = place.share;
     match share > 0.0 {
-        // Rounded, the sum of the shares of one number is not always the number.
+        // Because of rounding, the shares of two equal numbers may not add up to the number.
         true => to.extend(a.iter().zip(b).map(|(a, b)| match a == b {
             true => *a,
             false => a * (1.0 - share) + b * share,
@@ -347,7 +347,7 @@ impl ObjectRows {
     /// The rows of a batch.
     fn of_batch(spec: &StoreSpec, batch: &Batch) -> Result<Self, WriteError> {
         let mut rows = Self::of(spec);
-        // 2^53 is a float64, but no other whole number than it may become it.
+        // Larger whole numbers may be rounded to 2^53, so the conversion back is checked, too.
         let returns =
             |wide: &Values| spec.positions.is_float() || wide.exactly(spec.positions).is_some();
         let wide = batch.positions.exactly(NumberType::F64);
@@ -495,7 +495,7 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// The arc length along some rows.
+    /// The rows of a line with the arc lengths up to them.
     fn way(
         &self,
         id: i64,

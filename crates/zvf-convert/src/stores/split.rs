@@ -26,11 +26,11 @@ use crate::output::{Style, batch_with_times, write_value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitBy {
-    /// The group of the objects; an object of several groups is in several parts.
+    /// By the groups of objects; an object in several groups is in several parts.
     Group,
-    /// The value of an attribute of objects, or of vertices in a store without objects.
+    /// By the value of an attribute of objects, or of vertices in a store without objects.
     Attribute(String),
-    /// This number of parts with about the same number of vertices; objects are not divided.
+    /// Into this number of parts with about the same number of vertices; objects are not divided.
     Count(u32),
 }
 
@@ -226,7 +226,7 @@ struct Words {
 }
 
 impl Words {
-    /// Texts that conditions compare as they are, or in quotes.
+    /// Texts, which conditions contain either unquoted or in quotes.
     fn new(texts: Vec<Option<String>>, are_quoted: bool) -> Self {
         let literal = |text: &String| match are_quoted {
             true => quoted(text, '\'').into_owned(),
@@ -262,7 +262,7 @@ fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Word
     let texts = (0..column.len()).map(text).collect();
     Ok(Some(match column.data_type() {
         DataType::Duration(_) => Words::new(texts, false),
-        // Conditions compare times of day with numbers alone.
+        // Conditions compare times of day with numbers only.
         DataType::Time32(_) | DataType::Time64(_) => {
             let stored = attribute_column(batch, name).or_bug("times of no attribute")?;
             Words {
@@ -361,7 +361,7 @@ fn wanted(selection: &Query) -> Option<BTreeSet<i64>> {
     Some(ids.iter().copied().collect())
 }
 
-/// The note about missing vertices: parts of whole objects lack vertices without an object.
+/// A note about vertices without an object, which are in no part, since parts are whole objects.
 async fn owned_by_none(store: &Store, selection: &Query) -> Result<Option<String>, ConvertError> {
     if selection.objects.is_some() || !has_objects(store).await? {
         return Ok(None);
@@ -386,7 +386,7 @@ async fn has_objects(store: &Store) -> Result<bool, ConvertError> {
     Ok(store.level(0, &need).await?.object_index().is_some())
 }
 
-/// The note about links that are in no part, since no part has the objects of all their ends.
+/// A note about links that are in no part, because no part has the objects of all their ends.
 async fn links_in_no_part(
     store: &Store,
     selection: &Query,

@@ -4,8 +4,8 @@ use zvf_encode::error::OrBug;
 use zvf_meta::moments::MomentScale;
 use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values, WriteError};
 
-/// The values of an attribute of the store at `url` in the unit of moments of the merged attribute; `None` if they need no conversion. `own` is the
-/// attribute in that store.
+/// The values of an attribute of the store at `url`, converted to the unit of time of the merged attribute; `None` if they need no conversion.
+/// `own` is the attribute in the store at `url`.
 ///
 /// # Errors
 /// Misuse: a moment that the other unit does not represent.
@@ -38,7 +38,7 @@ pub(super) fn in_common_unit(
     Ok(Some(converted.into()))
 }
 
-/// The smallest type of the numbers of another type after their conversion to another unit.
+/// The smallest type for numbers of type `number` after a conversion to another unit.
 pub(super) fn after_conversion(number: NumberType) -> NumberType {
     match number {
         // A larger number of a smaller unit may be beyond float16.

@@ -30,11 +30,11 @@ struct SwcTree {
     types: Vec<i32>,
     positions: Vec<f64>,
     radii: Vec<f64>,
-    /// (child, parent) by place in the file.
+    /// (child, parent), as indices of nodes in the order of the file.
     links: Vec<u64>,
     /// The unit that a comment states, with the number before it.
     unit: Option<(f64, &'static str)>,
-    /// Comments about scale or unit that are not understood.
+    /// Comments about scale or unit that could not be parsed.
     unread: Vec<String>,
 }
 
@@ -293,7 +293,7 @@ fn parse(
     Ok(tree)
 }
 
-/// A node of a cycle, if there is one.
+/// A node on a cycle of parents, if there is one.
 fn on_cycle(up: &[Option<u64>]) -> Option<usize> {
     // 0: not seen; otherwise the number of the walk that visited the node.
     let mut seen = vec![0_usize; up.len()];

@@ -193,7 +193,7 @@ struct NodeSorter<'a> {
     /// `None`: ids are rows of the file, from 1.
     ids: Option<Vec<i64>>,
     sorter: Sorter<SwcNode>,
-    /// Whether every node has a radius, a type.
+    /// Whether all batches have radii, and types.
     radii: bool,
     types: bool,
     /// Positions, radii.
@@ -416,7 +416,7 @@ fn parents(count: usize, links: &[[u32; 2]]) -> Option<Vec<u32>> {
             }
         }
     }
-    // An unused edge closes a ring.
+    // If an edge was not used, it closes a ring.
     (used == links.len()).then_some(parents)
 }
 
@@ -465,7 +465,7 @@ impl NeighbourLists {
     }
 }
 
-/// All nodes below roots, parents before children. Nodes of a ring are missing.
+/// All roots and their descendants, parents before children. Nodes on rings are missing.
 fn downwards(parents: &[u32]) -> Vec<u32> {
     let pairs = (0..NONE)
         .zip(parents)

@@ -38,7 +38,7 @@ pub(crate) struct Arrow {
 /// The batches of either form.
 type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
-/// All rows of a file, in the types that it has.
+/// All rows of a file, in the types of the file.
 pub(crate) fn whole(path: &Path) -> Result<RecordBatch, ConvertError> {
     let open = Arrow::begin(path)?;
     isolate(path, || {

@@ -11,9 +11,9 @@ use lz4_flex::frame::FrameDecoder;
 
 use crate::error::{ConvertError, InFile, shown};
 
-/// Longest footer, or head of a block.
+/// Most bytes of a footer, or of the head of a block.
 const LONGEST: u64 = 256 << 20;
-/// Bytes of a batch, unpacked.
+/// Most bytes of a batch after decompression.
 const LARGEST: u64 = 8 << 30;
 /// The marker before the length of a message.
 const MARK: [u8; 4] = [0xff; 4];
@@ -199,7 +199,7 @@ impl<'f> ArrowFile<'f> {
                     "a buffer inside the block",
                 ));
             };
-            // Without a length there is nothing to unpack.
+            // A shorter buffer has no length and nothing to decompress; the reader checks the range itself.
             if size < 8 || at.checked_add(size).is_none_or(|end| end > body) {
                 continue;
             }
@@ -218,11 +218,11 @@ impl<'f> ArrowFile<'f> {
         Ok(body)
     }
 
-    /// Whether the compressed bytes from here decompress to more than `claimed`; the reader allocates exactly that for Zstandard.
+    /// Whether the compressed bytes from here decompress to more than `claimed`; for Zstandard, the reader allocates exactly `claimed` bytes.
     fn holds_more(&mut self, size: u64, claimed: u64) -> bool {
         let packed = (&mut *self.file).take(size.saturating_sub(8));
         let mut bytes = FrameDecoder::new(packed).take(claimed.saturating_add(1));
-        // Damaged streams are found when they are read.
+        // The reader reports damaged streams itself.
         io::copy(&mut bytes, &mut io::sink()).is_ok_and(|count| count > claimed)
     }
 }

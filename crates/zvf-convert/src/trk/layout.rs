@@ -46,7 +46,7 @@ zvf_format::layout! {
         pub count as "n_count": I32,
         /// 1, 2 or 3
         pub version: I32,
-        /// 1000; a file of the other byte order has these bytes reversed, as those of all its numbers
+        /// 1000; in a file of the other byte order the bytes of this and all other numbers are reversed
         pub header_size as "hdr_size": I32,
     }
 }

@@ -8,7 +8,7 @@ pub(super) const HEADER: &str = "header.json";
 /// The array of positions, and the array with the first point of each streamline.
 pub(super) const POSITIONS: &str = "positions";
 pub(super) const OFFSETS: &str = "offsets";
-/// Folders: attributes of points, of streamlines, members of groups, attributes of groups by their names.
+/// Folders with attributes of points, attributes of streamlines, groups, and attributes of groups.
 pub(super) const OF_POINTS: &str = "dpv";
 pub(super) const OF_LINES: &str = "dps";
 pub(super) const GROUPS: &str = "groups";

@@ -45,11 +45,11 @@ impl Band {
     }
 }
 
-/// Cuts chunks of `average` points into bands that double until they are large: a band of a chunk of `largest` points, with `row` bytes
-/// for each annotation, then has 3 MiB.
+/// Cuts chunks into bands, each twice as large as the one before, up to 3 MiB for a band of the largest chunk. `average` and `largest`
+/// are points of a chunk, `row` the bytes of an annotation.
 fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
     let most = (BAND_BYTES / row.max(1)).max(1);
-    // Points of an average chunk in the band that has `most` points of the largest one.
+    // Points of an average chunk in a band that has `most` points of the largest chunk.
     let share = u128::from(most) * u128::from(average) / u128::from(largest.max(average).max(1));
     let limit = u64::try_from(share).unwrap_or(u64::MAX).clamp(1, LARGEST);
     let mut sizes = vec![FIRST.min(limit)];

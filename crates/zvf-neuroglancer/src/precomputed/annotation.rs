@@ -45,8 +45,8 @@ pub struct SpatialLevel {
     pub grid_shape: Vec<u64>,
     /// Size of a cell on each axis.
     pub chunk_size: Vec<f64>,
-    /// Number of annotations from which Neuroglancer computes the density of the level: of points that of an average cell, and fuller cells have
-    /// more.
+    /// Number of annotations of a cell, from which Neuroglancer computes the density of the level. For points it is the average of all cells;
+    /// some cells have more.
     pub limit: u64,
 }
 

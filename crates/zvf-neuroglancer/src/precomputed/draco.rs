@@ -86,7 +86,7 @@ fn encode(positions: &[[u32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<u8>, Str
     mesh.set_faces_from_flat_indices(triangles.as_flattened());
     let mut options = EncoderOptions::new();
     options.set_encoding_method(EDGEBREAKER);
-    // On a thread of the caller, instead of one thread for each core.
+    // Encodes on the calling thread; the default is a thread for each core.
     options.set_threads(1);
     let mut encoder = MeshEncoder::new();
     encoder.set_mesh(mesh);

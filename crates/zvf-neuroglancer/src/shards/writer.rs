@@ -64,7 +64,7 @@ pub struct Sharded {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
-    /// A file of the folder.
+    /// A file of the folder could not be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
     /// Two objects have the same key.

@@ -1,10 +1,10 @@
 //! Points as annotations, in a spatial index with additive levels that together are level 0 of the store.
 //!
-//! Cells of the index are chunks of the store. Each chunk is cut into bands by a scrambled number of the place of a row,
-//! and band *k* of all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that needs few points
-//! reads only the first bands, one that needs all reads every band, and no point is in two of them. If the store itself has
-//! additive levels, each of them is cut into bands in this way, coarse levels first. Levels that replace each other are not used:
-//! they hold points of finer levels again, or points that are in no finer level.
+//! Cells of the index are chunks of the store. Each chunk is cut into bands by a pseudo-random number of each row. Band *k* of
+//! all chunks is spatial level *k*: a sample of every chunk at the same density. A viewer that needs few points reads only the
+//! first bands, and a viewer that needs all points reads every band. No point is in two bands. If the store itself has additive
+//! levels, each of them is cut into bands in this way, coarse levels first. Levels that replace each other are not used: their
+//! points are repeated from finer levels, or are in no finer level.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -381,7 +381,7 @@ impl<'o> AnnotationBuilder<'o> {
         Ok(made)
     }
 
-    /// Appends rows of the chunks of a cell, or of all chunks if there is one cell: those to which `held` assigns an id and a list.
+    /// Appends rows of the chunks of a cell, or of all chunks if there is one cell: only those rows to which `held` assigns an id and a list.
     async fn cell(
         &mut self,
         number: usize,
@@ -424,7 +424,7 @@ impl<'o> AnnotationBuilder<'o> {
         }
     }
 
-    /// Appends rows of one chunk: those to which `id` assigns an id and a list.
+    /// Appends rows of one chunk: only those rows to which `id` assigns an id and a list.
     async fn chunk(
         &mut self,
         level: u32,

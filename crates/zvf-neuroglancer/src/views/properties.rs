@@ -163,15 +163,15 @@ fn text(column: &dyn Array, row: usize) -> Option<String> {
     (key < names.len()).then(|| names.value(key).to_owned())
 }
 
-/// Names of attributes with values that the document has as 0.
+/// Names of attributes with values that the document represents as 0.
 #[derive(Debug, Default)]
 struct LostValues {
     infinite: Vec<String>,
-    /// Missing, or no numbers.
+    /// Attributes with missing values or NaN.
     missing: Vec<String>,
 }
 
-/// Adds attributes of numbers, and their new names to `renamed`; returns the names of those with values that the document does not hold.
+/// Adds attributes of numbers, and their new names to `renamed`; returns the names of attributes with values that the document cannot represent.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
@@ -236,7 +236,7 @@ struct ChangedGroups {
     renamed: Vec<[String; 2]>,
     /// The number of groups without a tag.
     left_out: u64,
-    /// Names of attributes of groups, which tags do not have.
+    /// Names of attributes of groups, which tags cannot represent.
     attributes: Vec<String>,
 }
 

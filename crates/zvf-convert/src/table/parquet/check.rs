@@ -1,4 +1,4 @@
-//! Checks the assumptions of the Parquet reader: about the footer here, about pages in `pages.rs`.
+//! Checks what the Parquet reader assumes about the footer. `pages.rs` checks the pages.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use crate::error::{ConvertError, InFile, shown};
 
 /// Longest footer.
 const LONGEST: u64 = 256 << 20;
-/// Groups in groups of columns.
+/// Most levels of nested groups of columns.
 const DEEPEST: usize = 32;
 /// The field of the footer with the schema; the field of a schema element with the number of its children.
 const SCHEMA: i64 = 2;

@@ -105,7 +105,7 @@ impl Parquet {
     /// Reads timestamps of 96 bits with microseconds where nanoseconds do not hold all of them.
     ///
     /// # Cost
-    /// Reads these columns once. Writers of today have none.
+    /// Reads columns with such timestamps once. Current writers make none.
     fn choose_units(&mut self) -> Result<(), ConvertError> {
         let coarse = DataType::Timestamp(TimeUnit::Microsecond, None);
         for place in 0..self.columns.len() {

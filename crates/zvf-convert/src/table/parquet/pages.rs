@@ -1,5 +1,5 @@
-//! Bounds the allocations for pages before the reader unpacks them: sizes in heads are limited, a page unpacks to no more than its head
-//! states, and the lengths of lists are limited.
+//! Bounds the allocations for pages before the reader decompresses them. Sizes in page headers are limited, a page decompresses to no
+//! more than its header states, and the lengths of lists are limited.
 //!
 //! Other defects of a page are found by the reader itself, on a thread of its own ([`crate::isolate`]).
 
@@ -21,7 +21,7 @@ use zvf_store::format::int::index;
 
 use super::thrift::{I32, STRUCT, ThriftReader};
 
-/// Bytes of a page, unpacked.
+/// Most bytes of a page after decompression.
 const LARGEST: i64 = 256 << 20;
 /// Longest head of a page.
 const LONGEST_HEAD: u64 = 1 << 16;
@@ -101,10 +101,10 @@ impl PageIterator for ColumnChunks {}
 struct Pages {
     pages: SerializedPageReader<File>,
     file: File,
-    /// The position of the next page's head, and the bytes of the column from there.
+    /// The position of the next page header, and the number of bytes of the column from there.
     at: u64,
     left: u64,
-    /// Whether the next head was checked.
+    /// Whether the next page header was checked.
     ahead: bool,
     /// The highest repetition level: 0 for a column without lists.
     repeated: u64,
@@ -142,11 +142,11 @@ impl Pages {
     }
 }
 
-/// Whether compressed bytes unpack to more than `most`. Decoders of the other compressions stop at the stated size themselves.
+/// Whether compressed bytes unpack to more than `most`. Other decoders stop at the stated size themselves.
 fn unpacks_to_more(packed: Compression, part: impl Read, most: u64) -> bool {
     let most = most.saturating_add(1);
     let mut sink = std::io::sink();
-    // Damaged streams are found when they are read.
+    // The reader reports damaged streams itself.
     let count = match packed {
         Compression::GZIP(_) => copy(&mut MultiGzDecoder::new(part).take(most), &mut sink),
         Compression::BROTLI(_) => {
@@ -165,7 +165,7 @@ struct PageHeader {
     size: u64,
     /// Bytes of the page in the file.
     packed: u64,
-    /// Bytes of uncompressed levels at the beginning of the page in the file.
+    /// Bytes of levels, which are not compressed, at the beginning of the page.
     plain: u64,
     unpacked: u64,
 }
@@ -256,7 +256,8 @@ impl PageReader for Pages {
     }
 }
 
-/// Checks that lists are not too long, and that a page begins with a new list. A few bytes of run-length encoded levels can declare any length.
+/// Checks that lists are not too long, and that a page begins with a new list. This is needed because a few bytes of
+/// run-length encoded levels can declare a list of any length.
 fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) -> bool {
     match page {
         Page::DictionaryPage { .. } => true,

@@ -20,7 +20,7 @@ impl<'b> ThriftReader<'b> {
         Self { bytes, taken: 0 }
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read so far.
     pub(super) fn taken(&self) -> usize {
         self.taken
     }
@@ -36,7 +36,7 @@ impl<'b> ThriftReader<'b> {
         self.take(1)?.first().copied()
     }
 
-    /// A number of as many bytes as it needs, seven bits each.
+    /// An unsigned number of variable length, seven bits in each byte.
     pub(super) fn unsigned(&mut self) -> Option<u64> {
         let mut number = 0_u64;
         for shift in (0..63).step_by(7) {
@@ -51,7 +51,7 @@ impl<'b> ThriftReader<'b> {
         Some(number | u64::from(last) << 63)
     }
 
-    /// A signed number: even ones are positive, odd ones negative.
+    /// A signed number in zigzag encoding: even codes are positive, odd ones negative.
     pub(super) fn int(&mut self) -> Option<i64> {
         let number = self.unsigned()?;
         let half = i64::try_from(number >> 1).ok()?;

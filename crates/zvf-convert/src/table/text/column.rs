@@ -24,7 +24,7 @@ use crate::time::{self, Moment};
 /// The census of a column so far.
 #[derive(Debug)]
 pub(super) struct TextCensus {
-    /// Numbers of fields that are missing in a column of any type, that are blank, and that are words for a missing value.
+    /// Numbers of fields that are missing in a column of any type, that are blank, and that are words for missing values.
     missing: u64,
     blanks: u64,
     words: u64,
@@ -41,9 +41,9 @@ pub(super) struct TextCensus {
     /// Whether float64 represents all whole numbers exactly.
     exact: bool,
     moments: TimestampCensus,
-    /// Whether values are numbers, some of them with separators.
+    /// Whether some values are numbers with separators of groups of digits.
     grouped: bool,
-    /// The first number that begins with a zero before other digits.
+    /// The first number with a leading zero.
     zeros: Option<String>,
     /// Whether the number that replaces missing values occurs.
     taken: bool,
@@ -53,7 +53,7 @@ pub(super) struct TextCensus {
     /// The requested type, and the first value that it cannot hold.
     asked: Option<DataType>,
     unfit: Option<FoundValue>,
-    /// The first number beyond float64, whole number that it rounds, and number with separators.
+    /// The first number outside of the range of float64, the first whole number that float64 rounds, and the first number with separators.
     beyond: Option<FoundValue>,
     rounded: Option<FoundValue>,
     separated: Option<FoundValue>,
@@ -232,7 +232,7 @@ impl TextCensus {
         self.add(field, most)
     }
 
-    /// Adds a field to the texts.
+    /// Adds a field to the set of distinct texts.
     fn add(&mut self, field: &str, most: u64) -> bool {
         if !self.many {
             self.many = self.texts.insert(field).is_err() || self.texts.len() as u64 > most;

@@ -147,7 +147,7 @@ fn is_separated(text: &str) -> bool {
                 && !rest.is_empty()
                 && rest.iter().all(|part| all(part) && part.len() == 3)
         };
-        // A point between groups, once, is a decimal point.
+        // A single point is a decimal point, not a separator.
         let points = *separator == '.' && digits.matches('.').count() == 1;
         !points && groups(digits) || groups(head) && all(decimals)
     })

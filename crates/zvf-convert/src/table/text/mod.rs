@@ -32,7 +32,7 @@ use objects::ObjectLines;
 use rows::{TextRows, bad};
 use separated::Separated;
 
-/// Rows between two looks whether the work shall stop.
+/// Rows between two checks for a stop.
 const LOOKS: u64 = 1 << 12;
 
 /// Assigns roles to the columns of a header.
@@ -73,7 +73,7 @@ pub(crate) struct Survey {
     notes: Vec<String>,
     /// The census of columns that links may refer to.
     pub(crate) nodes: Option<NodeCensus>,
-    /// Whether a field occurred that counts as missing unless its column holds texts.
+    /// Whether a field occurred that is missing only if its column does not hold texts.
     doubtful: bool,
     files: Vec<PathBuf>,
 }
@@ -100,9 +100,9 @@ impl Survey {
 
     /// Reads the files; `find` finds the roles of their columns. Also returns the first file as a table.
     ///
-    /// Columns that the first line of an NDJSON file lacks are added when a row has them. If they belong to the position or decide which rows
-    /// are dropped, or if a row is wrong, the columns are determined first and the file is read again. If rows with missing values are dropped
-    /// or refused, all files are read again after a word for a missing value occurred: in a column of texts it is a text.
+    /// Columns that the first line of an NDJSON file lacks are added when a row has them. The file is read again with all its columns if they
+    /// belong to the position or decide which rows are dropped, or if a row is wrong. If rows with missing values are dropped or refused, and
+    /// a word for a missing value occurred, all files are read again, because in a column of texts the word is a text.
     pub(crate) fn of(
         files: &[PathBuf],
         format: Format,
@@ -200,8 +200,8 @@ impl Survey {
         pairs.map(|(at, census)| (self.names.get(*at).map_or("", String::as_str), census))
     }
 
-    /// The first requested column with a missing value. While the text columns are unknown, words for a missing value do not count as
-    /// missing.
+    /// The first requested column without a value in the current row. While the text columns are unknown, words for a missing value
+    /// do not count as missing.
     fn gap(&mut self, rows: &dyn TextRows) -> Option<usize> {
         let Self { roles, fields, .. } = &*self;
         let plain = roles.position.iter().chain(&roles.object);
@@ -331,7 +331,7 @@ impl Survey {
         self.check_columns(rows)
     }
 
-    /// Adds new columns; fails if earlier rows would have been interpreted differently with them.
+    /// Adds new columns; fails if they change how earlier rows are read.
     fn add_columns(
         &mut self,
         rows: &dyn TextRows,

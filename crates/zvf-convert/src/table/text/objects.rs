@@ -17,14 +17,14 @@ use crate::text::TextLines;
 pub(super) struct ObjectLines {
     lines: TextLines,
     limits: FileLimits,
-    /// The names of the columns so far, and their numbers.
+    /// The names of the columns so far, and their indices.
     names: Vec<String>,
     numbers: HashMap<String, usize>,
     /// New names of columns, by the old ones.
     rename: HashMap<String, String>,
     /// The values of the row, by column.
     values: Vec<Option<String>>,
-    /// Whether the next row was read already.
+    /// Whether the next row is already read.
     ready: bool,
 }
 
@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// The texts of the numbers of a line if one of them may be inexact: a float of 2^53 or more (as are integers beyond 64 bits), or 0.
+/// The texts of the numbers of a line, if a parsed number may be inexact: a float of 2^53 or more (integers beyond 64 bits are parsed as floats), or 0.
 struct Digits {
     texts: std::vec::IntoIter<String>,
 }
@@ -255,7 +255,7 @@ impl TextRows for ObjectLines {
         let mut digits = Digits::of(&members, self.lines.marked());
         for (name, value) in members {
             match value {
-                // Lists of owners become one text.
+                // A list of owners becomes one text.
                 Value::Array(list) if name == "object_ids" => {
                     let texts = list
                         .into_iter()

@@ -17,7 +17,8 @@ use crate::options::Options;
 use crate::records::rename::renamed;
 
 /// The input of the parser: the file, followed by a sentinel record. If the parser does not return the sentinel, a quote was never closed.
-/// Input also ends after a limited number of bytes without a record, so that an unclosed quote does not read the whole file into memory.
+/// The input also ends after a limited number of bytes without the end of a record, so that an unclosed quote does not load the whole file
+/// into memory.
 struct Fed {
     file: Box<dyn Read>,
     state: Rc<ParserState>,
@@ -36,13 +37,13 @@ struct ParserState {
     mark: u8,
     /// The byte between columns.
     delimiter: u8,
-    /// Where the last byte was that was read.
+    /// The state after the last byte that was read.
     quotes: Cell<Quotes>,
-    /// The place of the first text behind the end of a quoted field.
+    /// The position of the first text after the closing quote of a field.
     loose: Cell<Option<u64>>,
 }
 
-/// Where a byte of separated values is. The parser joins a text behind the end of a quoted field to the field, also over lines.
+/// The state of a parser of quotes. It exists because the CSV parser joins text after a closing quote to the field, even across lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     /// At the beginning of a field.
@@ -50,14 +51,14 @@ enum Quotes {
     /// In a field without quotes.
     Plain,
     Inside,
-    /// Directly behind a quote that may close a field, or be the first one of two.
+    /// After a quote that closes a field or is the first of a doubled quote.
     Closed,
-    /// In the blanks behind a closed field.
+    /// In the blanks after a closed field.
     Behind,
 }
 
 impl Quotes {
-    /// Where the last one of these bytes is, and which one is the first text behind the end of a quoted field.
+    /// The state after these bytes, and the index of the first text after a closing quote.
     fn after(self, bytes: &[u8], delimiter: u8) -> (Self, Option<usize>) {
         let ends = |byte: u8| byte == delimiter || matches!(byte, b'\n' | b'\r');
         if matches!(self, Self::Start | Self::Plain) && !bytes.contains(&b'"') {
@@ -471,8 +472,8 @@ impl Separated {
         let position = self.reader.position();
         let text = self.record.as_slice().bytes();
         let inside = text.filter(|byte| *byte == b'\n').count() as u64;
-        // At a carriage return the parser ends the record; the line feed after it belongs to the next one. At the end of the file, that line feed may be
-        // the one of the sentinel line.
+        // The parser ends a record at a carriage return, and the line feed after it belongs to the next record. At the end of the file this line feed
+        // may belong to the sentinel.
         let ended =
             self.state.ended.get() && position.byte().saturating_add(1) == self.state.total.get();
         let end = u64::from(!self.carriage || ended);

@@ -35,7 +35,7 @@ pub(super) fn row(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     Some(column)
 }
 
-/// The end of each streamline, which is the start of the next one. The last end is optional in the file.
+/// The end of each streamline, which is the start of the next one. A file may omit the last end.
 pub(super) fn ends(
     path: &Path,
     archive: &Archive,
@@ -80,7 +80,7 @@ pub(super) fn ends(
         };
         starts.push(start);
     }
-    // If there is one more than streamlines, the last one is the number of points.
+    // If there is one offset more than streamlines, the last one is the number of points.
     let closed = match stated {
         Some(stated) if stated == count => false,
         Some(stated) if stated.checked_add(1) == Some(count) => true,

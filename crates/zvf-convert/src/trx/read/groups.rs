@@ -141,7 +141,7 @@ impl TrxGroups {
         }
     }
 
-    /// The groups, if there are any, and remarks on data of the archives that they do not hold.
+    /// The groups, if there are any, and remarks on data of the archives that is left out.
     pub(super) fn finish(mut self) -> (Option<Groups>, Vec<String>) {
         if self.names.is_empty() {
             return (None, self.notes);

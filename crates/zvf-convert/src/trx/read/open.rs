@@ -26,7 +26,7 @@ pub(super) struct Open {
     pub(super) archive: Archive,
     pub(super) header: Value,
     pub(super) positions: TrxArray,
-    /// The number of the point after each streamline.
+    /// The index of the point after each streamline.
     pub(super) ends: Vec<u64>,
     /// Attributes of points (`dpv`) and of streamlines (`dps`).
     pub(super) columns: [Vec<TrxArray>; 2],

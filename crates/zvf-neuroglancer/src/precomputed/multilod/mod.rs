@@ -1,4 +1,4 @@
-//! Multi-resolution meshes: levels of detail, each cut by a grid into fragments of whole coordinates, encoded by Draco.
+//! Multi-resolution meshes: levels of detail, each cut by a grid into fragments with integer coordinates, encoded by Draco.
 //!
 //! A fragment of level *k* is a cell of `2^k` cells of level 0 on each axis. Vertices are 16-bit numbers from 0, the lower side of their
 //! cell, to 65535, its upper side: triangles are cut at the borders of their cell. Above level 0 they are also cut at the middle of their
@@ -50,7 +50,7 @@ pub fn multilod_info(transform: &[f64; 12], segment_properties: Option<&str>) ->
 }
 
 /// The files of one segment, for levels of detail from fine to coarse. Cells are `cell` wide, doubled or halved to improve
-/// the number of fragments; one begins at `corner`.
+/// the number of fragments; one cell begins at `corner`.
 ///
 /// # Cost
 /// Holds the fragments of one level.
@@ -93,7 +93,7 @@ pub fn multilod_mesh(
         if levels.len() == details.len() {
             return written(&grid, levels);
         }
-        // Triangles that are much larger than cells.
+        // The triangles are much larger than the cells.
         grid = grid.resized(CellScaling::Twice)?;
     }
 }
