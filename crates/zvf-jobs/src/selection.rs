@@ -117,8 +117,8 @@ options! {
         #[command(flatten)]
         #[serde(flatten)]
         place: RegionOptions,
-        /// Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-        /// or lines
+        /// Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks, commas or
+        /// line breaks
         #[arg(long, value_name = "ID,..|@FILE", allow_hyphen_values = true)]
         objects: Option<Term>,
         /// Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one

@@ -31,7 +31,7 @@ pub enum DeleteSelect {
 edit_options! {
     /// Deletes objects with their vertices and links (`zvf vacuum` drops their rows later), or points that belong to no object
     EditDeleteJob {
-        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; put -- before an id that begins with a range of negative ids such as -9--5
+        /// Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) of ids and ranges; put -- before an id that begins with a range of negative ids such as -9--5
         #[arg(
             value_name = "ID",
             required_unless_present_any = ["where", "bbox", "sphere", "near", "polygon", "mesh", "mask", "region", "passing"],
