@@ -75,10 +75,11 @@ impl<F> KeptFiles<F> {
         kept.files.get(key).map(Arc::clone)
     }
 
-    /// Keeps a file open. If another thread opened it meanwhile, that one is kept.
+    /// Keeps a file open. If another thread opened it meanwhile, the last one is kept: it may have been replaced.
     pub(super) fn keep(&self, key: &str, file: Arc<F>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.files.contains_key(key) {
+        if let Some(known) = kept.files.get_mut(key) {
+            *known = file;
             return;
         }
         if !self.count.take() {
