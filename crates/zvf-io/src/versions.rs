@@ -267,9 +267,13 @@ impl Versions {
         Ok(())
     }
 
-    /// Records that an answer uses a level, so that its documents are verified even if no cell is read.
+    /// Records that an answer uses a level, so that its documents are verified even if no cell is read. The first use counts as a read: a check that another
+    /// answer began before did not include these documents.
     pub fn use_level(&self, level: u32) {
-        self.inner().levels.insert(level.to_string());
+        let mut inner = self.inner();
+        if inner.levels.insert(level.to_string()) {
+            inner.reads = inner.reads.saturating_add(1);
+        }
     }
 
     /// Records that a requested document does not exist.
@@ -538,6 +542,30 @@ mod tests {
         assert_eq!(keys(&pins, false), ["zarr.json"]);
         note("0/a/c/0/2", SnapshotRole::Content);
         assert_eq!(keys(&pins, false), above);
+    }
+
+    #[test]
+    fn a_check_that_began_before_a_level_was_used_does_not_count_for_it() {
+        let pins = Versions::new(true);
+        let told = state("a", 1, 1);
+        for key in ["0/zarr.json", "1/zarr.json", "zarr.json"] {
+            pins.note(key, &told, SnapshotRole::Document, b"").unwrap();
+        }
+        pins.settle();
+        pins.use_level(1);
+        let reads = pins.to_verify(false).unwrap().reads;
+        // Another answer uses level 0, whose documents came with the root.
+        pins.use_level(0);
+        pins.verified(reads);
+        assert_eq!(
+            keys(&pins, false),
+            ["zarr.json", "0/zarr.json", "1/zarr.json"]
+        );
+        pins.use_level(0);
+        let reads = pins.to_verify(false).unwrap().reads;
+        pins.verified(reads);
+        pins.use_level(0);
+        assert_eq!(keys(&pins, false), ["zarr.json"]);
     }
 
     #[test]

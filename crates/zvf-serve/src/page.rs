@@ -47,8 +47,9 @@ pub(crate) async fn stores(
     let mut rows = String::new();
     for source in sources.iter() {
         let name = source.name();
-        let what = match source.opened().await {
-            Ok(opened) => {
+        let opened = source.with_current(|_| std::future::ready(Ok(())));
+        let what = match opened.await {
+            Ok(((), opened)) => {
                 let views = View::of(opened.views.kind()).iter().map(|view| {
                     let (view, without) = (view.name(), without(*view, &opened.views));
                     format!(
@@ -108,12 +109,24 @@ async fn document(sources: &Sources, base: &Base, headers: &HeaderMap) -> Handle
     let mut space = PageSpace::default();
     let mut layers = Vec::new();
     for source in sources.iter() {
-        // A store that cannot be opened is named on the page; the others are shown.
-        let Ok(opened) = source.opened().await else {
-            continue;
-        };
-        space.add(&opened.views);
-        layers.extend(store_layers(&root, source, &opened.views).await);
+        let root = &root;
+        let made = source.with_current(|opened| async move {
+            let layers = store_layers(root, source, &opened.views).await;
+            // Layers may be missing or without segments because the store has changed.
+            match opened.store().verify(1).await {
+                Err(changed) if changed.is_changed() => Err(changed.into()),
+                _ => Ok(layers),
+            }
+        });
+        match made.await {
+            Ok((made, opened)) => {
+                space.add(&opened.views);
+                layers.extend(made);
+            }
+            Err(error) if error.is_changed() => return Err(error),
+            // A store that cannot be opened is named on the page; the others are shown.
+            Err(_) => {}
+        }
     }
     let mut state = json!({
         "dimensions": space.dimensions(),

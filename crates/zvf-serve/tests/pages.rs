@@ -1,6 +1,8 @@
 //! `/` and `/stores`; the viewer has separate tests.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Result;
 use zvf_serve::{AccessToken, ServeOptions};
@@ -72,6 +74,40 @@ fn without_a_viewer_the_page_lists_the_stores() -> Result<()> {
     assert_eq!(served.get("/assets/index.js")?.status, 404);
     assert_eq!(served.get("/LICENSES.txt")?.status, 404);
     Ok(())
+}
+
+/// The root is replaced again and again, as by edits: a state is whole, or the client is told to ask again.
+#[test]
+fn a_state_lacks_no_layer_while_the_store_changes() -> Result<()> {
+    let store = zvf_testkit::unpack("streamlines")?;
+    let served = Served::start(&[store.path().display().to_string()])?;
+    let expected = served.json("/state.json")?;
+    let [root, next] = ["zarr.json", "next.json"].map(|name| store.path().join(name));
+    let text = std::fs::read(&root)?;
+    let ended = AtomicBool::new(false);
+    let change = || -> std::io::Result<()> {
+        while !ended.load(Ordering::Relaxed) {
+            std::fs::write(&next, &text)?;
+            std::fs::rename(&next, &root)?;
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(change);
+        let asked = (0..100).try_for_each(|_| -> Result<()> {
+            let reply = served.get("/state.json")?;
+            if reply.status != 503 {
+                assert_eq!(reply.status, 200, "{}", reply.text());
+                let state: serde_json::Value = serde_json::from_slice(&reply.body)?;
+                assert_eq!(state, expected);
+            }
+            Ok(())
+        });
+        ended.store(true, Ordering::Relaxed);
+        assert!(changes.join().is_ok_and(|done| done.is_ok()));
+        asked
+    })
 }
 
 /// The names of arrays of links need a listing, which a plain web server does not give.

@@ -422,10 +422,7 @@ impl Store {
         let tree = &self.inner.tree;
         let next = {
             let state = tree.state();
-            let known = ["", "/manifests", "/object_ids"]
-                .iter()
-                .all(|part| state.exists(&format!("{level}/object_index{part}/zarr.json")));
-            if !known || !state.exists(&format!("{level}/zarr.json")) {
+            if !state.has_ids(level) || !state.exists(&format!("{level}/zarr.json")) {
                 return Ok(());
             }
             state.rounds.saturating_add(1)

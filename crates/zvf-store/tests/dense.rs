@@ -328,6 +328,32 @@ async fn the_layout_decides_where_both_forms_are_there() {
 }
 
 #[tokio::test]
+async fn manifests_of_another_layout_are_not_read_because_ids_are_needed_first() {
+    let mut files = dense(5, &SPANS, &BLOCKS, 4);
+    let other = |row| (vec![row], manifest(&[(vec![1, 0], 9)]));
+    let cells: Vec<_> = (0..5).map(other).collect();
+    let path = format!("{INDEX}/manifests");
+    crate::support::add_grid(&mut files, &path, &[5], &[0], &cells);
+    let ids = [7, 3, 9, 1, 5];
+    let path = format!("{INDEX}/object_ids");
+    add_table(&mut files, &path, "int64", &[5], 5, &i64s(&ids));
+    for prefetched in [Need::all(), Need::nothing()] {
+        for skip_ids in [false, true] {
+            let options = OpenOptions::new().with_prefetch(0, prefetched.clone());
+            let store = try_open(&files, options).await.unwrap();
+            let need = Need {
+                skip_ids,
+                ..Need::all()
+            };
+            let level = store.level(0, &need).await.unwrap();
+            assert_eq!(manifests(&level).await.unwrap(), expected(), "{skip_ids}");
+            let found = level.object_index().unwrap().ids().await.unwrap();
+            assert_eq!(found.iter().collect::<Vec<_>>(), ids);
+        }
+    }
+}
+
+#[tokio::test]
 async fn offsets_that_lie_are_errors() {
     let good = split(&expected(), false);
     let offsets = |numbers: &[i64]| {

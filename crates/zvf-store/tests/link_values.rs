@@ -1,7 +1,12 @@
 //! Link attributes that documents do not describe in full: columns by division, values in one array for all cells.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::ObjectStore;
 use serde_json::{Value, json};
-use zvf_store::{Class, IoTrace, Names, Need, OpenOptions, Store};
+use zvf_store::{Class, IoTrace, Names, Need, OpenOptions, Retry, Store};
+use zvf_testkit::faults::{Fault, Faulty, Rule};
 
 use crate::older::{add_blob, add_group, at, i64s, records, store_07, weights};
 use crate::support::{Files, edit, memory, open_memory};
@@ -14,7 +19,7 @@ fn floats(values: &[f32]) -> Vec<u8> {
 }
 
 /// Two links in the first chunk, one in the second, and an attribute without a width.
-fn inside(name: &str, cells: [&[f32]; 2]) -> Files {
+pub(crate) fn inside(name: &str, cells: [&[f32]; 2]) -> Files {
     let mut files = store_07("graph", &["0.0", "1.0"]);
     let links = json!({"zv_array": "links", "dtype": "int64", "link_width": 2, "level_delta": 0});
     add_group(&mut files, "0/links/0", links);
@@ -76,6 +81,24 @@ async fn s7_9_2_columns_of_link_attributes_by_division() {
     assert_eq!(width(&open_memory(&files).await, "w").await, 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn columns_that_could_not_be_detected_are_not_taken_for_one() {
+    let files = inside("w", [&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0]]);
+    // A server that does not answer within the request timeout.
+    let silent = Rule::new(Fault::Hang)
+        .at("0/link_attributes/w/0/0.0")
+        .times(1);
+    let backend: Arc<dyn ObjectStore> = Arc::new(Faulty::new(memory(&files).await, 0).rule(silent));
+    let options = OpenOptions::new()
+        .with_object_store(backend)
+        .with_retry(Retry::never())
+        .with_request_timeout(Duration::from_secs(3));
+    let store = Store::open_with("memory:///", options).await.unwrap();
+    let error = store.level(0, &Need::all()).await.unwrap_err();
+    assert!(error.is_transient(), "{error}");
+    assert_eq!(width(&store, "w").await, 2);
+}
+
 /// One record of a cell: code and rows.
 fn cell(rows: &[[i64; 3]]) -> Vec<u8> {
     let mut words = vec![rows.len() as i64];
@@ -85,7 +108,7 @@ fn cell(rows: &[[i64; 3]]) -> Vec<u8> {
 }
 
 /// Four links in three cells, of which `0.0.10.0` comes first as text; the values of the attribute are in one array.
-fn beside(family: Value, group: Value, values: &[f32]) -> Files {
+pub(crate) fn beside(family: Value, group: Value, values: &[f32]) -> Files {
     let mut files = store_07("graph", &["0.0", "2.0", "10.0"]);
     edit(&mut files, "zarr.json", |root| {
         root["attributes"]["zarr_vectors"]["zv_version"] = json!("0.8.0");

@@ -2,21 +2,29 @@
 
 use std::sync::Barrier;
 
+use serde_json::json;
 use zvf_store::blocking::Runtime;
 use zvf_store::{Level, Need, Store};
 
+use crate::link_values::{beside, inside};
 use crate::support::{Files, bundled, on_disk};
 
 const THREADS: usize = 8;
 
-/// What a level has: its arrays with the number of their chunks, its tables and its objects.
+/// What a level has: its arrays with the number of their chunks, its tables, its objects, and the columns of link attributes.
 fn contents(level: &Level) -> Vec<(String, usize)> {
     let arrays = level.arrays();
     let arrays = arrays
         .iter()
         .map(|array| (array.path().to_owned(), array.presence().len()));
     let objects = level.object_index().map_or(0, |index| index.len());
+    let families = level.link_families().iter();
+    let columns = families.flat_map(|family| family.attributes()).map(|one| {
+        let name = format!("columns of {}", one.name);
+        (name, usize::try_from(one.width).unwrap_or_default())
+    });
     arrays
+        .chain(columns)
         .chain([
             (
                 "vertex attributes".to_owned(),
@@ -95,4 +103,28 @@ fn a_level_that_many_threads_load_is_whole_in_every_generation() {
     ] {
         check(&bundled(case), 20);
     }
+}
+
+/// Copies the files of the attribute `w`, below `folder`, to further attributes.
+fn with_copies(mut files: Files, folder: &str) -> Files {
+    let own = format!("{folder}/w/");
+    let copied: Vec<(String, Vec<u8>)> = files
+        .iter()
+        .filter_map(|(key, bytes)| Some((key.strip_prefix(&own)?.to_owned(), bytes.clone())))
+        .collect();
+    assert!(!copied.is_empty());
+    for number in 0..40 {
+        for (name, bytes) in &copied {
+            files.insert(format!("{folder}/copy{number}/{name}"), bytes.clone());
+        }
+    }
+    files
+}
+
+#[test]
+fn facts_of_link_attributes_that_one_thread_finds_reach_all() {
+    let columns = inside("w", [&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0]]);
+    check(&with_copies(columns, "0/link_attributes"), 60);
+    let values = beside(json!({}), json!({}), &[1.0, 2.0, 3.0, 4.0]);
+    check(&with_copies(values, "0/cross_chunk_link_attributes"), 60);
 }

@@ -373,6 +373,16 @@ fn other_children(state: &SnapshotState, index: &str) -> &'static [&'static str]
 }
 
 impl SnapshotState {
+    /// Whether a level has a table of ids beside manifests, and all documents of its object index are known: an index that is built from fewer may have
+    /// other manifests.
+    pub(crate) fn has_ids(&self, level: u32) -> bool {
+        let index = format!("{level}/object_index");
+        let exists = |part: &&str| self.exists(&format!("{index}{part}/zarr.json"));
+        let knows = |child: &&str| self.knows(&document_at(format_args!("{index}/{child}")));
+        ["", "/manifests", "/object_ids"].iter().all(exists)
+            && other_children(self, &index).iter().all(knows)
+    }
+
     /// Whether the node at a path is known to be a group.
     fn is_group(&self, path: &str) -> bool {
         self.bytes(&format!("{path}/zarr.json"))

@@ -33,16 +33,16 @@ pub(super) struct ProbeResult {
 }
 
 impl SnapshotTree {
-    /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether something was
-    /// found, so that the level has to be built again.
+    /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether there is one that the level was built without,
+    /// so that it has to be built again.
     ///
     /// # Cost
     /// One round if anything is probed: a blob of `vertices` and one of `vertex_fragments`, once per level, and only for groups of blobs that state
     /// `float32`; and the cost of [`probe_links`](Self::probe_links).
     ///
     /// # Errors
-    /// I/O, if all cells of a family are needed. A chunk that cannot be read after all retries is not an error: the type stays unknown, because the
-    /// next chunk, or the same one for the query, would take as long to fail. The next load of the level probes again.
+    /// I/O, if all cells of a family are needed or a failure may be temporary: the level is not loaded, and the next load probes again. A chunk that stays
+    /// unreadable is not an error: the query that needs it reports it.
     pub(crate) async fn probe(
         &self,
         level: &LevelInner,

@@ -34,15 +34,15 @@ struct Loose<'l> {
 }
 
 impl SnapshotTree {
-    /// Probes cells for facts that the documents of link attributes lack, once for each attribute. Returns whether it found a fact that the level was built
-    /// without.
+    /// Probes cells for facts that the documents of link attributes lack, once for each attribute. Returns whether there is a fact that the level was built
+    /// without: found now, or by another caller since the level was built.
     ///
     /// # Cost
     /// From round `base` on: one link cell and one cell of values for each attribute without a declared width, at most
     /// four times, one after another; all link cells of a family with values in one array.
     ///
     /// # Errors
-    /// I/O while all cells of a family are read.
+    /// I/O while all cells of a family are read; failures of single cells that may be temporary, and changes of the store: the next load probes again.
     pub(super) async fn probe_links(
         &self,
         level: &LevelInner,
@@ -51,6 +51,7 @@ impl SnapshotTree {
     ) -> Result<bool, StoreError> {
         let mut silent = Vec::new();
         let mut loose = Vec::new();
+        let mut found = false;
         for family in &level.links {
             for attribute in &family.attributes {
                 let pairs: Vec<(&LinkArray, &SharedArray)> = family
@@ -59,11 +60,20 @@ impl SnapshotTree {
                     .zip(&attribute.arrays)
                     .filter_map(|(link, values)| Some((link, values.as_ref()?)))
                     .collect();
-                let open = pairs.iter().find(|pair| self.is_loose(pair));
-                if let Some((link, values)) = open {
-                    loose.push(Loose { link, values });
-                } else if pairs.iter().all(|(_, values)| width_of(values).is_none()) {
-                    silent.push(pairs);
+                let width = pairs.iter().find_map(|(_, values)| width_of(values));
+                found |= width.is_some_and(|width| width != attribute.width);
+                let places = pairs.iter().filter(|pair| is_in_memory(pair));
+                let mut open = None;
+                for (link, values) in places {
+                    match self.built(values.path()) {
+                        None => open = open.or(Some(Loose { link, values })),
+                        Some(built) => found |= !Arc::ptr_eq(&built, values),
+                    }
+                }
+                match open {
+                    Some(one) => loose.push(one),
+                    None if width.is_none() => silent.push(pairs),
+                    None => {}
                 }
             }
         }
@@ -73,18 +83,10 @@ impl SnapshotTree {
         let loose = loose.into_iter();
         let places = join_all(loose.map(|one| self.place(one, shards, base).boxed()));
         let (widths, places) = futures::join!(widths, places);
-        let mut found = widths.into_iter().any(|any| any);
-        for placed in places {
-            found |= placed?;
+        for outcome in widths.into_iter().chain(places) {
+            found |= outcome?;
         }
         Ok(found)
-    }
-
-    fn is_loose(&self, (link, values): &(&LinkArray, &SharedArray)) -> bool {
-        *link.placement() == Placement::Tuple
-            && link.array.container() != ContainerKind::Records
-            && values.container() == ContainerKind::Records
-            && self.built(values.path()).is_none()
     }
 
     /// Detects the columns of one attribute from the bytes of its cell and the number of records in the link cell.
@@ -93,7 +95,7 @@ impl SnapshotTree {
         pairs: Vec<(&LinkArray, &SharedArray)>,
         shards: &Arc<ShardCache>,
         base: u32,
-    ) -> bool {
+    ) -> Result<bool, StoreError> {
         let chunks = pairs.iter().flat_map(|(link, values)| {
             let chunks = link.array.presence().iter();
             chunks.map(move |chunk| (*link, *values, chunk))
@@ -110,8 +112,10 @@ impl SnapshotTree {
                 cells::fetch_cells(self.kv.in_round(round), Arc::clone(shards), wants).await;
             let found = match found {
                 Ok(found) => found,
-                // The next caller probes again; the query that needs the cell reports the failure.
-                Err(error) if error.class() == Class::Io => return false,
+                // The level is not loaded, so the next caller probes again.
+                Err(error) if error.is_transient() || error.is_changed() => return Err(error),
+                // The query that needs the cell reports the failure.
+                Err(error) if error.class() == Class::Io => return Ok(false),
                 Err(_) => continue,
             };
             let [Some(records), Some(bytes)] = found.as_slice() else {
@@ -122,13 +126,13 @@ impl SnapshotTree {
             };
             if let Some(width) = columns(bytes.len(), cell.len(), values.dtype()) {
                 values.set_row_width(width);
-                return width != 1;
+                return Ok(width != 1);
             }
         }
         if let Some((_, values)) = pairs.first() {
             values.set_row_width(1);
         }
-        false
+        Ok(false)
     }
 
     /// Records that a round was used.
@@ -295,6 +299,13 @@ impl SnapshotTree {
             found,
         )
     }
+}
+
+/// Whether values of links are in memory: as a placeholder until they are assigned to the records of cells, or assigned to them.
+fn is_in_memory((link, values): &(&LinkArray, &SharedArray)) -> bool {
+    *link.placement() == Placement::Tuple
+        && link.array.container() != ContainerKind::Records
+        && values.container() == ContainerKind::Records
 }
 
 /// Elements of a row that a group states in its `shape`.
