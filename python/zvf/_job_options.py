@@ -198,8 +198,8 @@ class EditDeleteOptions(JobOptions, total=False):
     belong to no object."""
 
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) with those; put -- before an id that begins with a range
-    of negative ids such as -9--5. Default: None."""
+    """Ids of objects, ranges such as 0-9, lists such as 0-9,12, or @FILE (a path or URL) of ids and ranges; put -- before an id that begins with a
+    range of negative ids such as -9--5. Default: None."""
     ignore_missing: bool
     """Leaves out ids that the store does not have, instead of failing: 0-1000000 then means all objects with ids in this range. Default: False."""
     where: str | None
@@ -674,8 +674,8 @@ class PlotOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -766,8 +766,8 @@ class StatsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -834,8 +834,8 @@ class MeasureOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -934,8 +934,8 @@ class ExportOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1005,8 +1005,8 @@ class QueryOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1079,8 +1079,8 @@ class HeadOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1138,8 +1138,8 @@ class TailOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1197,8 +1197,8 @@ class SampleRowsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1278,8 +1278,8 @@ class SplitOptions(JobOptions, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: ArrayLike | range | str | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
@@ -1331,8 +1331,8 @@ class SplitsOptions(Options, total=False):
     ending: bool
     """Whole objects with their last vertex inside. Default: False."""
     objects: str | int | Sequence[Any] | Mapping[str, Any] | None
-    """Whole objects by id, in the given order: a list of ids and ranges such as 0-9,12, or @FILE (a path or URL) with those between blanks, commas
-    or lines. Default: None."""
+    """Whole objects by id, in the given order: ids and ranges such as 0-9,12, or @FILE (a path or URL) of ids and ranges, separated by blanks,
+    commas or line breaks. Default: None."""
     groups: str | int | Sequence[Any] | Mapping[str, Any] | None
     """Whole objects of these groups, by name or number; name:WORD or number:N if the name of a group is the number of another one. Default: None."""
     where: str | None
