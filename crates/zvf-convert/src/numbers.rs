@@ -163,12 +163,12 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
 pub(crate) fn positions(batch: &RecordBatch) -> Result<Floats, WriteError> {
     let column = batch.column_by_name("position");
     let mut found = floats(column.or_bug("vertices without positions")?);
-    let axes = stated_axes(batch.schema_ref())?.unwrap_or_default();
-    if let Some([x, y, z]) = places_of_xyz(&axes) {
+    let axes = stated_axes(batch.schema_ref())?;
+    if let Some([x, y, z]) = axes.as_deref().and_then(places_of_xyz) {
         for position in found.values.as_chunks_mut::<3>().0 {
             let stored = *position;
-            let at = |axis: usize| stored.get(axis).copied().unwrap_or(f64::NAN);
-            *position = [at(x), at(y), at(z)];
+            let at = |axis: usize| stored.get(axis).copied().or_bug("an axis beyond the third");
+            *position = [at(x)?, at(y)?, at(z)?];
         }
     }
     Ok(found)

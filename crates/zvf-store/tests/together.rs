@@ -21,7 +21,7 @@ fn contents(level: &Level) -> Vec<(String, usize)> {
     let families = level.link_families().iter();
     let columns = families.flat_map(|family| family.attributes()).map(|one| {
         let name = format!("columns of {}", one.name);
-        (name, usize::try_from(one.width).unwrap_or_default())
+        (name, usize::try_from(one.width).unwrap())
     });
     arrays
         .chain(columns)
@@ -34,10 +34,7 @@ fn contents(level: &Level) -> Vec<(String, usize)> {
                 "object attributes".to_owned(),
                 level.object_attributes().len(),
             ),
-            (
-                "objects".to_owned(),
-                usize::try_from(objects).unwrap_or_default(),
-            ),
+            ("objects".to_owned(), usize::try_from(objects).unwrap()),
             ("links".to_owned(), level.link_families().len()),
         ])
         .collect()

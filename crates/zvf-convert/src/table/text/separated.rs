@@ -96,7 +96,8 @@ impl Read for Fed {
         let mut got = self.file.read(buffer)?;
         let state = &self.state;
         if state.loose.get().is_none() {
-            let bytes = buffer.get(..got).unwrap_or_default();
+            let bytes = buffer.get(..got);
+            let bytes = bytes.ok_or_else(|| io::Error::other("more bytes were read than fit"))?;
             let (quotes, loose) = state.quotes.get().after(bytes, state.delimiter);
             state.quotes.set(quotes);
             let place = |at: usize| state.total.get().saturating_add(at as u64);
