@@ -7,6 +7,7 @@ use zvf_meta::{Affine, ImageHeader, StatedAffine};
 
 use crate::error::{ConvertError, InFile, shown};
 use crate::gzip::GzipMembers;
+use crate::text::without_bom;
 
 /// Largest text file with an affine, in bytes.
 const LONGEST: u64 = 1 << 20;
@@ -77,7 +78,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
             "an affine",
         ));
     };
-    let affine = parse_affine(text.trim_start_matches('\u{feff}'), rank).map_err(|why| {
+    let affine = parse_affine(without_bom(text), rank).map_err(|why| {
         let (found, expected) = why
             .split_once(", expected ")
             .unwrap_or((&why, "rows of numbers"));

@@ -12,6 +12,7 @@ use zvf_query::numbers::floats;
 use zvf_query::{ObjectPlaces, QueryError, Region, RegionFile};
 use zvf_write::{Kind, WriteError};
 
+use crate::text::without_bom;
 use crate::{ConvertError, Import, Imported, Options};
 
 /// Largest file of polygons.
@@ -152,7 +153,7 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
         let found = format!("more than {MOST_BYTES} bytes");
         return Err(ConvertError::usage(text, found, "a file of polygons"));
     }
-    Region::polygon(content.trim_start_matches('\u{feff}')).map_err(|error| refused(text, &error))
+    Region::polygon(without_bom(&content)).map_err(|error| refused(text, &error))
 }
 
 /// The error for the contents of a file.

@@ -9,6 +9,11 @@ use zvf_write::narrow;
 
 use crate::error::{ConvertError, InFile, shown};
 
+/// The text without the byte order mark that editors on Windows put before it.
+pub(crate) fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// Lines of a file, each bounded.
 #[derive(Debug)]
 pub(crate) struct TextLines {
@@ -108,7 +113,7 @@ impl TextLines {
             .unwrap_or(&self.bytes);
         match std::str::from_utf8(bytes) {
             // A byte order mark, which some editors write.
-            Ok(text) if self.line == 1 => Ok(text.trim_start_matches('\u{feff}').trim()),
+            Ok(text) if self.line == 1 => Ok(without_bom(text).trim()),
             Ok(text) => Ok(text.trim()),
             Err(_) => Err(self.bad("bytes that are not UTF-8", "text")),
         }

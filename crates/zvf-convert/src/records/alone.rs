@@ -14,6 +14,7 @@ use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 use crate::table::text::fields::Fields;
 use crate::tck::read::{Scalars, scalars};
+use crate::text::without_bom;
 use crate::{Format, npy};
 
 /// Longest line of values.
@@ -94,7 +95,7 @@ impl AttributeFile {
                 break;
             };
             let text = String::from_utf8_lossy(&line);
-            let text = text.trim_start_matches('\u{feff}').trim();
+            let text = without_bom(&text).trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
