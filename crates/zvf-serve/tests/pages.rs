@@ -76,7 +76,7 @@ fn without_a_viewer_the_page_lists_the_stores() -> Result<()> {
     Ok(())
 }
 
-/// The root is replaced again and again, as by edits: a state is whole, or the client is told to ask again.
+/// While edits replace the root, `/state.json` is either complete or status 503.
 #[test]
 fn a_state_lacks_no_layer_while_the_store_changes() -> Result<()> {
     let store = zvf_testkit::unpack("streamlines")?;

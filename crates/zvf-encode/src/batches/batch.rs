@@ -359,7 +359,7 @@ impl Groups {
 
     /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table.
     ///
-    /// Returns `false` if the attribute was not added, because a store cannot hold it: neither numbers nor texts, or truth values some of which are missing.
+    /// Returns `false` if the attribute was not added. A store holds numbers, texts, and truth values without gaps, but no other types.
     ///
     /// # Errors
     ///
