@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 OURS = "zvf"
-# The same with another codec.
-BLOSC = "zvf, blosc"
+# The same with the codec that Zarr tools use by default.
+ZSTD = "zvf, zstd"
 RELEASED = "zarr-vectors"
 
 # A job that takes longer is timed once, in seconds.
@@ -191,7 +191,7 @@ def report(title: str, peers: list[Peer], result: Result, bars: list[Bar]) -> in
         if (bar.job, bar.peer) in result.wrong:
             print(f"  -    {bar.job}: {bar.peer} gives other rows")
             continue
-        for name in (OURS, BLOSC):
+        for name in (OURS, ZSTD):
             ours = result.median(bar.job, name)
             if ours is None:
                 continue

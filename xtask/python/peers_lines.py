@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import lance
 import nibabel
 import numpy as np
+import pyarrow
 from nibabel.streamlines import ArraySequence, Tractogram
-from peers import BLOSC, OURS, RELEASED, Bar, Peer
+from peers import OURS, RELEASED, ZSTD, Bar, Peer
 from trx import trx_file_memmap
 from zarr_vectors.types.polylines import read_polylines, write_polylines
 
@@ -127,6 +129,32 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
         return Peer(f"nibabel {ending.upper()}", write, open_file)
 
+    def write_lance(path: Path) -> None:
+        # A row a streamline, as lists of points.
+        points = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(flat.reshape(-1)), 3)
+        lance.write_dataset(pyarrow.table({"points": pyarrow.LargeListArray.from_arrays(offsets, points)}), str(path))
+
+    def open_lance(path: Path) -> Mapping[str, Callable[[], Any]]:
+        opened = lance.dataset(str(path))
+
+        def lines_of(table: Any) -> Lines:
+            lists = table["points"].combine_chunks()
+            starts = lists.offsets.to_numpy()
+            values = lists.values.values.to_numpy().reshape(-1, 3)
+            return Lines(values[starts[0] : starts[-1]], starts[:-1] - starts[0])
+
+        def whole() -> Any:
+            found = lines_of(opened.to_table())
+            return list(range(count)), found
+
+        def inside(box: Any) -> Any:
+            found = lines_of(opened.to_table())
+            rows = np.flatnonzero(((found.data >= box[0]) & (found.data <= box[1])).all(axis=1))
+            ids = np.unique(np.searchsorted(found.starts, rows, side="right") - 1).tolist()
+            return ids, [found[at] for at in ids]
+
+        return jobs(count, box, whole, inside, lambda ids: (ids, lines_of(opened.take(ids))))
+
     def write_released(path: Path) -> None:
         write_polylines(str(path), list(lines), chunk_shape=(20.0,) * 3)
 
@@ -137,7 +165,7 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
         return jobs(count, box, read, lambda box: read(bbox=box), lambda ids: read(object_ids=ids))
 
-    def write_ours(path: Path, codec: str = "zstd") -> None:
+    def write_ours(path: Path, codec: str | None = None) -> None:
         zvf.write(path, kind="streamline", positions=flat, offsets=offsets, codec=codec, durable=False)
 
     def open_ours(path: Path) -> Mapping[str, Callable[[], Any]]:
@@ -155,8 +183,9 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
     made = [
         Peer(OURS, write_ours, open_ours),
-        Peer(BLOSC, lambda path: write_ours(path, "blosc"), open_ours),
+        Peer(ZSTD, lambda path: write_ours(path, "zstd"), open_ours),
         Peer("trx-python TRX", write_trx, open_trx),
+        Peer("Lance", write_lance, open_lance),
         file_of("trk"),
         file_of("tck"),
         Peer(RELEASED, write_released, open_released),

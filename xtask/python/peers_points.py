@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import lance
 import laspy
 import numpy as np
 import polars
 import pyarrow
 import pyarrow.parquet
-from peers import BLOSC, OURS, RELEASED, Bar, Peer
+import vortex
+import vortex.expr
+from peers import OURS, RELEASED, ZSTD, Bar, Peer
 from zarr_vectors.types.points import read_points, write_points
 
 import zvf
@@ -77,6 +80,11 @@ def jobs(read: Callable[[Any], dict[str, Any]]) -> dict[str, Callable[[], Any]]:
     }
 
 
+def arrays(table: pyarrow.Table) -> dict[str, Any]:
+    """The columns of a table in memory."""
+    return {name: table[name].to_numpy() for name in NAMES}
+
+
 def check(_: str, answers: list[dict[str, Any]]) -> Any:
     """All columns of all answers, in the order of time, which tells points apart."""
     found = []
@@ -91,10 +99,12 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
     places = np.column_stack([columns[name] for name in "xyz"])
     others = {name: columns[name] for name in NAMES[3:]}
 
-    def write_parquet(path: Path) -> None:
+    def table() -> pyarrow.Table:
         order = np.argsort(morton(columns), kind="stable")
-        table = pyarrow.table({name: columns[name][order] for name in NAMES})
-        pyarrow.parquet.write_table(table, path, compression="zstd", row_group_size=ROW_GROUP)
+        return pyarrow.table({name: columns[name][order] for name in NAMES})
+
+    def write_parquet(path: Path) -> None:
+        pyarrow.parquet.write_table(table(), path, compression="zstd", row_group_size=ROW_GROUP)
 
     def open_duckdb(path: Path) -> Mapping[str, Callable[[], Any]]:
         database = duckdb.connect()
@@ -116,6 +126,32 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
                 frame = frame.filter(*(polars.col(name).is_between(low, high) for name, low, high in zip("xyz", *box, strict=True)))
             found = frame.collect()
             return {name: found[name].to_numpy() for name in NAMES}
+
+        return jobs(read)
+
+    def open_vortex(path: Path) -> Mapping[str, Callable[[], Any]]:
+        opened = vortex.open(str(path))
+
+        def read(box: Any) -> dict[str, Any]:
+            tests = None
+            if box is not None:
+                for name, low, high in zip("xyz", *box, strict=True):
+                    column = vortex.expr.column(name)
+                    least, most = (vortex.expr.literal(vortex.float_(32), end) for end in (low, high))
+                    for test in (column >= least, column <= most):
+                        tests = test if tests is None else vortex.expr.and_(tests, test)
+            return arrays(opened.to_arrow(expr=tests).read_all())
+
+        return jobs(read)
+
+    def open_lance(path: Path) -> Mapping[str, Callable[[], Any]]:
+        opened = lance.dataset(str(path))
+
+        def read(box: Any) -> dict[str, Any]:
+            tests = None
+            if box is not None:
+                tests = " and ".join(f"{name} >= {low!r} and {name} <= {high!r}" for name, low, high in zip("xyz", *box, strict=True))
+            return arrays(opened.to_table(filter=tests))
 
         return jobs(read)
 
@@ -151,7 +187,7 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
         return jobs(read)
 
-    def write_ours(path: Path, codec: str = "zstd") -> None:
+    def write_ours(path: Path, codec: str | None = None) -> None:
         zvf.write(path, kind="point_cloud", positions=places, attributes=others, codec=codec, durable=False)
 
     def open_ours(path: Path) -> Mapping[str, Callable[[], Any]]:
@@ -165,9 +201,11 @@ def peers(count: int) -> tuple[list[Peer], list[Bar], Callable[[str, Any], Any]]
 
     made = [
         Peer(OURS, write_ours, open_ours),
-        Peer(BLOSC, lambda path: write_ours(path, "blosc"), open_ours),
+        Peer(ZSTD, lambda path: write_ours(path, "zstd"), open_ours),
         Peer("DuckDB Parquet", write_parquet, open_duckdb),
         Peer("Polars Parquet", write_parquet, open_polars),
+        Peer("Vortex", lambda path: vortex.io.write(table(), str(path)), open_vortex),
+        Peer("Lance", lambda path: lance.write_dataset(table(), str(path)), open_lance),
         Peer("laspy LAZ", write_laz, open_laz),
         Peer(RELEASED, write_released, open_released),
     ]
