@@ -49,8 +49,10 @@ fn damaged_inputs_pass() {
 
 #[test]
 fn short_inputs_pass() {
-    for (_, target) in TARGETS {
-        for length in 0..64 {
+    for (name, target) in TARGETS {
+        // Where each input costs a whole store, a part of the lengths, chosen by the day.
+        let share = if STORES.contains(name) { 8 } else { 1 };
+        for length in Sample::new(name).some(0..64, share) {
             for byte in [0, 1, 2, 127, 128, 255] {
                 target(&vec![byte; length]);
             }

@@ -177,7 +177,7 @@ async fn an_edit_that_dies_counts_or_does_not_and_is_resumed() {
     let bucket: Arc<dyn ObjectStore> = Arc::new(client("edits-2").build().unwrap());
     let (mut old, mut new) = (0, 0);
     let sample = Sample::new("writes of an edit in a bucket");
-    for at in sample.some((1..).step_by(7), 12) {
+    for at in sample.some((1..).step_by(7), 20) {
         let address = format!("s3://edits-2/dies-{at}.zarrvectors");
         make(&address).await;
         let dying = Dying::new(bucket.clone(), at, at % 2 == 0);
