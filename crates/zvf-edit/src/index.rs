@@ -363,10 +363,8 @@ pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<ObjectPut>
         WriteError::unsupported(path.clone(), found, "a whole number of 64 bits")
     })?;
     let compression = table_codecs(&path, doc)?;
-    let typed = Typed::ids(ids, fill);
-    let mut attributes = doc.attributes.clone();
-    zvf_store::state_ids(&mut attributes, ids);
-    let (new, mut objects) = typed.objects(&path, &compression, attributes)?;
+    let attributes = doc.attributes.clone();
+    let (new, mut objects) = Typed::ids(ids, fill, &path, &compression, attributes)?;
     let doc = ArrayDoc {
         shape: new.shape,
         chunk_shape: new.chunk_shape,

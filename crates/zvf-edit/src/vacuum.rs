@@ -368,7 +368,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
     let mut old: BTreeSet<String> = (0..wide(index.ids.len())
         .div_ceil(wide(manifest_layout(&manifests)?.rows()?)))
         .map(|at| format!("0/object_index/manifests/c/{at}"))
-        .chain(["0/object_index/object_ids/c/0".to_owned()])
+        .chain(expected_chunks("0/object_index/object_ids", &ids_doc).unwrap_or_default())
         .collect();
     // Groups are read without deleted objects.
     edit.load_groups().await?;

@@ -131,6 +131,7 @@ mod prepare;
 mod query;
 mod reader;
 mod region;
+mod row_ids;
 mod row_map;
 mod row_samples;
 mod scan;

@@ -13,6 +13,7 @@ use crate::error::{OrBug, Place};
 use crate::plan::candidates::Candidates;
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
+use crate::row_ids::RowIds;
 use zvf_store::format::int;
 
 /// The fewest and the most stored chunks of manifests in flight. While their size is unknown, the fewest are in flight.
@@ -217,7 +218,7 @@ pub(crate) async fn walk_all(
     let (ids, walk) = futures::try_join!(ids, walk)?;
     match walk {
         Ok(walk) => Ok((ids, walk)),
-        Err(fault) => Err(fault.with_id(&ids)),
+        Err(fault) => Err(fault.with_id(&RowIds::All(ids))),
     }
 }
 
@@ -231,7 +232,7 @@ pub(crate) async fn walk_rows(
     reader: &Arc<Reader>,
     scope: &Scope,
     round: u32,
-    (rows, ids): (&[u64], &IdTable),
+    (rows, ids): (&[u64], &RowIds),
 ) -> Result<Walk, QueryError> {
     let mut walk = Walk::default();
     for rows in rows.chunks(TOGETHER) {
@@ -260,7 +261,7 @@ struct Fault {
 }
 
 impl Fault {
-    fn with_id(self, ids: &IdTable) -> QueryError {
+    fn with_id(self, ids: &RowIds) -> QueryError {
         let id = ids.get(self.row);
         match self.error {
             QueryError::Malformed { place, what } => QueryError::malformed(place.of(id), what),

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use zvf_store::IdTable;
-
 use crate::QueryError;
 use crate::by_slot::BySlot;
 use crate::error::Place;
 use crate::fragments::Fragments;
 use crate::manifests::{Entry, Walk};
 use crate::reader::Reader;
+use crate::row_ids::RowIds;
 use crate::row_map::{ChunkRows, Key, RowMap};
 use zvf_store::format::int;
 
@@ -91,7 +90,7 @@ pub(crate) fn count_objects(
     walk: &Walk,
     kept: &RowMap,
     joins: bool,
-    ids: &IdTable,
+    ids: &RowIds,
 ) -> Result<ObjectCounts, QueryError> {
     let mut found = ObjectCounts {
         used: Used::new(kept),

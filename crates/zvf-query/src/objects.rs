@@ -45,11 +45,22 @@ pub(crate) struct ObjectRow {
     pub(crate) numbers: [u64; 3],
 }
 
-/// Values of all attributes, from some row on.
+/// Values of all attributes in all rows, or in some.
 #[derive(Debug)]
 pub(crate) struct ObjectValues {
-    start: u64,
+    /// The rows, ascending; `None` for all of them.
+    rows: Option<Vec<u64>>,
     values: Vec<TypedValues>,
+}
+
+impl ObjectValues {
+    /// The place of a row among the values.
+    fn place(&self, row: u64) -> Option<usize> {
+        match &self.rows {
+            None => usize::try_from(row).ok(),
+            Some(rows) => rows.binary_search(&row).ok(),
+        }
+    }
 }
 
 impl ObjectTable {
@@ -104,23 +115,43 @@ impl ObjectTable {
             .sum()
     }
 
-    /// Reads the attributes of some rows.
+    /// Reads the attributes of all rows.
+    ///
+    /// # Errors
+    ///
+    /// I/O; malformed chunks.
+    pub(crate) async fn read_all(&self, round: u32) -> Result<ObjectValues, QueryError> {
+        let all = self
+            .attributes
+            .iter()
+            .map(|attribute| attribute.read_rows_in(round, 0..attribute.rows()));
+        Ok(ObjectValues {
+            rows: None,
+            values: try_join_all(all).await?,
+        })
+    }
+
+    /// Reads the attributes in some rows, in any order.
     ///
     /// # Errors
     ///
     /// I/O; malformed chunks.
     pub(crate) async fn read(
         &self,
-        rows: std::ops::Range<u64>,
+        mut rows: Vec<u64>,
         round: u32,
     ) -> Result<ObjectValues, QueryError> {
-        let all = self
-            .attributes
-            .iter()
-            .map(|attribute| attribute.read_rows_in(round, rows.clone()));
+        rows.sort_unstable();
+        rows.dedup();
+        let all = self.attributes.iter().map(|attribute| {
+            // An attribute with fewer rows has no value for the others.
+            let stored = rows.partition_point(|row| *row < attribute.rows());
+            attribute.read_some_in(round, rows.get(..stored).unwrap_or(&[]))
+        });
+        let values = try_join_all(all).await?;
         Ok(ObjectValues {
-            start: rows.start,
-            values: try_join_all(all).await?,
+            values,
+            rows: Some(rows),
         })
     }
 
@@ -148,7 +179,7 @@ impl ObjectTable {
         }
     }
 
-    /// One batch; values that are not passed are read from the first to the last row.
+    /// One batch; values that are not passed are read.
     ///
     /// # Errors
     ///
@@ -162,10 +193,8 @@ impl ObjectTable {
         if let Some(values) = values {
             return self.batch_of(rows, values);
         }
-        let known = || rows.iter().filter_map(|row| row.row);
-        let first = known().min().unwrap_or(0);
-        let end = known().max().map_or(first, |last| last.saturating_add(1));
-        self.batch_of(rows, &self.read(first..end, round).await?)
+        let known = rows.iter().filter_map(|row| row.row).collect();
+        self.batch_of(rows, &self.read(known, round).await?)
     }
 
     fn batch_of(
@@ -185,7 +214,8 @@ impl ObjectTable {
             arrays.push(arrow::counts(numbers));
         }
         for (attribute, of) in self.attributes.iter().zip(&values.values) {
-            arrays.push(self.column(attribute, of, values.start, rows)?);
+            let places = rows.iter().map(|row| values.place(row.row?));
+            arrays.push(self.column(attribute, of, places)?);
         }
         RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(|error| {
             QueryError::malformed(
@@ -199,17 +229,13 @@ impl ObjectTable {
         &self,
         attribute: &TypedArray,
         values: &TypedValues,
-        start: u64,
-        rows: &[ObjectRow],
+        places: impl ExactSizeIterator<Item = Option<usize>>,
     ) -> Result<ArrayRef, QueryError> {
-        let size = values.dtype.size().saturating_mul(values.width.max(1));
-        let mut bytes = MutableBuffer::with_capacity(rows.len().saturating_mul(size));
-        let mut valid = Vec::with_capacity(rows.len());
-        for row in rows {
-            let at = row
-                .row
-                .and_then(|row| row.checked_sub(start))
-                .and_then(|at| usize::try_from(at).ok());
+        let width = usize::try_from(attribute.width()).unwrap_or(usize::MAX);
+        let size = values.dtype.size().saturating_mul(width.max(1));
+        let mut bytes = MutableBuffer::with_capacity(places.len().saturating_mul(size));
+        let mut valid = Vec::with_capacity(places.len());
+        for at in places {
             let found = at.and_then(|at| Some((at, values.row(at)?)));
             match found {
                 Some((at, value)) if !(values.is_masked(at) || values.is_absent(at)) => {
@@ -223,7 +249,7 @@ impl ObjectTable {
             }
         }
         let valid = valid.contains(&false).then(|| NullBuffer::from(valid));
-        arrow::rows(values.dtype, values.width.max(1), bytes, valid).map_err(|error| {
+        arrow::rows(values.dtype, width.max(1), bytes, valid).map_err(|error| {
             let path = format!("object_attributes/{}", attribute.name());
             QueryError::malformed(Place::array(self.level, &path), error.to_string())
         })

@@ -1,16 +1,18 @@
 //! Owners of the fragments of a query's chunks, from the owner column of the level (0.9 §11.7), which replaces manifests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use zvf_store::owners::{NOBODY, SEVERAL, owners_in};
-use zvf_store::{CellWant, ChunkCoord, IdTable, Level, ObjectIndex, StoreError};
+use zvf_store::{CellWant, ChunkCoord, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::{OrBug, Place};
 use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
+use crate::row_ids::RowIds;
 use crate::row_map::RowMap;
 use zvf_store::format::int;
 
@@ -110,18 +112,12 @@ impl OwnerCells {
             .filter(|(_, id)| *id != NOBODY)
     }
 
-    /// The objects of kept rows, with their fragments.
-    ///
-    /// # Errors
-    ///
-    /// Malformed: an owner that does not exist.
+    /// Calls `found` with each fragment that has kept rows and an owner.
     fn kept(
         &self,
-        reader: &Reader,
         kept: &RowMap,
-        ids: &IdTable,
-    ) -> Result<Vec<(u32, Slot, u32)>, QueryError> {
-        let mut found = Vec::new();
+        mut found: impl FnMut(i64, Slot, u32) -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
         for (slot, chunk) in (0..).zip(&kept.chunks) {
             let Some(fragments) = chunk.fragments.as_ref().filter(|_| chunk.kept.len() > 0) else {
                 continue;
@@ -132,16 +128,45 @@ impl OwnerCells {
             for (fragment, id) in self.of(slot) {
                 let rows = fragments.get(fragment);
                 if rows.is_some_and(|rows| rows.kept(&chunk.kept) > 0) {
-                    found.push((narrow(row_of(reader, ids, slot, id)?)?, slot, fragment));
+                    found(id, slot, fragment)?;
                 }
             }
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// The ids of the owners of kept rows: all ids of the index, unless only some can be looked up.
+    ///
+    /// # Errors
+    ///
+    /// I/O; a damaged table of ids.
+    async fn ids(
+        &self,
+        kept: &RowMap,
+        index: &ObjectIndex,
+        round: u32,
+    ) -> Result<RowIds, QueryError> {
+        if index.looks_up() {
+            let mut owners = BTreeSet::new();
+            self.kept(kept, |id, _, _| {
+                owners.insert(id);
+                Ok(())
+            })?;
+            let owners = Vec::from_iter(owners);
+            let rows = index.rows_of_in(round, &owners).await?;
+            // Unless the whole table had to be read.
+            if index.looks_up() {
+                let found = rows.into_iter().zip(owners);
+                let found = found.filter_map(|(row, id)| Some((row?, id)));
+                return Ok(RowIds::Some(found.collect()));
+            }
+        }
+        Ok(RowIds::All(index.ids_in(round).await?))
     }
 }
 
-/// The objects of kept rows, in the form in which manifests are read. If the `order` of fragments matters, the manifests of objects with several
-/// fragments are read, each once.
+/// The objects of kept rows, in the form in which manifests are read, and their ids. If the `order` of fragments matters, the manifests of objects with
+/// several fragments are read, each once.
 ///
 /// # Errors
 ///
@@ -150,13 +175,23 @@ pub(crate) async fn walk_of_kept(
     cells: &OwnerCells,
     reader: &Arc<Reader>,
     kept: &RowMap,
-    (index, ids): (&ObjectIndex, &IdTable),
-    order: Option<(&Scope, u32)>,
-) -> Result<Walk, QueryError> {
-    let mut single = cells.kept(reader, kept, ids)?;
-    let Some((scope, round)) = order else {
-        return Ok(Walk::of_fragments(single));
-    };
+    index: &ObjectIndex,
+    (scope, round): (&Scope, u32),
+    order: bool,
+) -> Result<(Walk, RowIds), QueryError> {
+    let ids = cells.ids(kept, index, round).await?;
+    let mut single: Vec<(u32, Slot, u32)> = Vec::new();
+    cells.kept(kept, |id, slot, fragment| {
+        let row = ids.row(id).ok_or_else(|| {
+            let what = format!("object {id} owns a fragment, but is not in the object index");
+            QueryError::malformed(place(reader, slot), what)
+        })?;
+        single.push((narrow(row)?, slot, fragment));
+        Ok(())
+    })?;
+    if !order {
+        return Ok((Walk::of_fragments(single), ids));
+    }
     single.sort_unstable();
     let mut several: Vec<u64> = Vec::new();
     for object in single.chunk_by(|(a, ..), (b, ..)| a == b) {
@@ -165,23 +200,12 @@ pub(crate) async fn walk_of_kept(
         }
     }
     if int::wide(several.len()) > index.len() / 2 {
-        return Ok(walk_all(index, reader, scope, round).await?.1);
+        let (ids, walk) = walk_all(index, reader, scope, round).await?;
+        return Ok((walk, RowIds::All(ids)));
     }
-    let ordered = walk_rows(index, reader, scope, round, (&several, ids)).await?;
+    let ordered = walk_rows(index, reader, scope, round, (&several, &ids)).await?;
     single.retain(|(row, ..)| several.binary_search(&u64::from(*row)).is_err());
-    Ok(Walk::of_fragments(single).merged(&ordered))
-}
-
-/// The row of the owner of a fragment.
-///
-/// # Errors
-///
-/// Malformed: an owner that does not exist.
-fn row_of(reader: &Reader, ids: &IdTable, slot: Slot, id: i64) -> Result<u64, QueryError> {
-    ids.slot(id).ok_or_else(|| {
-        let what = format!("object {id} owns a fragment, but is not in the object index");
-        QueryError::malformed(place(reader, slot), what)
-    })
+    Ok((Walk::of_fragments(single).merged(&ordered), ids))
 }
 
 #[cold]

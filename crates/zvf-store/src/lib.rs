@@ -154,7 +154,7 @@ pub use links::{
     LinkReader, Placement, StoredLink, Touch,
 };
 pub use located::{CellFacts, CellKind, Located, LocatedObject, store_around};
-pub use objects::{IdTable, ManifestChunk, ObjectIndex, state_ids};
+pub use objects::{IdTable, ManifestChunk, ObjectIndex, are_rows, state_ids};
 pub use options::{Deltas, KnownNames, Names, Need, OpenOptions};
 pub use presence::{InBox, Presence};
 pub use raw::{RawStore, undo_codecs};

@@ -416,6 +416,8 @@ impl Store {
     /// next round; malformed ids are reported when they are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
+        // Looking up ids in longer tables takes a round of requests more, and far fewer bytes.
+        const LOOKED_UP: u64 = 1 << 17;
         if !need.objects || need.skip_ids {
             return Ok(());
         }
@@ -439,6 +441,7 @@ impl Store {
         // further questions are ignored here; they occur again when the level is built, which reports them.
         let _ = tree.named_grid(&format!("{level}/vertices"), key_rank, &mut Vec::new());
         let index = match tree.object_index(level, key_rank) {
+            Ok(Some(index)) if index.len() > LOOKED_UP && index.looks_up() => return Ok(()),
             Ok(Some(index)) if index.len() <= MOST && index.has_unread_ids() => index,
             _ => return Ok(()),
         };

@@ -335,7 +335,7 @@ checks! {
         "The owner column of a fragment contains the objects whose manifests list the fragment."
         "Make the column again: `zvf edit STORE add-owners`.";
     ObjectIdsRows Consistency 53 Error "object-ids-rows" "0.9" "all" "docs/writing.md"
-        "If a table of ids states that ids are row numbers (`zvf_ids`), they are."
+        "If a table of ids states that ids are row numbers, or the first id of each chunk (`zvf_ids`), its ids agree."
         "Remove the attribute zvf_ids of object_index/object_ids.";
     OwnerColumnCurrent Consistency 39 Warning "owner-column-current" "0.9" "all" "docs/writing.md"
         "An owner column that names a document of the object index names the one that is stored."

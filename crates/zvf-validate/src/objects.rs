@@ -49,6 +49,14 @@ pub(crate) async fn check(
         let place = place().row(row);
         run.findings.add(Check::ObjectIdsRows, place, id, row);
     }
+    if let Some(ids) = &ids
+        && let Some((row, stated)) = objects.misstated_id(ids)
+    {
+        let found = ids.get(row);
+        let found = found.map_or("no id".to_owned(), |id| id.to_string());
+        let place = place().row(row);
+        run.findings.add(Check::ObjectIdsRows, place, found, stated);
+    }
     let wants_owners = state
         .level
         .fragment_attributes()

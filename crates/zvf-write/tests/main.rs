@@ -24,6 +24,7 @@ mod edits_deleted;
 mod edits_fixtures;
 mod edits_keyed;
 mod edits_opened;
+mod ids;
 mod journal;
 mod killed;
 mod link_groups;

@@ -11,7 +11,7 @@ use crate::error::{OrBug, narrow};
 use crate::level::shard;
 use crate::spec::target_version::{IdsIn, MOST_ROWS};
 use crate::tables::typed::Typed;
-use crate::target::{Below, ObjectPut};
+use crate::target::Below;
 use zvf_codec::Compression;
 use zvf_format::int::index;
 
@@ -365,21 +365,12 @@ impl<'t> ManifestArray<'t> {
         );
         let mut docs = vec![(PATH.to_owned(), manifests)];
         if form == IdsIn::Table {
-            let (doc, objects) = ids_array(ids, &self.compression)?;
+            let path = "object_index/object_ids";
+            let attributes = ArrayAttributes::default();
+            let (doc, objects) = Typed::ids(ids, 0, path, &self.compression, attributes)?;
             self.target.put(objects)?;
-            docs.push(("object_index/object_ids".to_owned(), doc));
+            docs.push((path.to_owned(), doc));
         }
         Ok(docs)
     }
-}
-
-/// The table of ids.
-fn ids_array(
-    ids: &[i64],
-    compression: &Compression,
-) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
-    let path = "object_index/object_ids";
-    let mut attributes = ArrayAttributes::default();
-    zvf_store::state_ids(&mut attributes, ids);
-    Typed::ids(ids, 0).objects(path, compression, attributes)
 }

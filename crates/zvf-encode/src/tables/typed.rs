@@ -15,6 +15,12 @@ use zvf_format::int::{index, wide};
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;
 
+/// Rows of a chunk of ids, if they are divided into chunks: readers decode a chunk to look up an id.
+const ID_ROWS: u32 = 1 << 14;
+
+/// Most ids in one chunk. Readers read so short a table as a whole while they read the documents.
+const UNDIVIDED_IDS: usize = 1 << 17;
+
 /// Bytes of a chunk above which it has fewer rows, because it is padded to its full length.
 const CHUNK: u64 = 64 << 20;
 
@@ -150,16 +156,30 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Ids in one chunk.
-    pub fn ids(ids: &[i64], fill: i64) -> Self {
-        Self {
+    /// Encodes the table of the ids of objects at `path`. Many ascending ids that are not row numbers are divided into chunks.
+    ///
+    /// # Errors
+    /// As [`objects`](Self::objects).
+    pub fn ids(
+        ids: &[i64],
+        fill: i64,
+        path: &str,
+        compression: &Compression,
+        mut attributes: ArrayAttributes,
+    ) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
+        let ascending = || ids.is_sorted_by(|a, b| a < b);
+        let divided = ids.len() > UNDIVIDED_IDS && !zvf_store::are_rows(ids) && ascending();
+        let chunk_rows = divided.then_some(ID_ROWS);
+        zvf_store::state_ids(&mut attributes, ids, chunk_rows.map_or(ids.len(), index));
+        let typed = Self {
             element: ElementType::Number(NumberType::I64),
             shape: vec![wide(ids.len())],
-            chunk_rows: None,
+            chunk_rows: chunk_rows.map(u64::from),
             fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
             absent: false,
             bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
-        }
+        };
+        typed.objects(path, compression, attributes)
     }
 
     fn row_bytes(&self) -> Result<usize, WriteError> {

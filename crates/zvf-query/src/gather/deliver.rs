@@ -178,13 +178,8 @@ pub(super) async fn read_values(
     round: u32,
 ) -> Result<Option<ObjectValues>, QueryError> {
     let Some(table) = table else { return Ok(None) };
-    let first = picks.iter().map(|pick| pick.row).min().unwrap_or(0);
-    let last = picks
-        .iter()
-        .map(|pick| pick.row.saturating_add(1))
-        .max()
-        .unwrap_or(0);
-    table.read(first..last, round).await.map(Some)
+    let rows = picks.iter().map(|pick| pick.row).collect();
+    table.read(rows, round).await.map(Some)
 }
 
 #[cfg(test)]

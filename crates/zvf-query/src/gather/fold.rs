@@ -46,8 +46,8 @@ impl Fold {
     pub(crate) async fn start(p: &Prepared) -> Result<Self, QueryError> {
         let index = Arc::clone(select::index(p)?);
         let named = select::picks(p, &index).await?;
-        let (ids, picks) = named.or_bug("objects by neither id nor group")?;
-        let run = Run::plan(p, ids, picks, None, HashMap::new(), false).await?;
+        let picks = named.or_bug("objects by neither id nor group")?;
+        let run = Run::plan(p, picks, None, HashMap::new(), false).await?;
         let (entries, chunks) = (&run.plan.entries, run.reader.table.len());
         if u32::try_from(entries.len()).is_err() {
             let place = Place::array(p.query.level, "object_index/manifests");

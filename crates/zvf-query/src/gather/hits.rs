@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zvf_store::IdTable;
-
 use super::select::Pick;
 use crate::QueryError;
 use crate::answer::Summary;
+use crate::error::OrBug;
 use crate::object_counts::count_objects;
 use crate::prepare::Prepared;
 use crate::reader::Decoded;
@@ -33,16 +32,15 @@ pub(crate) fn ask(p: &Prepared) -> Ask {
 /// their rows in the object index. The chunks that were read are kept in `held`.
 pub(super) async fn hits(
     p: &Prepared,
-    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
+    asked: Option<Vec<Pick>>,
     summary: &mut Summary,
     held: &mut HashMap<Vec<i64>, Decoded>,
-) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
+) -> Result<Vec<Pick>, QueryError> {
     let ask = ask(p);
     let mut scan = Scan::start(p, &ask).await?;
     while scan.next().await?.is_some() {}
     let kept = std::mem::take(&mut scan.kept);
-    let walk = scan.walk(p, &kept, false).await?;
-    let (Some(walk), Some(ids)) = (walk, scan.side.ids.clone()) else {
+    let Some((walk, ids)) = scan.walk(p, &kept, false).await? else {
         return Err(QueryError::misuse("the level has no object index"));
     };
     let (reader, table) = (Arc::clone(&scan.reader), Arc::clone(&ids));
@@ -64,15 +62,16 @@ pub(super) async fn hits(
             .is_ok()
     };
     let picks = match asked {
-        Some((_, picks)) => picks.into_iter().filter(|pick| hit(pick.row)).collect(),
+        Some(picks) => picks.into_iter().filter(|pick| hit(pick.row)).collect(),
         None => resolved
             .counts
             .iter()
-            .map(|(row, _)| Pick {
-                id: ids.id(u64::from(*row)),
-                row: u64::from(*row),
+            .map(|(row, _)| {
+                let row = u64::from(*row);
+                let id = ids.get(row).or_bug("an object without an id")?;
+                Ok(Pick { id, row })
             })
-            .collect(),
+            .collect::<Result<_, QueryError>>()?,
     };
-    Ok((ids, picks))
+    Ok(picks)
 }

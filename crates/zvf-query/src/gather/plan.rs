@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zvf_store::IdTable;
-
 use super::batches::{Batch, Batches, cut};
 use super::fetch::{Fetch, jobs, renumber};
 use super::outlet::Keep;
@@ -50,7 +48,6 @@ fn least(budget: u64) -> usize {
 
 /// The state of a running query by object.
 pub(super) struct Run {
-    pub(super) ids: Arc<IdTable>,
     pub(super) picks: Vec<Pick>,
     pub(super) reader: Arc<Reader>,
     pub(super) plan: Arc<GatherPlan>,
@@ -82,7 +79,6 @@ impl Run {
     /// Reads the manifests and plans the rest.
     pub(super) async fn plan(
         p: &Prepared,
-        ids: Arc<IdTable>,
         picks: Vec<Pick>,
         links: Option<&LinkTable>,
         held: HashMap<Vec<i64>, Decoded>,
@@ -144,7 +140,7 @@ impl Run {
             Ok::<(), QueryError>(())
         };
         // If all objects are requested, all links are needed.
-        let some = links.is_some() && p.rule == Rule::Stored && int::wide(rows.len()) < ids.len();
+        let some = links.is_some() && p.rule == Rule::Stored && int::wide(rows.len()) < index.len();
         let groups = async {
             if some {
                 groups::array(&p.level).await
@@ -191,7 +187,7 @@ impl Run {
         let round = p.round + 1;
         let chunk_count = reader.table.len();
         // If all objects are requested, all rows are needed.
-        let named = (int::wide(names.len()) < ids.len()).then(|| {
+        let named = (int::wide(names.len()) < index.len()).then(|| {
             let named = |entry: Entry| (entry.slot, (entry.first, entry.count));
             BySlot::new(chunk_count, || entries.iter(0).map(named))
         });
@@ -219,7 +215,6 @@ impl Run {
         };
         let all = p.table.has(Out::ObjectIds);
         let mut run = Self {
-            ids,
             picks,
             gaps: Gaps::new(reader.columns.len()),
             keep: Keep::of(p, links),

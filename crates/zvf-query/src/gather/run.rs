@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures::future::FutureExt;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
-use zvf_store::IdTable;
 
 use super::assemble::Assembly;
 use super::batches::Batch;
@@ -40,7 +39,6 @@ use zvf_store::format::int;
 
 /// The chosen objects of an answer.
 pub(crate) struct Choice {
-    pub(crate) ids: Arc<IdTable>,
     pub(crate) picks: Vec<Pick>,
     /// Chunks that were read to choose them.
     pub(crate) held: HashMap<Vec<i64>, Decoded>,
@@ -65,23 +63,19 @@ pub(crate) async fn run(p: Prepared, emit: &mut Emit) -> Result<Summary, QueryEr
 /// # Errors
 ///
 /// As [`run`].
-pub(crate) async fn choose(
-    p: &Prepared,
-    asked: Option<(Arc<IdTable>, Vec<Pick>)>,
-) -> Result<Choice, QueryError> {
+pub(crate) async fn choose(p: &Prepared, asked: Option<Vec<Pick>>) -> Result<Choice, QueryError> {
     let mut summary = Summary {
         levels: vec![p.query.level],
         ..Summary::default()
     };
     let mut held = HashMap::new();
     let conditions = p.query.bbox.is_some() || p.query.filter.is_some();
-    let (ids, picks) = match asked {
+    let picks = match asked {
         Some(found) if p.query.select != Select::Objects || !conditions => found,
         asked if conditions => hits(p, asked, &mut summary, &mut held).await?,
         _ => select::all(p).await?,
     };
     Ok(Choice {
-        ids,
         picks,
         held,
         summary,
@@ -99,14 +93,13 @@ pub(crate) async fn deliver(
     emit: &mut Emit,
 ) -> Result<Summary, QueryError> {
     let Choice {
-        ids,
         picks,
         held,
         mut summary,
     } = choice;
     let mut warnings = std::mem::take(&mut p.warnings);
     let links = link_table(&p)?;
-    let mut run = Run::plan(&p, ids, picks, links.as_ref(), held, true).await?;
+    let mut run = Run::plan(&p, picks, links.as_ref(), held, true).await?;
     emit.here = run.fetch.here;
     let mut answer = run
         .vertices(&p, emit, links.as_ref(), &mut warnings)
@@ -117,8 +110,8 @@ pub(crate) async fn deliver(
             "level {}: rows are stored in other chunks than chunk_shape determines: all chunks are read",
             p.query.level
         ));
-        let (ids, picks) = (Arc::clone(&run.ids), std::mem::take(&mut run.picks));
-        run = Run::plan(&p, ids, picks, links.as_ref(), HashMap::new(), false).await?;
+        let picks = std::mem::take(&mut run.picks);
+        run = Run::plan(&p, picks, links.as_ref(), HashMap::new(), false).await?;
         answer = run
             .vertices(&p, emit, links.as_ref(), &mut warnings)
             .await?;
@@ -428,11 +421,11 @@ impl Run {
         if !p.table.has(Out::ObjectIds) {
             return Ok(None);
         }
+        let index = select::index(p)?;
         if let Some(cells) = OwnerCells::read(&self.reader, self.round).await? {
-            let ids = Some(Arc::clone(&self.ids));
+            let ids = Some(index.ids_in(self.round).await?);
             return Ok(Some(Owners::Column(Arc::new(cells), ids)));
         }
-        let index = select::index(p)?;
         let (ids, walk) = walk_all(index, &self.reader, &Scope::Any, self.round).await?;
         Ok(Some(Owners::new(&walk, self.reader.table.len(), ids)))
     }

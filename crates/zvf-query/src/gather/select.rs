@@ -1,10 +1,10 @@
 //! Finds the objects that a query requests by ids and groups.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::future::try_join_all;
-use zvf_store::{IdTable, Level, ObjectIndex, StoreError};
+use zvf_store::{Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::{OrBug, existing};
@@ -36,23 +36,44 @@ pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
 pub(crate) async fn picks(
     p: &Prepared,
     index: &ObjectIndex,
-) -> Result<Option<(Arc<IdTable>, Vec<Pick>)>, QueryError> {
+) -> Result<Option<Vec<Pick>>, QueryError> {
     if p.query.objects.is_none() && p.query.groups.is_none() {
         return Ok(None);
     }
-    let ids = async { Ok::<_, QueryError>(index.ids_in(p.round).await?) };
+    let listed = p.query.objects.as_deref();
+    let rows = async {
+        let rows = match listed {
+            Some(ids) => index.rows_of_in(p.round, ids).await?,
+            None => Vec::new(),
+        };
+        Ok::<_, QueryError>(rows)
+    };
     let early = async { Ok(early_manifests(p, index).await) };
-    let (ids, members, failed) = futures::try_join!(ids, members(p), early)?;
-    let mut picks = Vec::new();
-    for id in named(p, members, &|id| ids.slot(id).is_some())? {
-        picks.extend(ids.slot(id).map(|row| Pick { id, row }));
-    }
+    let (mut rows, members, failed) = futures::try_join!(rows, members(p), early)?;
+    let asked = match (listed, &members) {
+        (None, Some(members)) => {
+            rows = index.rows_of_in(p.round, members).await?;
+            members.as_slice()
+        }
+        (listed, _) => listed.unwrap_or_default(),
+    };
+    let rows: HashMap<i64, u64> = (asked.iter().copied().zip(rows))
+        .filter_map(|(id, row)| Some((id, row?)))
+        .collect();
+    let ids = named(p, members, &|id| rows.contains_key(&id))?;
+    let pick = |id: i64| {
+        Some(Pick {
+            id,
+            row: *rows.get(&id)?,
+        })
+    };
+    let picks: Vec<Pick> = ids.into_iter().filter_map(pick).collect();
     // An early request that failed is an error only if the chunk is needed. It is not repeated.
     let needed = |chunk| picks.iter().any(|pick| index.chunk_of(pick.row) == chunk);
     if let Some((_, error)) = failed.into_iter().find(|(chunk, _)| needed(*chunk)) {
         return Err(error.into());
     }
-    Ok(Some((ids, picks)))
+    Ok(Some(picks))
 }
 
 /// The ids that a query requests, in the order of the answer. If the query has `objects`: these ids in their order; if it also has groups, only
@@ -98,11 +119,9 @@ pub(crate) fn named(
 /// # Errors
 ///
 /// Misuse: no object index. I/O.
-pub(crate) async fn all(p: &Prepared) -> Result<(Arc<IdTable>, Vec<Pick>), QueryError> {
-    let index = index(p)?;
-    let ids = index.ids_in(p.round).await?;
-    let picks = ids.objects().map(|(row, id)| Pick { id, row }).collect();
-    Ok((ids, picks))
+pub(crate) async fn all(p: &Prepared) -> Result<Vec<Pick>, QueryError> {
+    let ids = index(p)?.ids_in(p.round).await?;
+    Ok(ids.objects().map(|(row, id)| Pick { id, row }).collect())
 }
 
 /// Members of the requested groups; `None` if the query has no groups. A coarse level with the object ids of level 0 has its groups, too (trap T21).

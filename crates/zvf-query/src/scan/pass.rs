@@ -18,6 +18,7 @@ use crate::manifests::{Walk, walk_all};
 use crate::owner_cells::{OwnerCells, walk_of_kept};
 use crate::prepare::Prepared;
 use crate::reader::{Decoded, Reader};
+use crate::row_ids::RowIds;
 use crate::row_map::RowMap;
 use crate::vertex_table::{Out, TablePlan};
 use crate::workers::Workers;
@@ -145,18 +146,17 @@ impl Scan {
         p: &Prepared,
         kept: &RowMap,
         order: bool,
-    ) -> Result<Option<Arc<Walk>>, QueryError> {
+    ) -> Result<Option<(Arc<Walk>, Arc<RowIds>)>, QueryError> {
         let side = &self.side;
         let index = p.level.object_index();
-        let (Some(cells), Some(ids), Some(index), Some(scope)) =
-            (&side.cells, &side.ids, index, &side.scope)
-        else {
-            return Ok(side.walk.clone());
+        let (Some(cells), Some(index), Some(scope)) = (&side.cells, index, &side.scope) else {
+            let known = side.walk.clone().zip(side.ids.clone());
+            return Ok(known.map(|(walk, ids)| (walk, Arc::new(RowIds::All(ids)))));
         };
-        // Manifests are read after the rows, in the next round.
-        let order = order.then_some((scope, p.round.saturating_add(1)));
-        let walk = walk_of_kept(cells, &self.reader, kept, (index, ids), order).await?;
-        Ok(Some(Arc::new(walk)))
+        // Ids and manifests are read after the rows, in the next round.
+        let next = (scope, p.round.saturating_add(1));
+        let (walk, ids) = walk_of_kept(cells, &self.reader, kept, index, next, order).await?;
+        Ok(Some((Arc::new(walk), Arc::new(ids))))
     }
 
     /// Reads the owners of the chunks of a group if [`start`](Self::start) did not read them, because it expected the limit to need fewer chunks.

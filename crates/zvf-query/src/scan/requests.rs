@@ -26,6 +26,9 @@ use zvf_store::format::int;
 /// Most rows for which memory is reserved before they are decoded. A damaged cell may state any number.
 const ROOM: usize = 1 << 20;
 
+/// Bytes of all attributes of objects up to which they are read together with a few chunks.
+const FEW_VALUES: u64 = 1 << 20;
+
 /// The data that was read in addition to the cells.
 #[derive(Debug, Default)]
 pub(crate) struct Side {
@@ -66,14 +69,15 @@ pub(crate) async fn side(
         return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    // Attributes of very many objects are read later, in batches.
-    let small = ask
-        .objects
-        .as_ref()
-        .filter(|table| table.bytes() <= p.query.memory_budget / 4);
+    // Attributes of very many objects are read later, in batches; those of a few chunks only for the objects of the answer.
+    let most = match reads_all(reader, expected) {
+        true => p.query.memory_budget / 4,
+        false => (p.query.memory_budget / 4).min(FEW_VALUES),
+    };
+    let small = ask.objects.as_ref().filter(|table| table.bytes() <= most);
     let values = async {
         match small {
-            Some(table) => table.read(0..index.len(), p.round).await.map(Some),
+            Some(table) => table.read_all(p.round).await.map(Some),
             None => Ok(None),
         }
     };
@@ -81,6 +85,12 @@ pub(crate) async fn side(
     let known = of_objects(index, reader, &scope, needed, p.round);
     let (known, values) = futures::try_join!(known, values)?;
     Ok(Side { values, ..known })
+}
+
+/// Whether a pass is expected to read all chunks of its level.
+fn reads_all(reader: &Reader, expected: Slot) -> bool {
+    let chunks = reader.level.vertices().presence().len();
+    reader.table.len().min(int::index(expected)) >= chunks
 }
 
 /// Reads the information about objects: from the owner column if it is usable, else from all manifests. [`Scan::walk`](super::pass::Scan::walk)
@@ -96,19 +106,17 @@ async fn of_objects(
     if needed == OfObjects::Nothing {
         return Ok(side);
     }
-    // If all chunks are read, every object with vertices is needed.
-    let chunks = reader.level.vertices().presence().len();
-    let whole = reader.table.len().min(int::index(expected)) >= chunks;
     let cells = async {
-        if whole && needed == OfObjects::Order {
+        // If all chunks are read, every object with vertices is needed.
+        if reads_all(reader, expected) && needed == OfObjects::Order {
             return Ok(None);
         }
         OwnerCells::read_until(reader, expected, round, None).await
     };
     let ids = async {
-        // Ascending ids have the order of their rows.
+        // Ascending ids have the order of their rows. Of many, those of the answer are looked up after its rows are known.
         let ascending = index.doc().object_ids_sorted == Some(true);
-        let unneeded = needed == OfObjects::Owners && ascending;
+        let unneeded = ascending && (needed == OfObjects::Owners || index.looks_up());
         if unneeded || reader.level.owner_column().current().is_none() {
             return Ok(None);
         }

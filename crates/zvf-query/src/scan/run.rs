@@ -109,16 +109,14 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         true => scan.walk(&p, &kept, sequential).await?,
         false => None,
     };
-    let resolved = match (walk, scan.side.ids.clone()) {
-        (Some(walk), Some(ids)) => {
+    let (resolved, ids) = match walk {
+        Some((walk, ids)) => {
             let (reader, kept) = (Arc::clone(&scan.reader), Arc::clone(&kept));
-            Some(Arc::new(
-                scan.workers
-                    .run(move || count_objects(&reader, &walk, &kept, sequential, &ids))
-                    .await?,
-            ))
+            let of = Arc::clone(&ids);
+            let count = move || count_objects(&reader, &walk, &kept, sequential, &of);
+            (Some(Arc::new(scan.workers.run(count).await?)), Some(ids))
         }
-        _ => None,
+        None => (None, None),
     };
     if let Some(table) = links {
         summary.links = send_links(&p, &mut scan, table, &kept, resolved.clone(), emit).await?;
@@ -132,10 +130,12 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
         p.warnings
             .extend(family.into_iter().flat_map(|family| family.warnings()));
     }
-    if let (Some(table), Some(resolved)) = (objects, resolved) {
-        let id = |row| scan.side.ids.as_ref().map_or(-1, |ids| ids.id(row));
+    if let (Some(table), Some(resolved), Some(ids)) = (objects, resolved, ids) {
+        let mut rows = resolved.counts.iter().map(|(row, _)| u64::from(*row));
+        let all = rows.all(|row| ids.get(row).is_some());
+        all.then_some(()).or_bug("an object without an id")?;
         let row = |(row, count): &(u32, u64)| ObjectRow {
-            id: id(u64::from(*row)),
+            id: ids.get(u64::from(*row)).unwrap_or(-1),
             row: Some(u64::from(*row)),
             numbers: [*count, 0, 0],
         };

@@ -152,19 +152,18 @@ async fn choose_all(levels: &[Prepared]) -> Result<(Vec<i64>, Vec<OneChoice>), Q
         let asked = asked.as_deref();
         async move {
             let Some(ids) = ids else { return Ok(None) };
-            let asked = asked.map(|asked| (Arc::clone(ids), picks(ids, asked).0));
+            let asked = asked.map(|asked| picks(ids, asked).0);
             if hitting || asked.is_none() {
                 return choose(p, asked).await.map(Some);
             }
             Ok::<_, QueryError>(Some(Choice {
-                ids: Arc::clone(ids),
                 picks: Vec::new(),
                 held: HashMap::new(),
                 summary: Summary::default(),
             }))
         }
     });
-    let mut chosen: Vec<Option<Choice>> = try_join_all(chosen).await?;
+    let chosen: Vec<Option<Choice>> = try_join_all(chosen).await?;
     let hits: HashSet<i64> = chosen
         .iter()
         .flatten()
@@ -182,9 +181,9 @@ async fn choose_all(levels: &[Prepared]) -> Result<(Vec<i64>, Vec<OneChoice>), Q
             all.into_iter().map(|(_, _, id)| id).collect()
         }
     };
-    let choices = chosen.drain(..).map(|choice| {
-        let mut choice = choice?;
-        let (picks, positions) = picks(&choice.ids, &order);
+    let choices = chosen.into_iter().zip(&tables).map(|(choice, ids)| {
+        let (mut choice, ids) = (choice?, ids.as_deref()?);
+        let (picks, positions) = picks(ids, &order);
         choice.picks = picks;
         Some((choice, positions))
     });

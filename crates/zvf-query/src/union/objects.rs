@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow_schema::SchemaRef;
+use zvf_store::format::int;
 use zvf_store::{IdTable, Level, ObjectIndex};
 
 use super::schema::{self, Source, fitted, wrong};
@@ -94,7 +95,8 @@ impl ObjectUnion {
     ///
     /// # Cost
     ///
-    /// Attributes of small tables, up to `budget` bytes, are read once, others for each batch from its first row to its last.
+    /// If the answer has more than one in sixteen objects, attributes of small tables, up to `budget` bytes, are read once; otherwise, for each batch
+    /// the chunks with its rows.
     ///
     /// # Errors
     ///
@@ -109,9 +111,10 @@ impl ObjectUnion {
     ) -> Result<u64, QueryError> {
         let mut whole = Vec::with_capacity(self.levels.len());
         for level in &self.levels {
+            let many = int::wide(rows.len()) > level.index.len() / 16;
             let small = level.table.bytes() <= budget;
-            whole.push(if small && !rows.is_empty() {
-                Some(level.table.read(0..level.index.len(), round).await?)
+            whole.push(if small && many && !rows.is_empty() {
+                Some(level.table.read_all(round).await?)
             } else {
                 None
             });

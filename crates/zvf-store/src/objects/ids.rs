@@ -1,31 +1,17 @@
 //! The table of ids and rows of an object index.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use zvf_meta::{ArrayAttributes, ObjectLayout};
+use zvf_meta::ObjectLayout;
 
+use super::stated::{IDS, ROWS};
 use crate::StoreError;
-use crate::typed::TypedArray;
+use crate::typed::{TypedArray, TypedValues};
 use crate::warnings::Warnings;
 use zvf_format::int::wide;
 use zvf_io::Once;
 use zvf_io::blocking;
-
-/// The attribute of a table of ids which states that ids are row numbers, so that the table need not be read. Other writers of the table replace the
-/// array, and its attributes with it.
-const IDS: &str = "zvf_ids";
-const ROWS: &str = "rows";
-
-/// States in the attributes of a table of ids whether these ids are row numbers.
-pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64]) {
-    // Not `eq(0..)`: a range without an end is equal to no list.
-    if !ids.is_empty() && ids.iter().zip(0..).all(|(id, row)| *id == row) {
-        attributes.extra.insert(IDS.to_owned(), ROWS.into());
-    } else {
-        attributes.extra.remove(IDS);
-    }
-}
 
 /// The source of the id table, and the table.
 #[derive(Debug)]
@@ -39,7 +25,16 @@ pub(super) struct IdSource {
     pub(super) path: String,
     pub(super) table: Option<TypedArray>,
     pub(super) ids: Once<Arc<IdTable>, StoreError>,
+    pub(super) lookups: LookUps,
     pub(super) warnings: Arc<Warnings>,
+}
+
+/// The chunks of a table that [look-ups](super::lookup) have read.
+#[derive(Debug, Default)]
+pub(super) struct LookUps {
+    /// The first ids of all chunks, as stated.
+    pub(super) first: OnceLock<Option<Vec<i64>>>,
+    pub(super) chunks: Mutex<BTreeMap<usize, Arc<[i64]>>>,
 }
 
 impl IdSource {
@@ -89,27 +84,29 @@ impl IdSource {
         round: u32,
     ) -> Result<Arc<IdTable>, StoreError> {
         let values = table.read_rows_in(round, 0..self.rows).await?;
-        let path = table.path().to_owned();
-        let named = path.clone();
-        let deleted = Arc::clone(&self.deleted);
-        let table = blocking(move || {
-            let ids = values.to_i64().ok_or_else(|| {
-                StoreError::malformed(
-                    named,
-                    format!("ids are {}, expected integers within 64 bits", values.dtype),
-                )
-            })?;
+        let (stored, deleted) = (table.clone(), Arc::clone(&self.deleted));
+        let found = blocking(move || {
+            let ids = ids_of(&stored, &values)?;
             Ok::<_, StoreError>(IdTable::new(ids).without(&deleted))
         })
         .await??;
-        if table.repeated > 0 {
+        if found.repeated > 0 {
             self.warnings.add(format!(
-                "{path}: {} ids are there more than once: the first row of each counts",
-                table.repeated
+                "{}: {} ids are there more than once: the first row of each counts",
+                table.path(),
+                found.repeated
             ));
         }
-        Ok(Arc::new(table))
+        Ok(Arc::new(found))
     }
+}
+
+/// The ids in rows of a table.
+pub(super) fn ids_of(table: &TypedArray, values: &TypedValues) -> Result<Vec<i64>, StoreError> {
+    values.to_i64().ok_or_else(|| {
+        let found = format!("ids are {}, expected integers within 64 bits", values.dtype);
+        StoreError::malformed(table.path(), found)
+    })
 }
 
 /// The id of each row, and the row of each id.
@@ -254,34 +251,7 @@ fn invert(ids: &[i64]) -> HashMap<i64, u64> {
 
 #[cfg(test)]
 mod tests {
-    use zvf_meta::ArrayAttributes;
-
-    use super::{IdTable, state_ids};
-
-    #[test]
-    fn ids_that_are_row_numbers_are_stated() {
-        for (ids, expected) in [
-            (&[0, 1, 2][..], true),
-            (&[0], true),
-            (&[], false),
-            (&[1, 2], false),
-            (&[0, 2, 1], false),
-        ] {
-            // An earlier statement is withdrawn if it no longer holds.
-            for before in [true, false] {
-                let mut attributes = ArrayAttributes::default();
-                if before {
-                    state_ids(&mut attributes, &[0]);
-                }
-                state_ids(&mut attributes, ids);
-                let stated = attributes
-                    .extra
-                    .get("zvf_ids")
-                    .is_some_and(|one| one == "rows");
-                assert_eq!(stated, expected, "{ids:?}");
-            }
-        }
-    }
+    use super::IdTable;
 
     #[test]
     fn sorted_any_and_row_tables_answer_alike() {

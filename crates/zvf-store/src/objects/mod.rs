@@ -7,8 +7,10 @@
 mod deleted;
 mod dense;
 mod ids;
+mod lookup;
 mod manifests;
 mod split;
+mod stated;
 
 use std::sync::Arc;
 
@@ -24,11 +26,12 @@ use zvf_io::Once;
 use zvf_io::{Kv, driven};
 
 pub(crate) use dense::Dense;
-use ids::IdSource;
-pub use ids::{IdTable, state_ids};
+pub use ids::IdTable;
+use ids::{IdSource, LookUps};
 pub use manifests::ManifestChunk;
 pub(crate) use manifests::Manifests;
 pub(crate) use split::SplitManifests;
+pub use stated::{are_rows, state_ids};
 
 /// The objects of one level: a table of ids and a manifest for each row.
 ///
@@ -96,6 +99,7 @@ impl ObjectIndex {
             path,
             table,
             ids: Once::default(),
+            lookups: LookUps::default(),
             warnings,
         };
         Ok(Self {
@@ -168,6 +172,43 @@ impl ObjectIndex {
             // Several callers may wait for one load, so it runs as a task, which does not depend on any of them being polled.
             driven(async move { source.ids.get_or_load(source.load(round)).await }).await
         })
+    }
+
+    /// Whether [`rows_of_in`](Self::rows_of_in) finds ids without reading the whole table of ids, which was not read yet.
+    pub fn looks_up(&self) -> bool {
+        self.source.ids.get().is_none() && self.source.divided().is_some()
+    }
+
+    /// The rows of some objects; `None` for an id that no object has.
+    ///
+    /// # Cost
+    /// Nothing if the ids are row numbers, or the table was read. If the table states the first ids of its chunks, a request for each chunk that can have
+    /// some of the ids, of which some are kept; otherwise as [`ids`](Self::ids).
+    ///
+    /// # Errors
+    /// As [`ids`](Self::ids).
+    pub fn rows_of_in<'a>(
+        &'a self,
+        round: u32,
+        ids: &'a [i64],
+    ) -> BoxFuture<'a, Result<Vec<Option<u64>>, StoreError>> {
+        Box::pin(async move {
+            if self.looks_up()
+                && let Some(rows) = self.source.look_up(ids, round).await?
+            {
+                return Ok(rows);
+            }
+            let table = self.ids_in(round).await?;
+            Ok(ids.iter().map(|id| table.slot(*id)).collect())
+        })
+    }
+
+    /// The first row whose id differs from what the table of ids states about its chunks, and the stated id.
+    ///
+    /// # Cost
+    /// None beyond those of [`ids`](Self::ids).
+    pub fn misstated_id(&self, ids: &IdTable) -> Option<(u64, i64)> {
+        self.source.misstated(ids)
     }
 
     /// The ids in the table of an index that states that ids are row numbers. [`ids`](Self::ids) does not read that table; this checks the

@@ -19,6 +19,7 @@ use crate::cells::{ShardCache, TableObjects};
 use crate::codec::byte_order;
 use crate::coord::product;
 use crate::layout::{CellLayout, ChunkDecoding, LayoutError};
+use crate::ordered::all_in_order;
 use crate::types::{dtype_of, fill};
 use crate::{Limits, StoreError};
 use zvf_codec::Chain;
@@ -26,6 +27,9 @@ use zvf_format::int::wide;
 use zvf_io::{Cap, Kv};
 
 use masked::Masked;
+
+/// Chunks that are read together when some rows are read.
+const CHUNKS_AHEAD: usize = 16;
 
 /// One table of fixed-size elements: a row for each object or group, one or more channels.
 ///
@@ -315,6 +319,57 @@ impl TypedArray {
                 return Err(StoreError::malformed(self.path.clone(), what));
             }
             Ok(values)
+        })
+    }
+
+    /// Reads some rows, given ascending and without duplicates, as part of the given round of requests: only their chunks are requested, each once. The
+    /// values have one row for each given one.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Class::Misuse`](crate::Class::Misuse) for a row past the end.
+    pub fn read_some_in<'a>(
+        &'a self,
+        round: u32,
+        rows: &'a [u64],
+    ) -> BoxFuture<'a, Result<TypedValues, StoreError>> {
+        Box::pin(async move {
+            let per_chunk = self.chunk_rows();
+            let ranges = rows.chunk_by(|a, b| a / per_chunk == b / per_chunk);
+            let ranges: Vec<&[u64]> = ranges.collect();
+            let (mut bytes, mut mask) = (Vec::new(), Vec::new());
+            for ranges in ranges.chunks(CHUNKS_AHEAD) {
+                let reads = ranges.iter().map(|rows| {
+                    let (first, last) = (rows.first(), rows.last());
+                    let first = first.copied().unwrap_or(0);
+                    let end = last.map_or(first, |last| last.saturating_add(1));
+                    self.read_rows_in(round, first..end)
+                });
+                let found = all_in_order(reads.collect()).await?;
+                for (range, found) in ranges.iter().zip(found) {
+                    if range.len() == rows.len() && found.rows == rows.len() {
+                        return Ok(found);
+                    }
+                    let first = range.first().copied().unwrap_or(0);
+                    for row in *range {
+                        let at = usize::try_from(row.abs_diff(first)).unwrap_or(usize::MAX);
+                        let Some(value) = found.row(at) else {
+                            let what = format!("{}: there is no row {row}", self.path);
+                            return Err(StoreError::misuse(what));
+                        };
+                        bytes.extend_from_slice(value);
+                        mask.extend(found.mask.as_ref().and_then(|mask| mask.get(at)));
+                    }
+                }
+            }
+            let has_mask = rows.len() == mask.len() && !mask.is_empty();
+            Ok(TypedValues {
+                dtype: self.dtype,
+                width: usize::try_from(self.width).unwrap_or(usize::MAX),
+                rows: rows.len(),
+                bytes: bytes.into(),
+                sentinel: self.sentinel().cloned(),
+                mask: has_mask.then(|| mask.into()),
+            })
         })
     }
 }
