@@ -58,6 +58,23 @@ def test_imports_and_exports(tracts: Path, tmp_path: Path, real: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tck", "out.trk", "some.trk", "tracts.zarrvectors"]
 
 
+def test_exports_views_for_neuroglancer(tracts: Path, tmp_path: Path) -> None:
+    done = zvf.export(tracts, tmp_path / "views", format="precomputed", shards=3)
+    assert (done["format"], done["folder"], done["views"]) == ("precomputed", str(tmp_path / "views"), ["lines", "skeletons"])
+    info = json.loads((tmp_path / "views" / "skeletons" / "info").read_text())
+    assert (info["@type"], info["sharding"]["shard_bits"]) == ("neuroglancer_skeletons", 3)
+    files = [path for path in (tmp_path / "views").rglob("*") if path.is_file()]
+    assert done["files"] == len(files)
+    # The same job as a document.
+    job = {"job": "export", "store": str(tracts), "file": str(tmp_path / "again"), "format": "precomputed", "shards": 3}
+    again = zvf.run(job)
+    assert (again["files"], again["bytes"]) == (done["files"], done["bytes"])
+    with pytest.raises(zvf.MisuseError, match="the views have the whole store"):
+        zvf.export(tracts, tmp_path / "some", format="precomputed", objects=[3])
+    with pytest.raises(zvf.MisuseError, match="format"):
+        zvf.export(tracts, tmp_path / "some.trk", shards=3)
+
+
 def test_levels_copies_and_checks(tracts: Path, tmp_path: Path, real: Path) -> None:
     seen: list[int] = []
     made = zvf.pyramid(tracts, factors=[4.0, 2.0], progress=seen.append)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 use zvf_jobs::{JobEvent, Traffic};
 use zvf_store::blocking::Runtime;
-use zvf_store::{IoTrace, Need, OpenOptions, Request, Store};
+use zvf_store::{IoTrace, OpenOptions, Request};
 use zvf_write::{StaleFiles, WriteOptions};
 
 use crate::args::{Common, ProgressArg};
@@ -101,16 +101,6 @@ impl<'a> Context<'a> {
                     say(note);
                 }
             }))
-    }
-
-    /// Opens a store; the documents of one level are requested along with the root.
-    ///
-    /// # Errors
-    ///
-    /// The errors of the store.
-    pub(crate) fn open(&mut self, url: &str, level: u32, need: Need) -> Result<Store> {
-        let options = self.options().with_prefetch(level, need);
-        self.wait_at(url, Store::open_with(url, options))
     }
 
     /// Waits for a future on the runtime, which is started at the first call.

@@ -242,13 +242,6 @@ impl From<WriteError> for CliError {
     }
 }
 
-impl From<zvf_neuroglancer::ExportError> for CliError {
-    #[cold]
-    fn from(error: zvf_neuroglancer::ExportError) -> Self {
-        Self::new(class_of(error.class()), error.to_string())
-    }
-}
-
 impl From<JobError> for CliError {
     #[cold]
     fn from(error: JobError) -> Self {

@@ -284,12 +284,18 @@ fn precomputed_attributes_have_the_names_of_other_columns() -> Result<()> {
         let ran = home.zvf(&[&export, option].concat())?;
         assert_eq!(ran.code, 2, "{option:?}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains("cannot be used with"),
+            ran.stderr.contains("found it with --format, expected none"),
             "{option:?}: {}",
             ran.stderr
         );
     }
     home.text(&export)?;
+    let job = home.text(&[&export[..], &["--shards", "2", "--print-job"]].concat())?;
+    let job = job.replace("\"p\"", "\"q\"");
+    std::fs::write(home.file("job.json"), job)?;
+    home.text(&["run", "job.json"])?;
+    let info = std::fs::read_to_string(home.file("q/points/info"))?;
+    assert!(info.contains("neuroglancer_uint64_sharded_v1"), "{info}");
     home.text(&["import", "p/points", "back.zv"])?;
     let numbers = |text: String| -> Vec<String> {
         let mut rows: Vec<String> = text

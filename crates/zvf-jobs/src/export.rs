@@ -4,21 +4,23 @@ use std::path::{Path, PathBuf};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use zvf_convert::export::{ExportOptions, chained};
 use zvf_convert::{Format, is_template, object_parts};
 use zvf_encode::Kind;
 use zvf_encode::error::OrBug;
+use zvf_neuroglancer::{View, export_precomputed};
 use zvf_query::{PieceOf, Query, QuerySpec, Select};
 use zvf_store::{Need, Store};
 
-use crate::checks::at_most_one;
+use crate::checks::{at_most_one, needs};
 use crate::error::Result;
 use crate::file_export::{remarks, write_file};
 use crate::selection::{of_member, opened, set};
 use crate::{
     Context, JobError, LevelOptions, Output, PieceText, SelectName, SelectionOptions, SplitReport,
-    Term,
+    Staged, Term, ViewShards,
 };
 
 options! {
@@ -62,8 +64,29 @@ options! {
         #[arg(long, value_name = "FILE")]
         #[schemars(extend("format" = "path"))]
         faces: Option<PathBuf>,
+        /// Writes the views of the whole store for Neuroglancer instead, as files in the folder FILE
+        #[arg(long, value_enum)]
+        format: Option<FolderFormat>,
+        /// With --format: whether the objects of a view are combined into shards, a few large files. auto: shards if there would
+        /// be more than 10000 files; none: a file for each object; BITS: 2 to the power of BITS shards, BITS at most 20. Legacy
+        /// meshes have no shards
+        #[arg(long, value_name = "auto|none|BITS", default_value = "auto", requires = "format")]
+        shards: ViewShards = ViewShards::default(),
     }
 }
+
+/// Formats that are folders of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum FolderFormat {
+    /// Neuroglancer's precomputed annotations, skeletons and meshes
+    Precomputed,
+}
+
+/// Decoded bytes of one query of a view, unless the context has a budget.
+const VIEW_BUDGET: u64 = 64 << 20;
 
 impl ExportJob {
     /// The template of the files of the objects, if the name is one.
@@ -71,7 +94,34 @@ impl ExportJob {
         self.file.to_str().filter(|path| is_template(path))
     }
 
+    /// Refuses options beside `format`: the views have the whole store.
+    fn check_views(&self) -> Result<()> {
+        let plain = Self {
+            store: self.store.clone(),
+            file: self.file.clone(),
+            format: self.format,
+            shards: self.shards.clone(),
+            ..Self::default()
+        };
+        let members = |job: &Self| serde_json::to_value(job).unwrap_or_default();
+        let (given, plain) = (members(self), members(&plain));
+        let mut given = given.as_object().into_iter().flatten();
+        match given.find(|(member, value)| plain.get(member.as_str()) != Some(value)) {
+            Some((member, _)) => Err(JobError::option(
+                member,
+                "it with `format`",
+                "none: the views have the whole store",
+            )),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
+        if self.format.is_some() {
+            return self.check_views();
+        }
+        let shards = ("shards", self.shards != ViewShards::default());
+        needs(shards, &[("format", false)])?;
         self.terms.check()?;
         SelectName::check(self.select, self.terms.place.relation())?;
         set(&mut QuerySpec::new(), "attributes", Some(&self.attributes))?;
@@ -113,12 +163,15 @@ impl ExportJob {
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<ExportReport>> {
         async move {
-            match self.template() {
-                Some(template) => {
+            match (self.format, self.template()) {
+                (Some(FolderFormat::Precomputed), _) => {
+                    self.views(context).await.map(ExportReport::Views)
+                }
+                (None, Some(template)) => {
                     let done = self.each_object(template, context).await;
                     done.map(ExportReport::Objects)
                 }
-                None => self.whole(context).await.map(ExportReport::File),
+                (None, None) => self.whole(context).await.map(ExportReport::File),
             }
         }
         .boxed()
@@ -137,6 +190,39 @@ impl ExportJob {
         let split = self.split.as_ref().map(|split| *split.value());
         let spec = self.spec(context).await?;
         target.write(&self.store, &spec, split, context).await
+    }
+
+    async fn views(&self, context: &Context) -> Result<ViewsExported> {
+        let budget = context.memory_budget.unwrap_or(VIEW_BUDGET);
+        let store = context.open(&self.store, 0, Need::all()).await?;
+        // An earlier export of the same views is replaced; views of other stores are not.
+        let views = View::of(store.kind()).iter().map(|view| view.name());
+        let staged = Staged::directory(&self.file, &views.collect::<Vec<_>>())?;
+        let done = export_precomputed(store, staged.path(), budget, *self.shards.value()).await;
+        let done = done.map_err(|error| {
+            let (what, class) = (error.to_string(), error.class());
+            JobError::Table { what, class }.at(&self.store)
+        })?;
+        let folder = staged.commit()?;
+        let left_out = (done.left_out.iter()).map(|name| match name.strip_prefix("axis ") {
+            Some(axis) => format!("axis {axis} is left out: views have three axes of space"),
+            None => format!("attribute {name} is left out: no view has values of its type"),
+        });
+        let rounded = done.rounded.iter().map(|name| {
+            format!(
+                "attribute {name} is written as float32: numbers with more digits, such as whole numbers above 16,777,216, are rounded, and those beyond 3.4e38 become infinite (0 in segment properties)"
+            )
+        });
+        let warnings = left_out.chain(rounded).chain(done.notes.iter().cloned());
+        Ok(ViewsExported {
+            store: self.store.clone(),
+            folder: folder.display().to_string(),
+            format: Format::Precomputed.name(),
+            warnings: warnings.collect(),
+            views: done.views,
+            files: done.files,
+            bytes: done.bytes,
+        })
     }
 
     async fn each_object(&self, template: &str, context: &Context) -> Result<SplitReport> {
@@ -173,6 +259,28 @@ pub enum ExportReport {
     File(FileExported),
     /// A file for each object.
     Objects(SplitReport),
+    /// A folder of views.
+    Views(ViewsExported),
+}
+
+/// Views that were written for Neuroglancer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ViewsExported {
+    /// The store.
+    pub store: String,
+    /// The folder.
+    pub folder: String,
+    /// The format of the folder.
+    pub format: &'static str,
+    /// The folders of the views, in that folder.
+    pub views: Vec<&'static str>,
+    /// Number of files.
+    pub files: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Data that the views lack or change.
+    pub warnings: Vec<String>,
 }
 
 /// A file that was written.

@@ -448,6 +448,7 @@ impl JobReport {
             }
             Self::Query(QueryReport::Answer(done)) => &done.warnings,
             Self::Export(ExportReport::Objects(done)) | Self::Split(done) => &done.notes,
+            Self::Export(ExportReport::Views(done)) => &done.warnings,
             Self::Rows(done) => &done.warnings,
             Self::Links(done) => &done.warnings,
             Self::Merge(done) => &done.notes,

@@ -90,7 +90,7 @@ pub use edit::{
 };
 pub use error::JobError;
 pub use error_facts::ErrorFacts;
-pub use export::{ExportJob, ExportReport, FileExported};
+pub use export::{ExportJob, ExportReport, FileExported, FolderFormat, ViewsExported};
 pub use files::{ColumnOptions, IdOptions, MapOptions, PartOptions, PlaceOptions, TableOptions};
 #[cfg(feature = "volumes")]
 pub use group::{EndsGrouped, GroupJob, GroupReport};
@@ -137,7 +137,7 @@ pub use values::{
     AttributeText, CheckName, ChunkScale, CodecChoice, ColumnName, ColumnType, Corners,
     DecimalMark, Delimiter, DeltaText, FillValue, FormatName, KindName, NewVersion, NullsName,
     NumberName, OutsideNumber, OutsideValue, PieceText, ShardChoice, SpaceBox, SpaceName,
-    StatisticsUnit,
+    StatisticsUnit, ViewShards,
 };
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};

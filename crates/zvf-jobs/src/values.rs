@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use zvf_codec::Compression;
 use zvf_convert::{Format, Nulls, Space};
 use zvf_encode::{AttributeSpec, AttributeType, Kind, NumberType, ShardShape, TargetVersion};
+use zvf_neuroglancer::Shards;
 use zvf_query::{BBox, PieceOf, StatisticsBy};
 use zvf_validate::Check;
 
@@ -59,6 +60,11 @@ written! {
     PieceText(PieceOf): {"type": "string"}, |value| text(value, |text| {
         text.parse().map_err(|_| "I/N with I from 0 and below N, e.g. 3/16, or I/N@TAG with a tag of `zvf splits`")
     });
+    /// The shards of views for Neuroglancer: `auto`, `none`, or the number of bits that number them.
+    ViewShards(Shards): {"anyOf": [{"enum": ["auto", "none"]}, {"type": "integer", "minimum": 0, "maximum": 20}]}, |value| {
+        let number = value.is_number().then(|| json!(value.to_string()));
+        text(number.as_ref().unwrap_or(value), view_shards)
+    }, default "auto": Shards::Auto;
     /// Chunks of a shard along each axis, `auto` or `none`.
     ShardChoice(ShardShape): {"anyOf": [
         {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
@@ -83,6 +89,16 @@ fn kind(text: &str) -> Result<Kind, String> {
 fn format(text: &str) -> Result<Format, &'static str> {
     Format::from_name(text.trim_start_matches('.'))
         .ok_or("an ending such as csv, ndjson, arrow, parquet, npy, swc or trk, or precomputed")
+}
+
+fn view_shards(text: &str) -> Result<Shards, &'static str> {
+    const MOST: u32 = 20;
+    let bits = |text: &str| text.parse().ok().filter(|bits| *bits <= MOST);
+    match text {
+        "auto" => Ok(Shards::Auto),
+        "none" => Ok(Shards::None),
+        text => (bits(text).map(Shards::Bits)).ok_or("auto, none, or a number of bits up to 20"),
+    }
 }
 
 fn nulls(value: &Value) -> Result<Nulls, String> {

@@ -10,6 +10,13 @@ pub(super) fn text(report: &ExportReport) -> String {
     match report {
         ExportReport::Objects(done) => split::text(done),
         ExportReport::File(done) => format!("{}\n", line(done)),
+        ExportReport::Views(done) => format!(
+            "{}: {} {}, {}\n",
+            done.folder,
+            done.format,
+            done.views.join(" and "),
+            counted(done.files, "file")
+        ),
         _ => String::new(),
     }
 }

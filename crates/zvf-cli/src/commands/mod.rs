@@ -24,7 +24,6 @@ mod migrate;
 mod objects;
 #[cfg(feature = "plot")]
 mod plot;
-mod precomputed;
 mod pyramid;
 mod query;
 mod repair;
@@ -97,7 +96,6 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
         Command::Inspect(args) => inspect::run(args, context),
         Command::Import(args) if args.status => import_parts::status(args.store(), context),
         Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
-        Command::Export(args) if args.format.is_some() => precomputed::run(args, context),
         #[cfg(feature = "plot")]
         Command::Plot(args) if args.show.is_some() || args.is_to_stdout() => {
             plot::run(args, context)
