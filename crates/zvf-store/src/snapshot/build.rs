@@ -165,7 +165,7 @@ impl SnapshotTree {
         self.compare_rows(&built);
         // Only once, when the level is complete.
         if more.is_empty() {
-            self.check_named(root, &mut built);
+            self.check_named(root, need, &mut built);
         }
         Ok(built)
     }
