@@ -71,6 +71,7 @@ fn a_condition_tells_that_values_of_its_attribute_are_missing() -> Result<()> {
         says(&home, &[command, &csv].concat(), 0, gap)?;
     }
     says(&home, &["stats", "s.zv", "--where", "v > 3"], 0, gap)?;
+    says(&home, &["measure", "s.zv", "--mean", "v"], 0, gap)?;
     // In the box, every row has a value.
     let inside = ["--bbox", "0,0,0:10,10,10"];
     let ran = home.zvf(&[&all[..], &inside, &csv].concat())?;
