@@ -97,6 +97,26 @@ fn a_group_in_place_of_an_array_is_an_error() -> Result<()> {
 }
 
 #[test]
+fn folders_in_each_others_place_are_told() -> Result<()> {
+    let home = store("graph")?;
+    fs::remove_dir_all(home.file("s.zv/0/object_index/manifests"))?;
+    fs::write(home.file("s.zv/0/object_index/zarr.json"), BARE)?;
+    let query = ["query", "s.zv", "--format", "csv"];
+    let word = "0/object_index/zarr.json: zv_array and num_objects are missing";
+    says(&home, &query, 4, word)?;
+    ensure!(validated(&home)?.0 == 1);
+    let home = store("graph")?;
+    home.text(&["pyramid", "s.zv", "--factors", "2"])?;
+    let place = |name: &str| home.file("s.zv").join(name);
+    fs::rename(place("0"), place("2"))?;
+    fs::rename(place("1"), place("0"))?;
+    fs::rename(place("2"), place("1"))?;
+    says(&home, &query, 0, "0/zarr.json: level is 1, expected 0")?;
+    ensure!(validated(&home)?.0 == 1);
+    Ok(())
+}
+
+#[test]
 fn a_level_without_chunks_tells_that_vertices_are_lost() -> Result<()> {
     let home = store("graph")?;
     fs::write(home.file("s.zv/0/vertices/zarr.json"), BARE)?;

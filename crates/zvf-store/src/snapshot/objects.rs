@@ -242,6 +242,12 @@ impl SnapshotTree {
                     "num_objects is missing, but there are manifests",
                 ));
             }
+            if doc.zv_array.is_none() && self.is_ruled() {
+                return Err(StoreError::malformed(
+                    format!("{folder}/zarr.json"),
+                    "zv_array and num_objects are missing: it is the document of another group",
+                ));
+            }
             return Ok(parts);
         };
         let named = match &doc.layout {
