@@ -40,7 +40,11 @@ pub(crate) fn run_jobs(
             Some(_) => OnInterrupt::Ask(&stop),
             None => OnInterrupt::Drop,
         };
-        reports.push(wait_unless(py, on, &raised, zvf_jobs::run(job, &context))?);
+        let report = wait_unless(py, on, &raised, zvf_jobs::run(job, &context))?;
+        for warning in report.warnings() {
+            log("warning", warning);
+        }
+        reports.push(report);
     }
     match &jobs {
         Jobs::List(_) => json_text(&reports),

@@ -31,31 +31,32 @@ impl Wanted {
     }
 }
 
-/// All sections.
+/// All sections, and warnings.
 pub(crate) async fn sections(
     store: &Store,
     query: Query,
     spec: StatisticsSpec,
-) -> Result<Vec<StatisticsSection>, Failure> {
+) -> Result<(Vec<StatisticsSection>, Vec<String>), Failure> {
     let mut scan = StatisticsScan::start(store, query, spec).await?;
     let mut sections = Vec::new();
     while let Some(step) = scan.step().await? {
         sections.extend(step.sections);
     }
-    Ok(sections)
+    Ok((sections, scan.summary().warnings.clone()))
 }
 
-/// The measures of objects.
+/// The measures of objects, and warnings.
 pub(crate) async fn measures(
     store: &Store,
     query: Query,
     means: &[String],
-) -> Result<Table, Failure> {
+) -> Result<(Table, Vec<String>), Failure> {
     let mut measures = Measures::start(store, query, means).await?;
     let schema = measures.schema();
     let mut batches = Vec::new();
     while let Some(batch) = measures.next().await? {
         batches.push(batch);
     }
-    Ok(Table { schema, batches })
+    let warnings = measures.warnings().to_vec();
+    Ok((Table { schema, batches }, warnings))
 }

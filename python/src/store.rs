@@ -285,8 +285,9 @@ impl Store {
             let found = statistics::sections(&self.store, query, wanted).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        let found = wait(py, OnInterrupt::Drop, work)?;
+        let (found, warnings) = wait(py, OnInterrupt::Drop, work)?;
         self.log_not_read();
+        self.log_each(&warnings);
         json_text(&found)
     }
 
@@ -321,8 +322,9 @@ impl Store {
             let found = statistics::measures(&self.store, query, &means).await;
             found.map_err(|error| error.at(self.store.url()))
         };
-        let found = wait(py, OnInterrupt::Drop, work)?;
+        let (found, warnings) = wait(py, OnInterrupt::Drop, work)?;
         self.log_not_read();
+        self.log_each(&warnings);
         Ok(found)
     }
 
@@ -400,7 +402,7 @@ impl Store {
     }
 
     /// Logs warnings, each once.
-    fn log_each(&self, warnings: &[String]) {
+    pub(crate) fn log_each(&self, warnings: &[String]) {
         for warning in warnings {
             let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
             if logged.contains(warning) {

@@ -585,11 +585,14 @@ impl Edit {
             let columns = columns.iter();
             let columns = columns.map(|(measure, name)| (measure.as_str(), name.as_str()));
             let measures = measures.and_then(|measures| measures.with_columns(columns));
-            let measures = measures.map_err(|error| at(error.into()))?;
-            let set = zvf_jobs::set_measures(edit, measures, &|_| ()).await;
-            set.map_err(|error| at(error.into()))
+            let mut measures = measures.map_err(|error| at(error.into()))?;
+            let set = zvf_jobs::set_measures(edit, &mut measures, &|_| ()).await;
+            let set = set.map_err(|error| at(error.into()))?;
+            Ok::<_, Failure>((set, measures.warnings().to_vec()))
         };
-        wait(py, OnInterrupt::Drop, set)
+        let (set, warnings) = wait(py, OnInterrupt::Drop, set)?;
+        store.log_each(&warnings);
+        Ok(set)
     }
 
     /// Deletes objects; ids that no object has may be left out.

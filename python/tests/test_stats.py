@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -272,3 +274,24 @@ def test_objects_are_listed_in_order(bundled: Bundled, tmp_path: Path) -> None:
     assert isinstance(report, dict) and report["truncated"] and report["total"] == len(frame)
     assert pd.read_csv(tmp_path / "largest.csv")["object_id"].tolist() == ordered["object_id"].tolist()[:4]
     assert zvf.diff(store.url, store.url)["same"]
+
+
+def test_values_that_are_missing_in_a_chunk_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "lost.zarrvectors"
+    positions = np.array([[1, 1, 1], [2, 2, 2], [25, 1, 1], [26, 1, 1]], "f4")
+    attributes = {"v": np.array([1, 5, 7, 9], "i4")}
+    zvf.write(path, kind="polyline", positions=positions, offsets=[0, 2, 4], attributes=attributes, chunk_shape=[20] * 3)
+    document = path / "0/vertex_attributes/v/zarr.json"
+    found = json.loads(document.read_text())
+    found["attributes"]["nonempty_chunks"] = ["0.0.0"]
+    document.write_text(json.dumps(found))
+    calls: list[Callable[[], object]] = [
+        lambda: zvf.open(path).query().stats(),
+        lambda: zvf.open(path).query().measure(means=["v"]),
+        lambda: zvf.export(path, tmp_path / "out.parquet"),
+    ]
+    for call in calls:
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="zvf"):
+            call()
+        assert "attribute v: no cell for 1 chunks" in caplog.text

@@ -78,8 +78,12 @@ fn an_edit_is_found_with_its_place() -> Result<()> {
     assert!(places(&found).contains(&&*place), "{found}");
     // The object and each of its vertices are differences.
     assert!(found["total"].as_u64() > Some(vertices), "{found}");
+    // So is the group that it was a member of.
+    let group = "level 0, group \"group_0\"";
     assert!(
-        places(&found).iter().all(|one| one.starts_with(&place)),
+        places(&found)
+            .iter()
+            .all(|one| one.starts_with(&place) || *one == group),
         "{found}"
     );
     let text = home.zvf(&["diff", STORE, "edited.zarrvectors", "--limit", "1"])?;
@@ -253,5 +257,40 @@ fn directed_links_are_not_undirected_ones() -> Result<()> {
         let expected: &[&str] = if differs { &["level 0, links"] } else { &[] };
         assert_eq!(places(&found), expected, "{kind}: {found}");
     }
+    Ok(())
+}
+
+#[test]
+fn codes_of_categories_and_deleted_members_of_groups_are_storage() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,z,c\n1,2,3,a\n2,2,3,b\n5,2,3,\n".into()),
+        ("../b.csv", "x,y,z,c\n1,2,3,a\n2,2,3,b\n5,2,3,b\n".into()),
+        ("../c.csv", "x,y,z,c\n1,2,3,a\n2,2,3,b\n5,2,3,a\n".into()),
+        (
+            "../p.csv",
+            "object_id,x,y,z\n1,0,0,0\n1,1,1,1\n2,2,0,0\n2,3,1,1\n".into(),
+        ),
+    ])?;
+    for name in ["a", "b", "c"] {
+        let (file, store) = (format!("{name}.csv"), format!("{name}.zv"));
+        home.text(&["import", &file, &store, "-q"])?;
+    }
+    // The codes keep the type that has a code for missing texts.
+    let edit = ["edit", "a.zv", "set-attribute", "c", "--from", "b.csv"];
+    home.text(&edit)?;
+    assert_eq!(between(&home, "a.zv", "b.zv")?, (0, Vec::new()));
+    assert_eq!(between(&home, "a.zv", "c.zv")?.0, 1);
+
+    home.text(&["import", "p.csv", "p.zv", "--kind", "polyline", "-q"])?;
+    home.text(&["edit", "p.zv", "group", "add", "both", "1", "2"])?;
+    home.text(&["copy", "p.zv", "q.zv", "-q"])?;
+    for store in ["p.zv", "q.zv"] {
+        home.text(&["edit", store, "delete", "2"])?;
+    }
+    home.text(&["vacuum", "q.zv"])?;
+    assert_eq!(between(&home, "p.zv", "q.zv")?, (0, Vec::new()));
+    home.text(&["edit", "q.zv", "group", "remove", "both", "1"])?;
+    let place = "level 0, group \"both\"".to_owned();
+    assert_eq!(between(&home, "p.zv", "q.zv")?, (1, vec![place]));
     Ok(())
 }

@@ -84,6 +84,7 @@ mod simplify;
 mod special;
 mod stats;
 mod stores;
+mod told;
 mod unit_formats;
 mod units;
 mod upload;

@@ -138,6 +138,7 @@ pub fn label_pairs<'a>(
                 rows = 0;
             }
             if last {
+                found.remarks.extend_from_slice(measures.warnings());
                 return Ok(found);
             }
         }

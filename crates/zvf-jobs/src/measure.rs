@@ -104,6 +104,8 @@ impl MeasureJob {
             progress(sink.push(&batch)?);
         }
         let (objects, files, rows) = sink.finish()?;
+        let stale = stale_level(&store, self.at.level);
+        let warnings: Vec<String> = measures.warnings().iter().cloned().chain(stale).collect();
         Ok(MeasuredTable {
             store: self.store.clone(),
             kind: store.kind().to_string(),
@@ -111,7 +113,7 @@ impl MeasureJob {
             total: measures.len(),
             objects,
             files,
-            warnings: warnings_of(&store, stale_level(&store, self.at.level).as_slice()),
+            warnings: warnings_of(&store, &warnings),
             rows,
         })
     }
@@ -120,9 +122,9 @@ impl MeasureJob {
     async fn write(&self, context: &Context) -> Result<MeasuredAttributes> {
         // The edit is opened before the query runs, so that no other writer changes the store between the two.
         let edit = begin(&self.store, context).await?;
-        let (mut edit, (store, measures)) = or_abandon(edit, self.start(context).await).await?;
+        let (mut edit, (store, mut measures)) = or_abandon(edit, self.start(context).await).await?;
         context.total(measures.len());
-        let set = set_measures(&mut edit, measures, &*context.progress()).await;
+        let set = set_measures(&mut edit, &mut measures, &*context.progress()).await;
         let (done, objects) = end(edit, &self.store, set).await?;
         Ok(MeasuredAttributes {
             store: self.store.clone(),
@@ -131,7 +133,7 @@ impl MeasureJob {
             objects,
             put: done.put,
             removed: done.removed,
-            warnings: warnings_of(&store, &[]),
+            warnings: warnings_of(&store, measures.warnings()),
         })
     }
 }
@@ -143,7 +145,7 @@ impl MeasureJob {
 /// Misuse: an attribute that exists with another type. The errors of the query and the edit.
 pub async fn set_measures(
     edit: &mut Edit,
-    mut measures: Measures,
+    measures: &mut Measures,
     progress: &(dyn Fn(u64) + Send + Sync),
 ) -> Result<u64> {
     // Types are checked before anything is measured.

@@ -26,11 +26,13 @@ impl Gaps {
         }
     }
 
-    /// Counts a chunk. Counts its missing columns only if the answer has rows of the chunk (`rows`).
-    pub(crate) fn count(&mut self, chunk: &Decoded, rows: bool) {
+    /// Counts a chunk. Counts its missing columns only if the answer has rows of the chunk (`rows`), or rows were tested by the column.
+    pub(crate) fn count(&mut self, reader: &Reader, chunk: &Decoded, rows: bool) {
         self.absent += u64::from(chunk.absent);
         let counts = self.missing.iter_mut().zip(&mut self.short);
-        for (cell, (missing, short)) in chunk.cells.iter().zip(counts).filter(|_| rows) {
+        let cells = chunk.cells.iter().zip(counts).enumerate();
+        let counted = |index: usize| rows || (chunk.filtered && reader.tests(index));
+        for (_, (cell, (missing, short))) in cells.filter(|(index, _)| counted(*index)) {
             *missing += u64::from(matches!(cell, Cell::Missing));
             *short += u64::from(matches!(cell, Cell::Short { .. }));
         }
@@ -46,7 +48,7 @@ impl Gaps {
         }
     }
 
-    /// Warnings about gaps in the columns that are `shown`, and the reader's own warnings.
+    /// Warnings about gaps in the columns that are `shown` or that conditions test, and the reader's own warnings.
     pub(crate) fn warnings(&self, reader: &Reader, shown: impl Fn(usize) -> bool) -> Vec<String> {
         let level = reader.number;
         let mut warnings = Vec::new();
@@ -69,7 +71,8 @@ impl Gaps {
         }
         let counts = self.missing.iter().zip(&self.short);
         let columns = reader.columns.iter().zip(counts).enumerate();
-        for (_, (column, (missing, short))) in columns.filter(|(index, _)| shown(*index)) {
+        let told = |index: usize| shown(index) || reader.tests(index);
+        for (_, (column, (missing, short))) in columns.filter(|(index, _)| told(*index)) {
             let name = &column.name;
             let wider = column.wider.as_ref();
             if wider.is_some_and(|wider| wider.load(Ordering::Relaxed)) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use arrow_array::ArrayRef;
 use arrow_buffer::{MutableBuffer, NullBuffer};
 use futures::future::try_join_all;
 use zvf_store::format::dtype::DTypeKind;
@@ -162,16 +163,29 @@ async fn column(
     }
 }
 
-/// An attribute of every group; missing beyond its last row.
-async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<Values, QueryError> {
-    let found = attribute.read_rows(0..int::wide(count)).await?;
+/// The stored rows of an attribute of `count` groups, which may be fewer.
+///
+/// # Errors
+///
+/// I/O; malformed data.
+pub(crate) async fn attribute_rows(
+    level: &Level,
+    attribute: &TypedArray,
+    count: u64,
+) -> Result<ArrayRef, QueryError> {
+    let found = attribute.read_rows(0..count).await?;
     let valid: NullBuffer = (0..found.rows).map(|row| !found.is_absent(row)).collect();
     let mut bytes = MutableBuffer::with_capacity(found.bytes.len());
     bytes.extend_from_slice(&found.bytes);
-    let array = arrow::rows(found.dtype, found.width, bytes, Some(valid)).map_err(|error| {
+    arrow::rows(found.dtype, found.width, bytes, Some(valid)).map_err(|error| {
         let path = format!("group_attributes/{}", attribute.name());
         QueryError::malformed(Place::array(level.number(), &path), error.to_string())
-    })?;
+    })
+}
+
+/// An attribute of every group; missing beyond its last row.
+async fn stored(level: &Level, attribute: &TypedArray, count: usize) -> Result<Values, QueryError> {
+    let array = attribute_rows(level, attribute, int::wide(count)).await?;
     let mut column =
         values_of(array.as_ref(), attribute.attributes().unit.as_ref()).ok_or_else(|| {
             QueryError::misuse(format!(

@@ -20,7 +20,7 @@ pub fn group_numbers<'a>(
     words: &'a [String],
 ) -> BoxFuture<'a, Result<Vec<u64>, QueryError>> {
     Box::pin(async move {
-        let found = level_with_groups(store, level).await?;
+        let found = level_with_groups(store, level, &only_groups()).await?;
         let Some(groups) = found.groups() else {
             let word = words.first().map_or("", String::as_str);
             return Err(QueryError::misuse(format!(
@@ -32,15 +32,23 @@ pub fn group_numbers<'a>(
     })
 }
 
-/// A level with its groups: level 0 if it has none.
-pub(crate) async fn level_with_groups(store: &Store, level: u32) -> Result<Level, QueryError> {
-    let need = Need {
+/// Names and members of groups.
+pub(crate) fn only_groups() -> Need {
+    Need {
         groups: true,
         ..Need::nothing()
-    };
-    let found = store.level(level, &need).await?;
+    }
+}
+
+/// A level with its groups: level 0 if it has none.
+pub(crate) async fn level_with_groups(
+    store: &Store,
+    level: u32,
+    need: &Need,
+) -> Result<Level, QueryError> {
+    let found = store.level(level, need).await?;
     if found.groups().is_none() && level != 0 && store.levels().contains(&0) {
-        return Ok(store.level(0, &need).await?);
+        return Ok(store.level(0, need).await?);
     }
     Ok(found)
 }

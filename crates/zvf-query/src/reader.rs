@@ -97,6 +97,8 @@ pub(crate) struct Decoded {
     pub(crate) cells: Vec<Cell>,
     /// The rows that satisfy the query.
     pub(crate) kept: Kept,
+    /// Whether the filter was applied to rows of the chunk.
+    pub(crate) filtered: bool,
     /// Whether the rows are inside the chunk of the key.
     pub(crate) in_place: bool,
 }
@@ -294,7 +296,15 @@ impl Reader {
         self.read_columns(chunk, rows, &mut open, (&mut cells, None), |at| {
             what.wants(at) && tested(at)
         })?;
-        let kept = self.kept(chunk, rows, positions.bytes(), extent.as_ref(), &cells)?;
+        let inside = self.in_box(rows, positions.bytes(), extent.as_ref())?;
+        let filter = self.filter.as_ref().filter(|_| inside.len() > 0);
+        let filtered = filter.is_some();
+        let kept = match filter {
+            Some(filter) => {
+                self.passing(chunk, rows, filter, inside, (positions.bytes(), &cells))?
+            }
+            None => inside,
+        };
         let some = match &kept {
             Kept::Rows(rows) => Some(Arc::new(RowSet::new(
                 rows.iter().map(|row| *row..row.saturating_add(1)),
@@ -312,6 +322,7 @@ impl Reader {
             fragments,
             cells,
             kept,
+            filtered,
             in_place,
         })
     }
@@ -405,41 +416,45 @@ impl Reader {
         }
     }
 
-    fn kept(
+    /// The rows inside the box and the region of the query.
+    fn in_box(
         &self,
-        chunk: &[i64],
         rows: u32,
         positions: &[u8],
         extent: Option<&Extent>,
-        cells: &[Cell],
     ) -> Result<Kept, QueryError> {
-        let mut kept = match &self.test.bbox {
+        Ok(match &self.test.bbox {
             Some(bbox) if !self.test.whole_chunks => self.inside(positions, bbox, extent)?,
             Some(bbox) if self.test.worthless_keys => match self.inside(positions, bbox, extent)? {
                 none @ Kept::Rows(_) if none.len() == 0 => none,
                 _ => Kept::All(rows),
             },
             _ => Kept::All(rows),
-        };
-        let Some(filter) = self.filter.as_ref().filter(|_| kept.len() > 0) else {
-            return Ok(kept);
-        };
-        let truths = self.truths(filter, rows, (positions, cells));
+        })
+    }
+
+    /// The rows of `inside` that satisfy the filter.
+    fn passing(
+        &self,
+        chunk: &[i64],
+        rows: u32,
+        filter: &BoundFilter,
+        inside: Kept,
+        values: (&[u8], &[Cell]),
+    ) -> Result<Kept, QueryError> {
+        let truths = self.truths(filter, rows, values);
         let truths = truths.map_err(|fault| self.faulty(chunk, fault))?;
         let holds = |row: &u32| {
             truths
                 .get(int::index(*row))
                 .is_some_and(|truth| BoundFilter::holds(*truth))
         };
-        let passing: Vec<u32> = kept.iter().filter(holds).collect();
-        if self.test.whole_chunks {
-            if passing.is_empty() {
-                kept = Kept::Rows(passing);
-            }
-        } else if passing.len() < int::index(rows) {
-            kept = Kept::Rows(passing);
-        }
-        Ok(kept)
+        let passing: Vec<u32> = inside.iter().filter(holds).collect();
+        let all = match self.test.whole_chunks {
+            true => !passing.is_empty(),
+            false => passing.len() >= int::index(rows),
+        };
+        Ok(if all { inside } else { Kept::Rows(passing) })
     }
 
     /// The error for a condition that a chunk does not fit.
@@ -475,6 +490,12 @@ impl Reader {
                 .position
                 .retained(positions, &kept, |position| region.contains(position))?,
         })
+    }
+
+    /// Whether a condition tests a column.
+    pub(crate) fn tests(&self, column: usize) -> bool {
+        let joint = self.joint.as_ref();
+        self.tested.get(column) == Some(&true) || joint.is_some_and(|joint| joint.tests(column))
     }
 
     /// Whether a chunk can have rows in the region, by its key.

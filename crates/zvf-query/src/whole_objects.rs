@@ -23,6 +23,8 @@ pub(crate) struct WholeObjects {
     pub(crate) links: Option<(usize, Vec<Vec<usize>>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,
+    /// What the answer warns of.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl WholeObjects {
@@ -91,6 +93,7 @@ impl WholeObjects {
             rows,
             links,
             vertices,
+            warnings: answer.summary.warnings,
         })
     }
 

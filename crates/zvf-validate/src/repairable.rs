@@ -182,7 +182,6 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::PresenceUnique
         | Rule::Discriminator
         | Rule::DiscriminatorThere
-        | Rule::AttributeName
         | Rule::VlenFill
         | Rule::LinkDelta
         | Rule::LinkOffsets
@@ -190,6 +189,9 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::IndexRank
         | Rule::FamilyRank
         | Rule::FamilyDirected => Repairable::Always,
+        Rule::AttributeName => Repairable::Where(
+            "no other attribute of its kind has the stated name; otherwise their folders may be in each other's place",
+        ),
         Rule::DatasetUnique => Repairable::Where("the datasets of the level are equal"),
         Rule::DatasetStale => Repairable::Where(
             "there is no folder of that level either; if the ome node or links also name the level, it may be lost, which needs --accept-loss",

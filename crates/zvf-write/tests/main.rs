@@ -13,6 +13,7 @@ mod codecs;
 mod compare;
 mod crash;
 mod cuts;
+mod differences;
 mod edited;
 mod edited_draw;
 mod edited_keys;

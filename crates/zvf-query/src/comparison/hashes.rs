@@ -42,7 +42,7 @@ pub(super) fn rows(batch: &RecordBatch, columns: &[String]) -> Result<Vec<u64>, 
         let column = batch
             .column_by_name(name)
             .or_bug(format_args!("rows without {name}"))?;
-        let found = column_hashes(column)?;
+        let found = values(column)?;
         for (row, one) in all.iter_mut().zip(found) {
             *row = hash(&(*row, one));
         }
@@ -78,26 +78,34 @@ macro_rules! of_numbers {
     };
 }
 
+/// The hash of a missing value.
+pub(super) const MISSING: u64 = 0;
+
 /// The hashes of the values of a column. Floats are compared by their bits, categories by their texts.
-fn column_hashes(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
+///
+/// # Errors
+///
+/// Bug: a column of another type.
+pub(super) fn values(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
     fn of_number<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<Vec<u64>> {
         let array = array.as_primitive_opt::<T>()?;
         let one = |value: Option<T::Native>| match value {
             Some(value) => hash(&value.to_byte_slice()),
-            None => 0,
+            None => MISSING,
         };
         Some(array.iter().map(one).collect())
     }
     fn of_text<'t, T: Hash + ?Sized + 't>(all: impl Iterator<Item = Option<&'t T>>) -> Vec<u64> {
-        all.map(|one| one.map_or(0, |text| hash(&text))).collect()
+        all.map(|one| one.map_or(MISSING, |text| hash(&text)))
+            .collect()
     }
     let found = match column.data_type() {
         DataType::FixedSizeList(..) => {
             let (items, width) = numbers::elements(column);
-            let items = column_hashes(&items)?;
+            let items = values(&items)?;
             let rows = items.chunks(width.max(1)).enumerate();
             let one = |(row, items): (usize, &[u64])| match column.is_null(row) {
-                true => 0,
+                true => MISSING,
                 false => hash(&items),
             };
             Some(rows.map(one).collect())
@@ -111,13 +119,13 @@ fn column_hashes(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
             let all = column
                 .as_any_dictionary_opt()
                 .or_bug("a column of another type")?;
-            let words = column_hashes(all.values())?;
+            let words = values(all.values())?;
             let keys = match words.is_empty() {
                 true => vec![0; all.len()],
                 false => all.normalized_keys(),
             };
             let one = |(row, key): (usize, &usize)| match column.is_null(row) {
-                true => Ok(0),
+                true => Ok(MISSING),
                 false => words.get(*key).copied().or_bug("a key without a word"),
             };
             Some(

@@ -2,6 +2,7 @@
 
 mod between;
 mod documents;
+mod groups;
 mod hashes;
 mod unowned;
 
@@ -11,13 +12,12 @@ use std::fmt;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt64Type};
-use arrow_schema::{Field, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use zvf_store::{Need, Store};
 
 use crate::error::OrBug;
-use crate::groups::level_with_groups;
 use crate::object_ids::object_ids;
 use crate::{
     Answer, Column, Outputs, Query, QueryError, Table, check_links_found, list_objects, numbers,
@@ -127,7 +127,7 @@ impl Comparison {
 }
 
 /// Compares two stores: kind, axes, coordinate reference system, headers of source files such as the frame of a tractogram, metadata of users,
-/// levels, names and types of attributes, the rows, links, objects and groups of every level, whether links are directed, and links between levels.
+/// levels, names and types of attributes, the rows, links, objects and groups (with their attributes) of every level, whether links are directed, and links between levels.
 ///
 /// Does not compare chunks, shards, codecs, versions, the order of rows in chunks, data derived from other data (implied links, the owner column),
 /// the record of how a store or a level was made, descriptions and fills of attributes, parametric objects and further kinds of geometry.
@@ -233,7 +233,18 @@ struct Pair<'a> {
 fn described(field: &Field) -> String {
     let unit = field.metadata().get("zvf.unit");
     let unit = unit.map_or_else(String::new, |unit| format!(" in {unit}"));
-    format!("{}{unit}", field.data_type())
+    format!("{}{unit}", type_name(field.data_type()))
+}
+
+/// The name of a type. The type of the codes of categories is a matter of storage.
+fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Dictionary(_, values) => format!("categories of {values}"),
+        DataType::FixedSizeList(item, width) => {
+            format!("{width} x {}", type_name(item.data_type()))
+        }
+        other => other.to_string(),
+    }
 }
 
 impl Pair<'_> {
@@ -405,45 +416,6 @@ impl Pair<'_> {
         }
         if !links.same() {
             found.rows(links, self.level, "links, by rows of its vertex table")?;
-        }
-        Ok(())
-    }
-
-    /// Compares names and members of groups, in any order.
-    async fn groups(&mut self, found: &mut Comparison) -> Result<(), QueryError> {
-        let mut both = Vec::new();
-        for (_, store) in self.stores {
-            let level = level_with_groups(store, self.level).await?;
-            let mut all: BTreeMap<String, Vec<i64>> = BTreeMap::new();
-            if let Some(groups) = level.groups() {
-                for number in 0..groups.len() {
-                    let mut members = groups.members(number).await?;
-                    members.sort_unstable();
-                    members.dedup();
-                    all.entry(groups.name(number)).or_default().extend(members);
-                }
-            }
-            both.push(all);
-        }
-        let (Some(mut new), Some(old)) = (both.pop(), both.pop()) else {
-            return Ok(());
-        };
-        for (name, members) in old {
-            let place = format!("level {}, group {name:?}", self.level);
-            match new.remove(&name) {
-                Some(other) if other == members => {}
-                Some(other) => found.add(
-                    place,
-                    format!("{} and {} members", members.len(), other.len()),
-                ),
-                None => found.add(place, "in the first store only"),
-            }
-        }
-        for name in new.into_keys() {
-            found.add(
-                format!("level {}, group {name:?}", self.level),
-                "in the second store only",
-            );
         }
         Ok(())
     }

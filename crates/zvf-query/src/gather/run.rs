@@ -446,7 +446,7 @@ impl Run {
         self.cells_read += 1 + u64::from(chunk.fragments.is_some());
         let read = |cell: &&Cell| matches!(cell, Cell::Rows { .. } | Cell::Short { .. });
         self.cells_read += int::wide(chunk.cells.iter().filter(read).count());
-        self.gaps.count(chunk, chunk.rows > 0);
+        self.gaps.count(&self.reader, chunk, chunk.rows > 0);
     }
 }
 

@@ -118,6 +118,7 @@ pub struct Measures {
     source: Source,
     /// The columns of the table that are returned, and their schema; `None`: all.
     chosen: Option<(Vec<usize>, SchemaRef)>,
+    warnings: Vec<String>,
 }
 
 /// The way to read the objects.
@@ -150,8 +151,12 @@ impl Measures {
             if !by_rows && store.kind() != Kind::PointCloud {
                 check_links_read(store, query.level).await?;
             }
-            let objects = select(store, &query, by_rows).await?;
-            Self::read_objects(store, query, objects, (means, by_rows)).await
+            let (objects, warnings) = select(store, &query, by_rows).await?;
+            let measures = Self::read_objects(store, query, objects, (means, by_rows)).await?;
+            Ok(Self {
+                warnings,
+                ..measures
+            })
         })
     }
 
@@ -211,6 +216,7 @@ impl Measures {
                 table,
                 source,
                 chosen: None,
+                warnings: Vec::new(),
             })
         })
     }
@@ -291,6 +297,12 @@ impl Measures {
         self.objects.is_empty()
     }
 
+    /// What the reads so far warn of, such as missing values of an attribute.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The next batch. `None` at the end.
     ///
     /// # Errors
@@ -308,6 +320,7 @@ impl Measures {
                     Source::Chains(_) => done = self.chains().await?,
                     Source::Rows(answer, meter) => {
                         let Some((table, batch)) = answer.next().await? else {
+                            add_new(&mut self.warnings, &answer.summary().warnings);
                             done.extend(meter.end());
                             let rest = self.objects.get(self.next..);
                             done = in_order(rest.or_bug("objects beyond the last")?, done)?;
@@ -341,7 +354,9 @@ impl Measures {
                             true,
                             self.attributes.clone(),
                         );
-                        done = object::measure(self.kind, &ids, &found.await?, &self.table)?;
+                        let found = found.await?;
+                        add_new(&mut self.warnings, &found.warnings);
+                        done = object::measure(self.kind, &ids, &found, &self.table)?;
                     }
                 }
             }
@@ -488,13 +503,22 @@ fn in_order(all: &[(i64, u64)], found: Vec<Measured>) -> Result<Vec<Measured>, Q
     Ok(rows)
 }
 
-/// Ids of the selected objects, each once, and numbers of vertices. The numbers are 0 if the order of rows implies the links, because such objects
-/// are not read in batches.
+/// Adds the warnings that are not known yet.
+fn add_new(known: &mut Vec<String>, found: &[String]) {
+    for warning in found {
+        if !known.contains(warning) {
+            known.push(warning.clone());
+        }
+    }
+}
+
+/// Ids of the selected objects, each once, with numbers of vertices, and warnings. The numbers are 0 if the order of rows implies the links, because
+/// such objects are not read in batches.
 async fn select(
     store: &Store,
     query: &Query,
     by_rows: bool,
-) -> Result<Vec<(i64, u64)>, QueryError> {
+) -> Result<(Vec<(i64, u64)>, Vec<String>), QueryError> {
     let whole = !query.is_spatial()
         && query.filter.is_none()
         && query.relation.is_none()
@@ -502,7 +526,7 @@ async fn select(
     let all = whole && !query.is_by_object();
     if all && by_rows {
         let ids = object_ids(store, query.level, query.own_level_only).await?;
-        return Ok(ids.into_iter().map(|id| (id, 0)).collect());
+        return Ok((ids.into_iter().map(|id| (id, 0)).collect(), Vec::new()));
     }
     let (answer, counts) = if all {
         let answer = list_objects(store, query.level, query.own_level_only).await?;
@@ -524,7 +548,8 @@ async fn select(
         };
         (crate::query(store, asked).await?, "length")
     };
-    let listed = answer.collect().await?.table(Table::Objects)?;
+    let answer = answer.collect().await?;
+    let listed = answer.table(Table::Objects)?;
     let listed = listed.ok_or_else(|| {
         QueryError::misuse(format!(
             "level {} has no object index: there are no objects to measure",
@@ -545,7 +570,8 @@ async fn select(
         .iter();
     let mut known = std::collections::HashSet::new();
     let all = ids.copied().zip(counts.copied());
-    Ok(all.filter(|(id, _)| known.insert(*id)).collect())
+    let objects = all.filter(|(id, _)| known.insert(*id)).collect();
+    Ok((objects, answer.summary.warnings))
 }
 
 /// The values of a column of the vertices, with NaN for missing ones, and the number of values in a row.

@@ -217,7 +217,7 @@ impl VertexPlan {
             if !chunk.in_place {
                 out.misplaced.get_or_insert(chunk.slot);
             }
-            out.gaps.count(&chunk, chunk.kept.len() > 0);
+            out.gaps.count(reader, &chunk, chunk.kept.len() > 0);
             let picked = Rows::from(&chunk.kept);
             out.gathered.push(table, reader, &chunk, picked, None)?;
             let rows = ChunkRows {

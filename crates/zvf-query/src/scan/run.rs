@@ -151,8 +151,8 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
     Ok(summary)
 }
 
-/// A warning if all vertices of a level were read and their number differs from the document: vertices were lost, or the number is out of date
-/// (`zvf-0.9`, section 6). Zero is ignored, because some writers never set it.
+/// A warning if all vertices of a level were read, or there are none, and their number differs from the document: vertices were lost, or the number is
+/// out of date (`zvf-0.9`, section 6). Zero is ignored, because some writers never set it.
 fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
     let (stated, found) = (p.level.doc().vertex_count, scan.vertices);
     let all = p.query.outputs.vertices
@@ -161,9 +161,10 @@ fn vertex_count_warning(p: &Prepared, scan: &Scan) -> Option<String> {
         && p.query.limit.is_none()
         && p.query.chunks.is_none()
         && p.query.within.is_none();
+    let none = p.level.vertices().presence().is_empty();
     let place = format!("level {}", p.level.number());
     count_warning(&place, ("vertex_count", stated), (found, "vertices"))
-        .filter(|_| all && stated > 0)
+        .filter(|_| (all || none) && stated > 0)
 }
 
 /// Whether the rows of objects are counted.

@@ -258,6 +258,8 @@ struct NumberCounter {
     ends: Option<(StatisticValue, StatisticValue)>,
     /// The exact sum of integers.
     total: i128,
+    /// The lowest of the first integers: the mean and the squares below are those of the differences from it.
+    start: Option<i128>,
     sum: CompensatedSum,
     /// The factor of the numbers below: 1, or [`SCALE`].
     scale: f64,
@@ -279,6 +281,7 @@ impl NumberCounter {
             infinite: 0,
             ends: None,
             total: 0,
+            start: None,
             sum: CompensatedSum::default(),
             scale: 1.0,
             origin: None,
@@ -306,11 +309,12 @@ impl NumberCounter {
             .total
             .checked_add(total)
             .or_bug("a sum of integers beyond 128 bits")?;
-        let floats: Vec<f64> = all
+        // Differences from a number are exact where the numbers are beyond 2^53.
+        let start = *self.start.get_or_insert(*low);
+        let differences = all
             .iter()
-            .map(|number| StatisticValue::Integer(*number).real())
-            .collect();
-        self.spread(&floats);
+            .map(|number| StatisticValue::Integer(*number - start).real());
+        self.spread(&differences.collect::<Vec<f64>>());
         let key = |number: &i128| u64::try_from(*number - self.lowest);
         let keys: Vec<u64> = all
             .iter()
@@ -575,6 +579,23 @@ mod tests {
         assert_eq!(sum.value(), 2.0);
         sum.add(f64::INFINITY);
         assert_eq!(sum.value(), f64::INFINITY);
+    }
+
+    #[test]
+    fn integers_beyond_2_to_the_53_have_their_own_deviation() {
+        let extent = Extent {
+            probabilities: Vec::new(),
+            bins: 0,
+            exact: 100,
+        };
+        let mut counter = NumberCounter::new(true, i64::MIN.into(), &extent);
+        let start = 1_i128 << 60;
+        counter.integers(&[start + 1, start]).unwrap();
+        counter
+            .integers(&[start + 4, start + 2, start + 3])
+            .unwrap();
+        let found = counter.finish(&extent).unwrap().unwrap();
+        assert_eq!(found.std, Some(2.5_f64.sqrt()));
     }
 
     #[test]

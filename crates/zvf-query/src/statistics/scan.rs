@@ -17,7 +17,7 @@ use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
 use crate::columns::arrow::is_placed;
 use crate::error::{OrBug, existing_attributes};
-use crate::groups::level_with_groups;
+use crate::groups::{level_with_groups, only_groups};
 use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
@@ -263,7 +263,7 @@ impl StatisticsScan {
                     };
                 }
                 Some(StatisticsBy::Group) => {
-                    let level = level_with_groups(store, query.level).await?;
+                    let level = level_with_groups(store, query.level, &only_groups()).await?;
                     let found = level.groups();
                     let found = found.ok_or_else(|| {
                         QueryError::misuse(format!(

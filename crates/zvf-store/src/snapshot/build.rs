@@ -72,6 +72,12 @@ impl SnapshotTree {
         let key = format!("{level}/zarr.json");
         let bytes = self.document(&key).ok_or_else(|| self.missing(&key))?;
         let doc = LevelDoc::parse(&bytes).map_err(|e| StoreError::document(key.clone(), e))?;
+        if doc.level != level && self.is_ruled() {
+            self.warnings.add(format!(
+                "{key}: level is {}, expected {level}: the folder may be that of level {}",
+                doc.level, doc.level
+            ));
+        }
         let values = doc.chunk_attribute_values.as_deref().unwrap_or_default();
         if let Some((at, odd)) = odd_value(values) {
             let what = format!(
@@ -165,7 +171,7 @@ impl SnapshotTree {
         self.compare_rows(&built);
         // Only once, when the level is complete.
         if more.is_empty() {
-            self.check_named(root, &mut built);
+            self.check_named(root, need, &mut built);
         }
         Ok(built)
     }

@@ -1,12 +1,13 @@
 //! Damage: an error, or left out if the caller wants the rest of a damaged store.
 
 use zvf_format::keys::parse_delta;
-use zvf_meta::version::Gate;
+use zvf_meta::version::{Gate, is_ruled};
 use zvf_meta::{Kind, RootDoc, is_known_family};
 
 use super::plan::NameFamily;
 use super::{SeenDocument, SnapshotTree};
 use crate::level::{LevelInner, Refused};
+use crate::links::LinkArray;
 use crate::writing::MARKER;
 use crate::{Class, Names, Need, StoreError};
 
@@ -97,7 +98,7 @@ impl SnapshotTree {
 impl SnapshotTree {
     /// Leaves out nodes that do not exist although documents name them: families in `arrays_present` of the level, and attributes of level 0 in
     /// `attribute_specs` of the root. Checks only folders that were listed.
-    pub(super) fn check_named(&self, root: &RootDoc, level: &mut LevelInner) {
+    pub(super) fn check_named(&self, root: &RootDoc, need: &Need, level: &mut LevelInner) {
         if !matches!(root.gate(), Gate::Supported(_)) {
             return;
         }
@@ -117,8 +118,8 @@ impl SnapshotTree {
                 "arrays_present of its level",
             ));
         }
-        // Level 0 of a graph or mesh has a family of links between its own vertices, even if it has no links.
-        let linked = matches!(root.kind(), Ok(Kind::Graph | Kind::Mesh))
+        // Level 0 of a graph, mesh or skeleton has a family of links between its own vertices, even if it has no links.
+        let linked = matches!(root.kind(), Ok(Kind::Graph | Kind::Mesh | Kind::Skeleton))
             && number == 0
             && is_there(&"links".to_owned());
         let links = listed("0/links")
@@ -163,6 +164,32 @@ impl SnapshotTree {
                     let path = format!("{number}/{}/{name}", family.folder());
                     let by = "attribute_specs of the root (if it was never written, remove its entry there)";
                     lost.push((path, None, by));
+                }
+            }
+        }
+        // From 0.9 on, an attribute of links has values for every family that has links, at least in one of its arrays.
+        let own = level.links.iter().find(|family| {
+            let has_links = |link: &LinkArray| !link.array.presence().is_empty();
+            family.delta() == 0 && family.arrays.iter().any(has_links)
+        });
+        let wanted = number == 0
+            && need.link_attributes == Names::All
+            && is_ruled(&root.zarr_vectors.zv_version);
+        if let Some(family) = own.filter(|_| wanted) {
+            let specs = scopes.and_then(|scopes| scopes.get("link")?.as_object());
+            let folder = listed("0/link_attributes");
+            let there = |name: &&String| folder.as_ref().is_some_and(|all| all.contains(*name));
+            let read = |name: &str| family.attributes.iter().any(|one| one.name == name);
+            for name in specs
+                .into_iter()
+                .flat_map(|specs| specs.keys())
+                .filter(there)
+            {
+                let path = format!("0/link_attributes/{name}");
+                let refused = level.refused.iter().any(|one| one.path.starts_with(&path));
+                if !refused && !read(name) {
+                    let by = "attribute_specs of the root";
+                    lost.push((format!("{path}/0"), None, by));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use zvf_format::dtype::{DType, DTypeKind};
-use zvf_meta::{ArrayDoc, KeyScheme};
+use zvf_meta::{ArrayAttributes, ArrayDoc, KeyScheme};
 
 use super::MISSING;
 use super::SnapshotTree;
@@ -70,6 +70,7 @@ impl SnapshotTree {
         };
         let wrong = |what: String| Err(StoreError::malformed(format!("{path}/zarr.json"), what));
         let attributes = array.attributes();
+        self.compare_statements(family, (path, name), attributes);
         let stated = attributes.dtype.as_deref();
         match (&declared, stated) {
             (Some(Declared::Number(declared)), Some(_)) if attributes.categories.is_none() => {
@@ -97,6 +98,39 @@ impl SnapshotTree {
             _ => {}
         }
         Ok(Some(array))
+    }
+
+    /// Warns if the document of an attribute states another name than its folder, which may then be that of the other attribute, or another unit than the
+    /// root declares.
+    fn compare_statements(
+        &self,
+        family: NameFamily,
+        (path, name): (&str, &str),
+        attributes: &ArrayAttributes,
+    ) {
+        if !self.is_ruled() {
+            return;
+        }
+        if let Some(stated) = attributes.name.as_deref().filter(|stated| *stated != name) {
+            self.warnings.add(format!(
+                "{path}/zarr.json: name is {stated:?}, expected {name:?}: the values may be those of {stated}"
+            ));
+        }
+        let root = self.state().root.clone();
+        let scopes = root
+            .as_ref()
+            .and_then(|root| root.zarr_vectors.attribute_specs.as_ref());
+        let spec = family
+            .scope()
+            .and_then(|scope| scopes?.get(scope)?.get(name));
+        let declared = spec.and_then(|spec| spec.get("unit")?.as_str());
+        let stated = attributes.unit.as_deref();
+        if let Some(declared) = declared.filter(|declared| stated != Some(*declared)) {
+            let found = stated.map_or("no unit".to_owned(), |unit| format!("unit is {unit:?}"));
+            self.warnings.add(format!(
+                "{path}/zarr.json: {found}, but attribute_specs of the root declares {declared:?}"
+            ));
+        }
     }
 
     /// Refuses a number type that differs from the declared one. Exception, with a warning: floats on a coarse level, which may hold means of whole numbers.
@@ -127,6 +161,7 @@ impl SnapshotTree {
             return Ok(());
         };
         let attributes = table.attributes();
+        self.compare_statements(family, (table.path(), table.name()), attributes);
         let number = !matches!(table.dtype().kind, DTypeKind::Utf32 { .. });
         if let Some(Declared::Number(declared)) = self.spec_of(family, table.name())
             && number
@@ -197,7 +232,7 @@ impl SnapshotTree {
         }
     }
 
-    /// Warns of tables with another number of rows than the object index, and of lists of chunks of different lengths.
+    /// Warns of tables with another number of rows than the object index, of lists of chunks of different lengths, and of a missing fragment index.
     pub(super) fn compare_rows(&self, level: &LevelInner) {
         if let Some(index) = &level.object_index {
             for table in &level.object_attributes {
@@ -221,6 +256,17 @@ impl SnapshotTree {
         {
             self.warnings.add(format!(
                 "level {}: {vertices} chunks of vertices are listed, but {fragments} chunks of vertex_fragments",
+                level.number
+            ));
+        }
+        let mut present = level.doc.arrays_present.iter();
+        if level.vertex_fragments.is_none()
+            && count(&level.vertices) > Some(0)
+            && present.any(|name| name == "object_index")
+            && self.is_ruled()
+        {
+            self.warnings.add(format!(
+                "{}/vertex_fragments: is missing: the objects of rows are not known",
                 level.number
             ));
         }

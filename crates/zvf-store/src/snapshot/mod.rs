@@ -27,6 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use zvf_format::dtype::{DType, DTypeKind};
+use zvf_meta::version::is_ruled;
 use zvf_meta::{ArrayAttributes, ArrayDoc, GroupDoc, MetaError, NodeKind, RootDoc, node_kind};
 
 use crate::container::blob::CHUNK;
@@ -178,6 +179,24 @@ impl SnapshotTree {
         };
         let node = ArrayOrGroup::parse(&bytes).map(Some);
         node.map_err(|e| StoreError::document(key, e))
+    }
+
+    /// Refuses a group without blobs in place of an array. It is an empty placeholder only before 0.9 (0.8, sections 10.2 and 10.3).
+    fn check_placeholder(&self, path: &str) -> Result<(), StoreError> {
+        match self.is_ruled() {
+            true => Err(StoreError::malformed(
+                format!("{path}/zarr.json"),
+                "node_type is group, expected array",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the store is of 0.9 or later, where every table and every family is one array.
+    fn is_ruled(&self) -> bool {
+        let state = self.state();
+        let root = state.root.as_deref();
+        root.is_some_and(|root| is_ruled(&root.zarr_vectors.zv_version))
     }
 
     /// The attributes of a group that represents one array; none if it has no document.

@@ -96,7 +96,7 @@ impl SnapshotTree {
         Ok(tables)
     }
 
-    /// One table: an array, or a group of blobs. A group without blobs is an empty placeholder (0.8, section 10.2).
+    /// One table: an array, or a group of blobs.
     fn table(
         &self,
         family: NameFamily,
@@ -113,7 +113,7 @@ impl SnapshotTree {
                 let attributes = self.group_attributes(&path)?;
                 let Some(data) = self.blob_array(format!("{path}/data"))? else {
                     if attributes.shape.is_none() && attributes.dtype.is_none() {
-                        return Ok(None);
+                        return self.check_placeholder(&path).map(|()| None);
                     }
                     return Err(self.missing(&format!("{path}/data/zarr.json")));
                 };
@@ -242,6 +242,12 @@ impl SnapshotTree {
                     "num_objects is missing, but there are manifests",
                 ));
             }
+            if doc.zv_array.is_none() && self.is_ruled() {
+                return Err(StoreError::malformed(
+                    format!("{folder}/zarr.json"),
+                    "zv_array and num_objects are missing: it is the document of another group",
+                ));
+            }
             return Ok(parts);
         };
         let named = match &doc.layout {
@@ -321,15 +327,15 @@ impl SnapshotTree {
                 let attributes = doc.attributes.clone();
                 self.compare_keys(&level.to_string(), &path, &doc);
                 let array = RaggedArray::new(path, *doc, self.kv.limits())?;
+                self.compare_group_count(&attributes, &array);
                 (attributes, MemberLists::Ragged(Arc::new(array)))
             }
             Some(ArrayOrGroup::Group(_)) => {
                 let attributes = self.group_attributes(&path)?;
                 let data = self.blob_array(format!("{path}/data"))?;
                 let offsets = self.blob_array(format!("{path}/offsets"))?;
-                // An empty placeholder (0.8, section 10.3).
                 let (Some(data), Some(offsets)) = (data, offsets) else {
-                    return Ok(None);
+                    return self.check_placeholder(&path).map(|()| None);
                 };
                 let (data, offsets) = (Arc::new(data), Arc::new(offsets));
                 (attributes, MemberLists::Split { data, offsets })
@@ -351,6 +357,22 @@ impl SnapshotTree {
         let groups = Arc::new(Groups::new(&self.next_kv(), attributes, members)?);
         self.state().groups.insert(level, Arc::clone(&groups));
         Ok(Some(groups))
+    }
+}
+
+impl SnapshotTree {
+    /// Warns if an array of groups has fewer rows than its attributes state.
+    fn compare_group_count(&self, attributes: &ArrayAttributes, array: &RaggedArray) {
+        let names = attributes.group_names.as_ref();
+        let names = names.and_then(|names| u64::try_from(names.len()).ok());
+        let stated = names.max(attributes.num_groups).unwrap_or(0);
+        if stated > array.rows() {
+            self.warnings.add(format!(
+                "{}/zarr.json: {stated} groups are stated, but there are {}: groups are missing",
+                array.path(),
+                array.rows()
+            ));
+        }
     }
 }
 

@@ -168,7 +168,7 @@ fn node(look: &Look<'_>, finding: &Finding, options: &RepairOptions) -> Vec<Fix>
             Rule::Discriminator | Rule::DiscriminatorThere => {
                 one("zv_array", word(path).map(Value::from), PATH)
             }
-            Rule::AttributeName => one("name", name(path).map(Value::from), PATH),
+            Rule::AttributeName => one("name", own_name(look, level, path, &key), PATH),
             Rule::LinkDelta => one("level_delta", delta(path).map(Value::from), PATH),
             Rule::LinkOffsets => one("offsets", offsets(path).map(|list| json!(list)), PATH),
             Rule::LinkPerm => {
@@ -249,6 +249,22 @@ fn name(path: &str) -> Option<&str> {
         ["link_attributes", name, _] => Some(name),
         _ => Role::of(path)?.attribute_name(),
     }
+}
+
+/// The name of an attribute, unless its document states that of another one of its kind: then the two folders may be in each other's place.
+fn own_name(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Value> {
+    let own = name(path)?;
+    let document = look.value(key)?;
+    let stated = document.pointer("/attributes/name").and_then(Value::as_str);
+    let is_of_another = stated.is_some_and(|stated| {
+        let mut parts: Vec<&str> = path.split('/').collect();
+        if let Some(part) = parts.get_mut(1) {
+            *part = stated;
+        }
+        let other = format!("{level}/{}/zarr.json", parts.join("/"));
+        look.bytes(&other).is_some()
+    });
+    (!is_of_another).then(|| Value::from(own))
 }
 
 /// The delta of a family, or of an array of one.

@@ -521,3 +521,21 @@ async fn a_damaged_fragment_keeps_the_claim_and_warns_readers() -> Outcome {
     }
     Ok(())
 }
+
+/// The folders of two attributes are in each other's place: with corrected names nothing would show it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_another_attribute_has_is_kept() -> Outcome {
+    let mut files = Files::of("0.9/points_ids")?;
+    for (name, other) in [("count", "intensity"), ("intensity", "count")] {
+        let key = format!("0/vertex_attributes/{name}/zarr.json");
+        files.set(&key, "/attributes/name", json!(other))?;
+    }
+    let memory = Memory::with(&files).await?;
+    let plan = plan(ADDRESS, &memory.options()).await?;
+    assert!(plan.changes.is_empty(), "{:?}", plan.changes);
+    let reasons = why(&plan, "attribute-name");
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    let says = "their folders may be in each other's place";
+    assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:?}");
+    Ok(())
+}
