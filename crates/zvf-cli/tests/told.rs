@@ -198,3 +198,35 @@ fn groups_that_are_stated_and_not_stored_are_told() -> Result<()> {
     let query = ["query", "s.zv", "--groups", "g", "--format", "csv"];
     says(&home, &query, 0, word)
 }
+
+/// Without a presence list, the cells of a shard are not known. An empty one was taken for links into a chunk outside of the grid.
+#[test]
+fn shards_of_links_without_a_presence_list_are_read() -> Result<()> {
+    let home = Home::made(&[
+        ("../p.csv", "x,y,z\n1,1,1\n25,1,1\n".into()),
+        ("../e.csv", "a,b\n0,1\n".into()),
+    ])?;
+    let import = ["import", "p.csv", "s.zv", "--kind", "graph"];
+    let chunks = ["--chunk-shape", "20,20,20", "--shard-shape", "2,1,1"];
+    let links = [
+        "--edges",
+        "e.csv",
+        "--link-columns",
+        "a,b",
+        "--links-by-row",
+    ];
+    home.text(&[&import[..], &chunks, &links].concat())?;
+    edit(&home, "0/links/0/+1.0.0/zarr.json", |document| {
+        if let Some(attributes) = document["attributes"].as_object_mut() {
+            attributes.remove("nonempty_chunks");
+        }
+    })?;
+    says(
+        &home,
+        &["query", "s.zv", "-o", "tables"],
+        0,
+        "links.arrow: 1 link",
+    )?;
+    ensure!(validated(&home)?.0 == 0);
+    Ok(())
+}

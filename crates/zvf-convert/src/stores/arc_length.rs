@@ -90,19 +90,21 @@ impl ArcLength {
         self.ways.last().copied().unwrap_or(0.0)
     }
 
-    /// The number of new points on a line of two rows or more; `None`: more than 2^53, or not at equal spacing.
+    /// The number of new points on a line of two rows or more; `None`: more than 2^31, or not at equal spacing.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "whole numbers from 2 to 2^53"
+        reason = "whole numbers from 2 to 2^31"
     )]
     pub(super) fn count(&self, spacing: NewPoints) -> Option<u64> {
+        // More would fill a disk: a step in another unit than the positions.
+        const MOST: u32 = 1 << 31;
         match spacing {
-            NewPoints::Count(count) => Some(u64::from(count)),
+            NewPoints::Count(count) => (count <= MOST).then_some(u64::from(count)),
             NewPoints::Tolerance(_) => None,
             NewPoints::Step(step) => {
                 let pieces = (self.length() / step - 1e-6).ceil().max(1.0);
-                (pieces < 9e15).then(|| pieces as u64 + 1)
+                (pieces < f64::from(MOST)).then(|| pieces as u64 + 1)
             }
         }
     }
@@ -190,6 +192,9 @@ mod tests {
         line.add(0, 0.0);
         line.add(1, 1.0);
         assert_eq!(line.count(NewPoints::Step(1e-300)), None);
+        assert_eq!(line.count(NewPoints::Step(1e-10)), None);
+        assert_eq!(line.count(NewPoints::Step(1e-9)), Some(1_000_000_001));
+        assert_eq!(line.count(NewPoints::Count(u32::MAX)), None);
     }
 
     #[test]

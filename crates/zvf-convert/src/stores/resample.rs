@@ -540,8 +540,12 @@ impl Resampling<'_> {
             return Ok((wide(places.len()), Box::new(places.into_iter())));
         }
         let count = way.count(self.points).ok_or_else(|| {
-            let found = format!("more than 2^53 points on a line of {}", way.length());
-            WriteError::input(format!("object {id}"), found, "a longer step")
+            let found = format!("more than 2^31 points on a line of {}", way.length());
+            WriteError::input(
+                format!("object {id}"),
+                found,
+                "a longer step or fewer points",
+            )
         })?;
         Ok((count, Box::new(way.places(self.points, count))))
     }

@@ -287,7 +287,9 @@ impl Family {
             return Ok(());
         };
         let presence = array.array.presence();
-        if near >= presence.len() {
+        // If shards were listed, instead of a presence list, all of their cells count, also the empty ones.
+        let guessed = presence.is_listed() && array.array.is_sharded();
+        if near >= presence.len() || guessed {
             return Ok(());
         }
         let mut ends = Vec::new();
