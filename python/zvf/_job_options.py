@@ -962,6 +962,11 @@ class ExportOptions(Options, total=False):
     """Tables: another table for the edges of a graph or skeleton. Default: None."""
     faces: bool | Path | None
     """Tables: another table for the faces of a mesh. Default: None."""
+    format: Literal["precomputed"] | None
+    """Writes the views of the whole store for Neuroglancer instead, as files in the folder FILE. Default: None."""
+    shards: Literal["auto", "none"] | int
+    """With `format`: whether the objects of a view are combined into shards, a few large files. auto: shards if there would be more than 10000
+    files; none: a file for each object; BITS: 2 to the power of BITS shards, BITS at most 20. Legacy meshes have no shards. Default: "auto"."""
 
 
 class QueryOptions(Options, total=False):
