@@ -122,8 +122,8 @@ mod tests {
                 "validate" => &about_the_report,
                 "import" => &["status", "discard_parts"],
                 "repair" => &["format"],
-                // `output` is another name of FILE; the others are for views, which are not a job.
-                "export" => &["output", "format", "shards"],
+                // Another name of FILE.
+                "export" => &["output"],
                 "query" => &["explain"],
                 "plot" => &["show"],
                 _ => &[],
