@@ -646,3 +646,23 @@ def test_an_axis_called_t_is_one_of_time(tmp_path: Path) -> None:
         zvf.write(tmp_path / "other", **given, axes=["x", "y", "z", "t"])
     zvf.write(tmp_path / "space", **given, axes=["x", "y", "z", "t:space"])
     assert [axis["type"] for axis in zvf.open(tmp_path / "space").info["axes"]] == ["space"] * 4
+
+
+def test_many_ids_are_divided_into_chunks(tmp_path: Path) -> None:
+    """The released package and zarr-python read such a table of ids."""
+    import zarr
+    from zarr_vectors.types.polylines import read_polylines
+
+    count = 140_000
+    ids = np.arange(count) * 3 + 11
+    positions = RNG.uniform(0, 60, (2 * count, 3)).astype(np.float32)
+    url = tmp_path / "many.zarrvectors"
+    zvf.write(url, kind="polyline", positions=positions, offsets=np.arange(count + 1) * 2, object_ids=ids, chunk_shape=(20.0,) * 3, durable=False)
+    table = zarr.open_array(url / "0" / "object_index" / "object_ids", mode="r")
+    assert table.chunks == (16_384,)
+    np.testing.assert_array_equal(table[:], ids)
+    found = zvf.open(url).get([int(ids[77_777]), int(ids[3])], columns=[])
+    for line, number in zip(found, (77_777, 3), strict=True):
+        np.testing.assert_array_equal(line, positions[2 * number : 2 * number + 2])
+    released = read_polylines(str(url), object_ids=[int(ids[77_777])])
+    np.testing.assert_array_equal(np.concatenate(released["polylines"][0]), positions[2 * 77_777 : 2 * 77_778])
