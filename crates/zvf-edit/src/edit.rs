@@ -88,7 +88,8 @@ pub(crate) struct Added {
 ///
 /// Operations read the data that they need and change it in memory, in the order of the calls. The store does not change before `commit`; after it,
 /// every reader of this workspace sees all of the edit or nothing, even after an interruption. Ids of objects and numbers of fragments never change.
-/// If another writer changes the store in the meantime, this is detected, and its changes are not replaced.
+/// If another writer changes the store in the meantime, this is detected, and its changes are not replaced. An operation that fails may have been done
+/// in part: the edit can then no longer be committed.
 ///
 /// # Cost
 /// Reads and writes the changed chunks, their links, and the manifests of the changed objects; reads the table of ids. Of other chunks of these
