@@ -23,8 +23,8 @@ const NAME: &str = "blosc";
 /// The limit for a chunk of a size that `zarrs` does not know: the largest size of a frame.
 const MOST: u64 = i32::MAX as u64;
 
-/// Registers the codec `blosc` of `zvf-blosc` with `zarrs`, for reading and, with the feature `encode`, writing. Call it before arrays are opened; further calls have no
-/// effect.
+/// Registers the codec `blosc`, which uses `zvf-blosc`, with `zarrs`: for reading and, with the feature `encode`, writing. Call this before arrays are opened; further calls
+/// have no effect.
 pub fn register_blosc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

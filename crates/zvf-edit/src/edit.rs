@@ -88,13 +88,14 @@ pub(crate) struct Added {
 ///
 /// Operations read the data that they need and change it in memory, in the order of the calls. The store does not change before `commit`; after it,
 /// every reader of this workspace sees all of the edit or nothing, even after an interruption. Ids of objects and numbers of fragments never change.
-/// If another writer changes the store in the meantime, this is detected, and its changes are not replaced.
+/// If another writer changes the store in the meantime, this is detected, and its changes are not replaced. An operation that fails may have been done
+/// in part: the edit can then no longer be committed.
 ///
 /// # Cost
 /// Reads and writes the changed chunks, their links, and the manifests of the changed objects; reads the table of ids. Of other chunks of these
 /// objects, only the fragment indexes are read. If a vertex moves beyond the lower corner of the grid, every cell of the level is written. All this
-/// data is held in memory: an operation on chunks with more vertices than twice the [memory budget](zvf_encode::WriteOptions::memory_budget) and 16
-/// MiB can hold is refused before it reads them.
+/// data is held in memory: an operation is refused before it reads its chunks if all chunks of the edit would take more than 16 MiB plus twice the
+/// [memory budget](zvf_encode::WriteOptions::memory_budget).
 ///
 /// # Examples
 /// See the crate's page.
@@ -132,7 +133,7 @@ impl Edit {
     /// Opening the store, the table of ids, the cells of one chunk, and a put.
     ///
     /// # Errors
-    /// Misuse: no store; another change that is running; a store that an edit could not preserve, with the node that is the reason. I/O.
+    /// Misuse: no store; another change that is running; a store with a node that an edit could not preserve, which the error names. I/O.
     pub fn open<'a>(
         address: &'a str,
         options: WriteOptions,
@@ -294,7 +295,7 @@ impl Edit {
     /// level lists.
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the store; an object that cannot be extended. Nothing was added then. I/O.
+    /// Misuse: a batch that does not fit the store; an object that cannot be extended. I/O.
     pub fn append<'a>(&'a mut self, batch: &'a Batch) -> BoxFuture<'a, Result<(), WriteError>> {
         self.append_all(std::slice::from_ref(batch))
     }
@@ -370,7 +371,7 @@ impl Edit {
     /// Moves vertices with their attributes, links and objects. The bounds of the store grow if necessary.
     ///
     /// # Shape
-    /// A position for each vertex of `at`, in its order. World units, of the stored number type (or floats for floats).
+    /// A position for each vertex of `at`, in its order, in world units. Numbers have the stored type; for a stored float type, any float type.
     ///
     /// # Errors
     /// Misuse: positions that do not fit, the same vertex twice, a position outside of every chunk. I/O.

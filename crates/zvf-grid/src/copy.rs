@@ -31,7 +31,7 @@ impl Default for Run {
 /// Copies elements of `item` bytes from `src` (of `src_shape`) to `dst` (of `dst_shape`), both in C order, one [`Run`]
 /// for each axis. Everything is checked before the first byte is copied. Bytes of `dst` outside the runs are unchanged.
 ///
-/// Cost: one `memcpy` for the longest contiguous tail of axes; otherwise a loop over elements of the last axis.
+/// Cost: a `memcpy` for each range that is contiguous in both buffers; with a step on the last axis, a loop over its elements.
 ///
 /// # Errors
 /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BufferLength`] if a buffer does not have the
@@ -85,7 +85,7 @@ pub fn fill(
     Ok(())
 }
 
-/// One axis of the loop, in bytes.
+/// One loop: its iterations, and the bytes from one to the next in both buffers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Loop {
     count: usize,
@@ -93,7 +93,7 @@ struct Loop {
     dst: usize,
 }
 
-/// A checked copy: loops over `outer`, and inside them `inner` elements of `item` bytes.
+/// A checked copy: the first `outer` of `loops`, stored from the innermost, and inside them `count` elements of `item` bytes.
 #[derive(Debug)]
 struct CopyPlan {
     loops: [Loop; MAX_RANK],
@@ -101,7 +101,7 @@ struct CopyPlan {
     /// First byte in the source, and in the target.
     src: usize,
     dst: usize,
-    /// The innermost copy: elements, their bytes, and their distance in the source.
+    /// The innermost copy: elements, bytes of each, and their distance in bytes in the source.
     count: usize,
     item: usize,
     stride: usize,

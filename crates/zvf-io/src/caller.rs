@@ -100,7 +100,7 @@ impl<T> Drop for CallerRun<'_, T> {
         // Drops the tasks that the future started.
         self.future = None;
         self.store.0.tasks.reap();
-        // Requests of streams that read ahead are issued again when the stream is polled again.
+        // Streams that read ahead may outlive this run: the next one returns their requests again.
         let mut wanted = self.store.wanted();
         wanted.new = wanted.waiting.keys().copied().collect();
         drop(wanted);

@@ -1,4 +1,4 @@
-//! Adds headers that the client requires to valid responses of web servers that lack them, and marks those that end their connection.
+//! Repairs headers that the client requires in responses of web servers, and marks responses of servers that close each connection.
 
 use object_store::ClientOptions;
 use object_store::HeaderValue;
@@ -16,10 +16,10 @@ pub(crate) struct Unannounced;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closes;
 
-/// A placeholder date, as for stores without dates.
+/// The date in place of one that cannot be parsed.
 const NO_DATE: HeaderValue = HeaderValue::from_static("Thu, 01 Jan 1970 00:00:00 GMT");
 
-/// Creates clients that accept such responses.
+/// Creates clients that repair and mark responses.
 #[derive(Debug, Default)]
 pub(crate) struct WebConnector(xml_answers::XmlConnector);
 
@@ -47,8 +47,8 @@ impl HttpService for WebClient {
     }
 }
 
-/// Whether the server closes each connection after its response, as servers of HTTP/1.0 do. `Connection: close` of HTTP/1.1 ends one connection, which
-/// large servers send after a hundred or a thousand responses.
+/// Whether the server closes each connection after its response, as servers of HTTP/1.0 do. `Connection: close` of HTTP/1.1 does not count: large
+/// servers send it after a hundred or a thousand responses.
 fn closes(response: &HttpResponse) -> bool {
     let connection = response.headers().get("connection");
     let connection = connection.and_then(|value| value.to_str().ok());
@@ -56,7 +56,7 @@ fn closes(response: &HttpResponse) -> bool {
     response.version() <= reqwest::Version::HTTP_10 && !kept
 }
 
-/// Adds missing headers: chunked bodies and bodies of HTTP/1.0 have no length, and some servers write dates in other formats.
+/// Adds a missing length, as of chunked bodies and bodies of HTTP/1.0, and replaces dates in formats that the client cannot parse.
 fn add_missing_headers(response: &mut HttpResponse) {
     // The length of a part follows from its range.
     let partial = response.status().as_u16() == 206;

@@ -44,7 +44,7 @@ impl FilePart {
         self.bbox.is_none() && self.resolution.is_none()
     }
 
-    /// Whether a box with these ends may have points of the part.
+    /// Whether a box with these lower and upper ends on each axis may have points of the part.
     pub(super) fn meets(&self, ends: impl Iterator<Item = (f64, f64)>) -> bool {
         let Some(bbox) = &self.bbox else {
             return true;
@@ -53,7 +53,7 @@ impl FilePart {
         axes.all(|((lo, hi), (low, high))| *lo <= high && low <= *hi)
     }
 
-    /// The points inside the box; `points` are whole points.
+    /// The points inside the box; `points` has complete records.
     pub(super) fn keep<'p>(
         &self,
         points: &'p [u8],

@@ -1,4 +1,4 @@
-//! NumPy array of the positions: `(N, D)`, the stored number type, C order, header version 1.
+//! NumPy array of positions or ends of links: `(N, D)`, the stored number type, C order, header version 1.
 //!
 //! The header has a fixed size, so that it can be written once N is known: files get a placeholder first and the header at the end; for
 //! pipes, which cannot be rewound, the rows are collected in a temporary file.
@@ -16,11 +16,11 @@ use crate::error::ConvertError;
 /// Bytes of magic, version, length and header text: a multiple of 64 that holds any shape of two 64-bit counts.
 const HEADER: usize = 128;
 
-/// The header of an array in C order, of version 1: `least` bytes, or more, a multiple of 64.
+/// The header of an array in C order, of version 1: at least `least` bytes, rounded up to a multiple of 64.
 ///
 /// # Errors
 ///
-/// When it has more than version 1 allows.
+/// When it is longer than version 1 allows.
 pub(crate) fn header(descr: &str, shape: &str, least: usize) -> io::Result<Vec<u8>> {
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
     // Magic, version and length take 10 bytes; the text ends with a line break.
@@ -88,10 +88,10 @@ impl NpyRowType {
     }
 }
 
-/// Writes the positions of a vertex table.
+/// Writes the positions of a vertex table, or the ends of a table of links.
 #[derive(Debug)]
 pub struct NpyWriter<F> {
-    /// An empty file.
+    /// Begins with a placeholder for the header.
     file: F,
     /// The type of a row.
     shape: NpyRowType,
@@ -148,7 +148,7 @@ pub struct SpooledNpy<W> {
 }
 
 impl<W: Write> SpooledNpy<W> {
-    /// Begins an array that ends on `out`.
+    /// Begins an array that is written to `out` at the end.
     ///
     /// # Errors
     ///

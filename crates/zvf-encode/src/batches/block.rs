@@ -1,4 +1,4 @@
-//! Rows of a batch by chunk, one block at a time: work for several threads, before buckets are changed.
+//! Sorts the rows of a batch by chunk. Blocks of rows are independent, so that several threads can sort them before buckets are changed.
 
 use rustc_hash::FxHashMap;
 use zvf_meta::space::chunk_at;
@@ -18,7 +18,7 @@ pub(crate) struct SortedBlock {
     pub(crate) start: usize,
     /// Rows, counted from `start`.
     pub(crate) order: Vec<u32>,
-    /// Coordinates of the chunks, `D` each, and the number of rows in each.
+    /// Keys of the chunks, one after the other, and the number of rows in each.
     chunks: Vec<i64>,
     counts: Vec<usize>,
     /// Corners of the positions.
@@ -141,7 +141,7 @@ fn first_unplaced(
     }
 }
 
-/// Sorts rows by chunk: the rows, and for each chunk with rows its first row and their number.
+/// Rows sorted by chunk; the first row of each chunk that has rows; the number of its rows.
 type RowsByChunk = (Vec<u32>, Vec<usize>, Vec<usize>);
 
 fn sort(chunks: &[i64], dims: usize) -> Result<RowsByChunk, WriteError> {

@@ -175,8 +175,7 @@ impl SplitKeys {
             known: None,
         };
         if let Some(values) = values {
-            // The values were checked with the specification. If it failed here, there would be no codes, and every value would be refused as
-            // unknown.
+            // This cannot fail, because the values were checked with the specification. Without codes, every value would be refused.
             let codes = keys.codes(values).unwrap_or_default();
             keys.known = Some(keys.ranked(codes.into_iter().collect()));
         }
@@ -186,7 +185,7 @@ impl SplitKeys {
     /// The number of each value of a column.
     ///
     /// # Errors
-    /// The first value that has none: a missing one, one that was not declared, a column of another type.
+    /// The first value without a number, because it is missing or was not declared; a column of another type.
     pub fn codes(&mut self, values: &Values) -> Result<Vec<i64>, Unkeyed> {
         let wrong_type = |expected: String| Unkeyed {
             row: None,
@@ -285,7 +284,7 @@ impl SplitKeys {
         }
     }
 
-    /// Puts the rank of its value before the key of each chunk, and returns the values.
+    /// Replaces the first component of each chunk's key, the number of a value, by the rank of that value; returns the values.
     ///
     /// # Errors
     /// Misuse: no value at all. Limit: too many.

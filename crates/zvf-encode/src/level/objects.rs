@@ -100,7 +100,7 @@ impl PushedObjectTables {
         attribute_columns(spec, self, &self.ids).try_for_each(|column| column.map(drop))
     }
 
-    /// Takes a table as a whole, or rejects it.
+    /// Adds the rows of a table, or none of them if one is wrong.
     ///
     /// # Errors
     /// Misuse: columns that do not match the specification, an object that already has a row.
@@ -243,7 +243,7 @@ pub(crate) struct WrittenObjects {
 /// The receivers of the parts of objects.
 #[derive(Debug)]
 pub(crate) struct ManifestSinks<'s> {
-    /// Takes the links between runs.
+    /// Takes the links between consecutive fragments of an object in different chunks.
     pub(crate) placer: &'s mut LinkPlacer,
     /// Collects the owners of fragments, if the column is written.
     pub(crate) owners: Option<&'s mut OwnerCollector>,
@@ -253,7 +253,7 @@ pub(crate) struct ManifestSinks<'s> {
     pub(crate) sharded: bool,
 }
 
-/// Writes manifests and ids, and hands the links between runs and the owners of fragments to `sinks`.
+/// Writes manifests and ids, and passes links between fragments and the owners of fragments to `sinks`.
 pub(crate) fn write_manifests(
     spec: &StoreSpec,
     chunks: &[&[i64]],

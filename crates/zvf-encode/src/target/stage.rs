@@ -48,7 +48,7 @@ impl Stage {
         lock(&self.done)
     }
 
-    /// Puts objects into the folder, except for those that the store has.
+    /// Puts objects into the folder, except for those that the store has with the same bytes.
     pub(crate) fn put(&self, target: &Target, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         let mut new = Vec::new();
         for (key, bytes) in objects {

@@ -70,7 +70,7 @@ pub(super) fn grid_origin_zero(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Only a note: arrays of a bulk writer have the grid of their data, smaller or larger (trap T6).
+/// Only a note: the grid of a bulk writer fits the data, and may be smaller or larger than declared (trap T6).
 pub(super) fn grid_bounds(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let declared = array.level.root.declared_grid(array.level.doc);
     if let (Some(rank), Ok(declared)) = (rank(array), declared)
@@ -168,7 +168,7 @@ pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Reads of a level with such a key fail.
+/// Reads of a level fail if a key is outside of the grid.
 pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let shape = &array.doc.shape;
     let Some(origin) = origin(array, shape.len()) else {

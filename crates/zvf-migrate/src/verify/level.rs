@@ -49,7 +49,7 @@ impl HashSum {
     }
 }
 
-/// Odd, so that multiplication by its powers is reversible.
+/// The base of a [`HashSequence`]; odd, so that multiplication by its powers is reversible.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A sequence of hashes as one number, with the hashes as digits. The numbers of two parts can be joined to the number of the whole.
@@ -159,8 +159,8 @@ impl ComparedLevel {
         self.hash_rows(chunk, &mut sums)
     }
 
-    /// Sums up all rows: with `by_place` whole columns and fragments, identified by chunk, otherwise rows, identified by their values. With `placed`
-    /// each row must be in the chunk of its position. With `ends`, the ends of fragments are recorded.
+    /// Sums up the level: with `by_place` whole columns and fragments, identified by chunk; otherwise rows, identified by their values, each of which
+    /// must be in the chunk of its position if `placed`. With `ends`, the ends of fragments are recorded.
     pub(super) fn scan(
         &mut self,
         by_place: bool,
@@ -272,7 +272,7 @@ impl ComparedLevel {
         let columns = self.reader.columns().iter().zip(&chunk.columns);
         for ((column, values), sum) in columns.zip(of_values) {
             let absent = column.absent_row();
-            // The columns may be in the order of a listing, or of the documents.
+            // With the name in the hash, the order of the columns does not matter: it is that of a listing or of the documents.
             let name = hash(&column.name());
             for ((row, position), all) in (0_u32..).zip(&positions).zip(&mut hashes) {
                 let value = values.as_ref().and_then(|values| values.row(row));
@@ -288,7 +288,7 @@ impl ComparedLevel {
     }
 
     /// The sequences of vertices of the fragments of a chunk, from the hashes of its rows. For trees, `stored` are the rows with a stored
-    /// parent; the parent of other rows is the previous row of their lowest fragment.
+    /// parent; the parent of other rows is the previous row of their lowest fragment, and the edge to it is added to `edges`.
     fn sequences_of(
         &mut self,
         hashes: &[u64],
@@ -343,7 +343,7 @@ impl ComparedLevel {
         } else {
             1e-6
         };
-        // Keys of chunks begin with the value of the attribute that splits chunks.
+        // From the last axis: a key may begin with a component that is no axis, if an attribute splits chunks.
         let shape = self.level.chunk_shape().iter().rev();
         let bounds = chunk.coord.iter().rev().zip(shape).rev().map(|(at, size)| {
             #[expect(clippy::cast_precision_loss, reason = "the bounds are widened")]
@@ -402,7 +402,7 @@ impl ComparedLevel {
     }
 }
 
-/// The hash of a row or fragment of a chunk.
+/// The hash of the place of a row or fragment: its chunk and number.
 pub(super) fn place(chunk: &[i64], number: u32) -> u64 {
     hash(&(chunk, number))
 }

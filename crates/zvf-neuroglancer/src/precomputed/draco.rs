@@ -13,7 +13,7 @@ use zvf_codec::isolate::isolate;
 /// Bytes of the stack of the encoder's thread.
 const STACK: usize = 16 << 20;
 
-/// Bits of the coordinates of a fragment: `vertex_quantization_bits`, of which the format allows 10 and 16.
+/// Bits of the coordinates of a fragment: `vertex_quantization_bits`, for which the format allows 10 and 16.
 pub const DRACO_BITS: u32 = 16;
 
 /// Connectivity as EdgeBreaker, by Draco's number.

@@ -13,7 +13,7 @@ pub(super) struct Get {
     pub(super) denied_is_absent: bool,
     /// Whether a failure counts only if the previous request found its object.
     pub(super) depends: bool,
-    /// Whether the decoder takes a reader of ranges instead of the bytes, where reading them costs little each time.
+    /// Whether the decoder accepts a reader of ranges instead of the bytes. Stores on a local disk provide it.
     pub(super) in_ranges: bool,
 }
 
