@@ -103,8 +103,11 @@ impl ExportJob {
             shards: self.shards.clone(),
             ..Self::default()
         };
-        let members = |job: &Self| serde_json::to_value(job).unwrap_or_default();
-        let (given, plain) = (members(self), members(&plain));
+        let members = |job: &Self| {
+            let members = serde_json::to_value(job);
+            members.map_err(|error| JobError::option("job", error, "texts of Unicode"))
+        };
+        let (given, plain) = (members(self)?, members(&plain)?);
         let mut given = given.as_object().into_iter().flatten();
         match given.find(|(member, value)| plain.get(member.as_str()) != Some(value)) {
             Some((member, _)) => Err(JobError::option(

@@ -162,7 +162,7 @@ async fn ids_are_looked_up_in_few_chunks_of_many() {
     )
     .await;
     assert_eq!((read, sorted(found)), (1, numbers(&inside)));
-    // Ids between those of objects, before the first and after the last.
+    // Ids that no object has: between two ids, before the first and after the last.
     for missing in [id(5) + 1, id(0) - 1, id(COUNT), i64::MIN, i64::MAX] {
         let asked = |ignore_missing| Query {
             objects: Some(vec![id(9), missing]),

@@ -159,8 +159,8 @@ impl ComparedLevel {
         self.hash_rows(chunk, &mut sums)
     }
 
-    /// Sums up the level: with `by_place` whole columns and fragments, identified by chunk; otherwise rows, identified by their values, each of which
-    /// must be in the chunk of its position if `placed`. With `ends`, the ends of fragments are recorded.
+    /// Adds the level to the digests. With `by_place`, it adds whole columns and fragments, each with its chunk; otherwise it adds rows by their values,
+    /// and, with `placed`, requires that each row is in the chunk of its position. With `ends`, it records the ends of fragments.
     pub(super) fn scan(
         &mut self,
         by_place: bool,

@@ -69,7 +69,7 @@ pub(crate) async fn side(
         return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    // Attributes of very many objects are read later, in batches; those of a few chunks only for the objects of the answer.
+    // Large tables of attributes are read later, batch by batch. If few chunks are read, so is a table of more than FEW_VALUES.
     let most = match reads_all(reader, expected) {
         true => p.query.memory_budget / 4,
         false => (p.query.memory_budget / 4).min(FEW_VALUES),
@@ -114,7 +114,7 @@ async fn of_objects(
         OwnerCells::read_until(reader, expected, round, None).await
     };
     let ids = async {
-        // Ascending ids have the order of their rows. Of many, those of the answer are looked up after its rows are known.
+        // If ids ascend, the owners of a row are ordered by their ids alone. In a large table, ids are looked up after the rows are known.
         let ascending = index.doc().object_ids_sorted == Some(true);
         let unneeded = ascending && (needed == OfObjects::Owners || index.looks_up());
         if unneeded || reader.level.owner_column().current().is_none() {

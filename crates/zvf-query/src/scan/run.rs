@@ -131,15 +131,21 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
             .extend(family.into_iter().flat_map(|family| family.warnings()));
     }
     if let (Some(table), Some(resolved), Some(ids)) = (objects, resolved, ids) {
-        let mut rows = resolved.counts.iter().map(|(row, _)| u64::from(*row));
-        let all = rows.all(|row| ids.get(row).is_some());
-        all.then_some(()).or_bug("an object without an id")?;
-        let row = |(row, count): &(u32, u64)| ObjectRow {
-            id: ids.get(u64::from(*row)).unwrap_or(-1),
+        let found = resolved
+            .counts
+            .iter()
+            .map(|(row, _)| ids.get(u64::from(*row)));
+        let found: Option<Vec<i64>> = found.collect();
+        let found = found.or_bug("an object without an id")?;
+        let row = |((row, count), id): (&(u32, u64), i64)| ObjectRow {
+            id,
             row: Some(u64::from(*row)),
             numbers: [*count, 0, 0],
         };
-        let (rows, values) = (resolved.counts.iter().map(row), scan.side.values.as_ref());
+        let (rows, values) = (
+            resolved.counts.iter().zip(found).map(row),
+            scan.side.values.as_ref(),
+        );
         let (round, most) = (p.round + 1, p.query.batch_rows);
         summary.objects = table.send(rows, values, round, most, emit).await?;
     }

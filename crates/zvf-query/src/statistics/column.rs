@@ -258,7 +258,7 @@ struct NumberCounter {
     ends: Option<(StatisticValue, StatisticValue)>,
     /// The exact sum of integers.
     total: i128,
-    /// The lowest of the first integers: the mean and the squares below are those of the differences from it.
+    /// The lowest integer of the first batch. It is subtracted from all integers before `mean` and `squares` are computed, so that large ones keep their digits.
     start: Option<i128>,
     sum: CompensatedSum,
     /// The factor of the numbers below: 1, or [`SCALE`].

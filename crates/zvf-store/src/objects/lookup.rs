@@ -107,7 +107,7 @@ impl IdSource {
         if let Some(known) = chunks().get(&at) {
             return Ok(Some(Arc::clone(known)));
         }
-        let start = wide(at).saturating_mul(rows);
+        let start = wide(at) * rows;
         let end = start.saturating_add(rows).min(self.rows);
         let ids = ids_of(table, &table.read_rows_in(round, start..end).await?)?;
         let before_next = match (ids.last(), first.get(at.saturating_add(1))) {

@@ -182,8 +182,8 @@ impl ObjectIndex {
     /// The rows of some objects; `None` for an id that no object has.
     ///
     /// # Cost
-    /// Nothing if the ids are row numbers, or the table was read. If the table states the first ids of its chunks, a request for each chunk that can have
-    /// some of the ids, of which some are kept; otherwise as [`ids`](Self::ids).
+    /// Nothing if the ids are row numbers, or the table was read. If the table states the first ids of its chunks, one request for each chunk that can have
+    /// one of the ids; the index keeps up to 64 chunks for later calls. Otherwise as [`ids`](Self::ids).
     ///
     /// # Errors
     /// As [`ids`](Self::ids).
@@ -206,7 +206,7 @@ impl ObjectIndex {
     /// The first row whose id differs from what the table of ids states about its chunks, and the stated id.
     ///
     /// # Cost
-    /// None beyond those of [`ids`](Self::ids).
+    /// No requests.
     pub fn misstated_id(&self, ids: &IdTable) -> Option<(u64, i64)> {
         self.source.misstated(ids)
     }

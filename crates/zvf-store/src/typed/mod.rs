@@ -335,24 +335,22 @@ impl TypedArray {
         Box::pin(async move {
             let per_chunk = self.chunk_rows();
             let ranges = rows.chunk_by(|a, b| a / per_chunk == b / per_chunk);
-            let ranges: Vec<&[u64]> = ranges.collect();
+            let ranges = ranges.filter_map(|rows| Some((*rows.first()?, *rows.last()?, rows)));
+            let ranges: Vec<(u64, u64, &[u64])> = ranges.collect();
             let (mut bytes, mut mask) = (Vec::new(), Vec::new());
             for ranges in ranges.chunks(CHUNKS_AHEAD) {
-                let reads = ranges.iter().map(|rows| {
-                    let (first, last) = (rows.first(), rows.last());
-                    let first = first.copied().unwrap_or(0);
-                    let end = last.map_or(first, |last| last.saturating_add(1));
-                    self.read_rows_in(round, first..end)
+                let reads = ranges.iter().map(|(first, last, _)| {
+                    self.read_rows_in(round, *first..last.saturating_add(1))
                 });
                 let found = all_in_order(reads.collect()).await?;
-                for (range, found) in ranges.iter().zip(found) {
+                for ((first, _, range), found) in ranges.iter().zip(found) {
                     if range.len() == rows.len() && found.rows == rows.len() {
                         return Ok(found);
                     }
-                    let first = range.first().copied().unwrap_or(0);
                     for row in *range {
-                        let at = usize::try_from(row.abs_diff(first)).unwrap_or(usize::MAX);
-                        let Some(value) = found.row(at) else {
+                        let at = usize::try_from(row.abs_diff(*first)).ok();
+                        let found_row = at.and_then(|at| Some((at, found.row(at)?)));
+                        let Some((at, value)) = found_row else {
                             let what = format!("{}: there is no row {row}", self.path);
                             return Err(StoreError::misuse(what));
                         };
@@ -361,14 +359,16 @@ impl TypedArray {
                     }
                 }
             }
-            let has_mask = rows.len() == mask.len() && !mask.is_empty();
+            if !mask.is_empty() && mask.len() != rows.len() {
+                return Err(StoreError::bug("a mask of some of the rows"));
+            }
             Ok(TypedValues {
                 dtype: self.dtype,
                 width: usize::try_from(self.width).unwrap_or(usize::MAX),
                 rows: rows.len(),
                 bytes: bytes.into(),
                 sentinel: self.sentinel().cloned(),
-                mask: has_mask.then(|| mask.into()),
+                mask: (!mask.is_empty()).then(|| mask.into()),
             })
         })
     }
