@@ -147,3 +147,23 @@ def test_stated_affines_of_images_lead_to_x_y_and_z(tmp_path: Path) -> None:
         zvf.import_(store, table, position=list(axes))
         zvf.sample(store, volume, "label", affine=str(image))
         assert zvf.open(store).query().read().vertices["label"].tolist() == [7], axes
+
+
+def test_volumes_are_described_cut_and_converted(tmp_path: Path) -> None:
+    values = np.arange(6 * 5 * 4, dtype="<i4").reshape(6, 5, 4)
+    turn = np.diag([2.0, 2, 3, 1])
+    image, frame, part = tmp_path / "v.nii", tmp_path / "v.b2nd", tmp_path / "part.npy"
+    nibabel.save(nibabel.Nifti1Image(values, turn), image)
+    (one,) = zvf.volume_info(image)["datasets"]
+    assert (one["shape"], one["dtype"], one["form"]) == ([6, 5, 4], "<i4", "nifti")
+    assert np.array_equal(one["affine"], turn)
+    steps: list[int] = []
+    done = zvf.volume_convert(image, frame, chunk_shape=[3, 5, 4], progress=steps.append)
+    assert (done["form"], done["elements"], bool(done["lost"])) == ("caterva", 120, True)
+    assert sum(steps) == 2
+    done = zvf.volume_slice(frame, part, range="1:5:2, ::2, -1")
+    assert (done["shape"], done["bytes"]) == ([2, 3], 24)
+    assert np.array_equal(np.load(part), values[1:5:2, ::2, -1])
+    with pytest.raises(zvf.MisuseError, match="exists already"):
+        zvf.volume_convert(image, frame)
+    assert zvf.run({"job": "volume-convert", "volume": str(image), "output": str(frame), "overwrite": True})["form"] == "caterva"

@@ -43,6 +43,9 @@ from ._jobs import (
     split,
     vacuum,
     validate,
+    volume_convert,
+    volume_info,
+    volume_slice,
 )
 from ._parts import Parts
 from ._split import Split, read_split
@@ -109,6 +112,9 @@ __all__ = [
     "split",
     "vacuum",
     "validate",
+    "volume_convert",
+    "volume_info",
+    "volume_slice",
     "write",
 ]
 

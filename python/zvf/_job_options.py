@@ -185,6 +185,11 @@ class ImportOptions(JobOptions, total=False):
     allow_missing: bool
     """With `commit`: leaves out declared or begun parts that are not finished; the store lists them in its root, as `zvf_absent_parts`. If a part
     was begun again with `redo` and not finished, its earlier data is used. Default: False."""
+    status: bool
+    """Lists the parts of a store that was begun with `begin`: which are waiting, begun (by whom and when) or finished. STORE is the only path.
+    Default: False."""
+    discard_parts: bool
+    """Removes all parts of a store that was begun with `begin`, also finished ones, and lists them. STORE is the only path. Default: False."""
     bounds: str | None
     """Lowest and highest corner of the positions of all parts. Default: None."""
 
@@ -629,6 +634,32 @@ class GroupOptions(JobOptions, total=False):
     """Writes counts, lengths and means of each pair of labels, by the ending: .csv, .ndjson, .arrow or .parquet. Default: None."""
     replace: bool
     """Deletes existing groups NAME/.. first. Default: False."""
+
+
+class VolumeInfoOptions(Options, total=False):
+    """The options of the job `volume-info`: Shows the contents of a file or image: datasets, types, shapes, chunks, blocks, codecs, filters, axes."""
+
+
+class VolumeSliceOptions(Options, total=False):
+    """The options of the job `volume-slice`: Reads a box, with strides, into a NumPy file or as bare elements."""
+
+    range: str
+    """The range to read. Default: ""."""
+
+
+class VolumeConvertOptions(Options, total=False):
+    """The options of the job `volume-convert`: Writes a volume in another form: .tet, .b2nd or .zarr, by the ending of OUT."""
+
+    chunk_shape: Sequence[int] | None
+    """Extents of a tile or chunk. Default: None."""
+    block_shape: Sequence[int] | None
+    """Extents of a block, only for .b2nd. Default: None."""
+    name: str | None
+    """Name of the dataset, only for .tet. Default: None."""
+    raw: bool
+    """Does not compress. Default: False."""
+    overwrite: bool
+    """Replaces an existing file at OUT; if OUT ends in .zarr, also an existing folder. Default: False."""
 
 
 class PlotOptions(Options, total=False):

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         SplitOptions,
         VacuumOptions,
         ValidateOptions,
+        VolumeConvertOptions,
+        VolumeInfoOptions,
+        VolumeSliceOptions,
     )
     from ._options import JobOptions, Progress, WriteOptions
     from ._region import Place
@@ -336,6 +339,31 @@ def sample(
     if outside is not None and not isinstance(outside, str) and not math.isfinite(outside):
         members["outside"] = repr(float(outside))
     return _run("sample", members, progress)
+
+
+def volume_info(volume: Path, **options: Unpack[VolumeInfoOptions]) -> dict[str, Any]:
+    """The volumes of a file, folder or URL: types, shapes, chunks, blocks, codecs, axes and the map of element indices, as `zvf volume info --json`
+    prints them. `"FILE#NAME"` or `"FILE#@N"` selects one."""
+    return _run("volume-info", {"volume": volume, **options}, None)
+
+
+def volume_slice(
+    volume: Path, output: Path, *, progress: Progress | None = None, **options: Unpack[VolumeSliceOptions]
+) -> dict[str, Any]:
+    """Writes a box of a volume to a file that `numpy.load` reads (`.npy`), or as bare elements (`.raw`), and returns counts.
+
+    `range` is as in NumPy, such as `"0:10,5,::2"`; by default the whole volume is read. `progress` is called with numbers of bytes; `True` shows a bar
+    of tqdm.
+    """
+    return _run("volume-slice", {"volume": volume, "output": output, **options}, progress)
+
+
+def volume_convert(
+    volume: Path, output: Path, *, progress: Progress | None = None, **options: Unpack[VolumeConvertOptions]
+) -> dict[str, Any]:
+    """Writes a volume in another container, by the ending of `output` (`.tet`, `.b2nd` or `.zarr`), and returns counts; `lost` of the report lists the
+    properties that the container cannot hold. `progress` is called with numbers of chunks; `True` shows a bar of tqdm."""
+    return _run("volume-convert", {"volume": volume, "output": output, **options}, progress)
 
 
 def group_ends(

@@ -16,8 +16,6 @@ use crate::args::{Common, ProgressArg};
 use crate::error::{CliError, Result};
 use crate::output::interrupt;
 use crate::output::table::{count, size};
-#[cfg(feature = "volumes")]
-use crate::progress::Progress;
 use crate::progress::Shown;
 
 /// Data that all commands share.
@@ -132,24 +130,6 @@ impl<'a> Context<'a> {
         CliError: From<E>,
     {
         self.wait(work)?.map_err(|e| CliError::from(e).at(place))
-    }
-
-    /// Like [`wait`](Self::wait), but drops the future when the program is interrupted, so that it cleans up.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`wait`](Self::wait); interrupted.
-    #[cfg(feature = "volumes")]
-    pub(crate) fn wait_unless_stopped<F: Future>(&mut self, future: F) -> Result<F::Output> {
-        let stop = interrupt::stop();
-        let done = self.wait(async move { stop.or(future).await })?;
-        Ok(done?)
-    }
-
-    /// A progress display, as far as the flags and the terminal allow one.
-    #[cfg(feature = "volumes")]
-    pub(crate) fn progress(&self, what: &'static str) -> Progress {
-        Progress::new(what, self.shown("volume"))
     }
 
     /// Where the progress of a job is shown, by the flags.

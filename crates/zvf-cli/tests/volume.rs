@@ -400,3 +400,34 @@ fn info_says_what_is_stored() -> Result<()> {
     assert!(home.text(&["volume", "info", "points.csv"]).is_err());
     Ok(())
 }
+
+/// A command of `zvf volume` is a job: the file that `--print-job` prints gives the same report and the same bytes.
+#[test]
+fn volume_commands_are_jobs() -> Result<()> {
+    let home = home()?;
+    for (args, out) in [
+        (&["info", "v.b2nd"][..], None),
+        (
+            &["slice", "v.b2nd", "--range", "1:3,::2,-1", "-o", "part.npy"],
+            Some("part.npy"),
+        ),
+        (
+            &["convert", "v.b2nd", "v.tet", "--chunk-shape", "3,5,4"],
+            Some("v.tet"),
+        ),
+    ] {
+        let line = |more: &'static str| [&["volume"], args, &[more]].concat();
+        let job = home.text(&line("--print-job"))?;
+        assert!(out.is_none_or(|out| !home.file(out).exists()), "{args:?}");
+        std::fs::write(home.file("job.json"), &job)?;
+        let report = home.json(&line("--json"))?;
+        let bytes = out.map(|out| std::fs::read(home.file(out))).transpose()?;
+        if let Some(out) = out {
+            std::fs::remove_file(home.file(out))?;
+        }
+        assert_eq!(home.json(&["run", "job.json", "--json"])?, report, "{job}");
+        let again = out.map(|out| std::fs::read(home.file(out))).transpose()?;
+        assert_eq!(again, bytes, "{job}");
+    }
+    Ok(())
+}

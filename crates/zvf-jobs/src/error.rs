@@ -161,6 +161,15 @@ impl JobError {
         }
     }
 
+    /// An error of the volume at an address.
+    #[cfg(feature = "volumes")]
+    pub(crate) fn volume(place: &str) -> impl Fn(zvf_volume::VolumeError) -> Self + '_ {
+        move |source| Self::Volume {
+            place: place.to_owned(),
+            source: Box::new(source),
+        }
+    }
+
     /// An error of drawing the store at an address; the address is empty if the error is about no store.
     #[cfg(feature = "plot")]
     pub(crate) fn plot(place: &str) -> impl FnOnce(zvf_plot::PlotError) -> Self + '_ {

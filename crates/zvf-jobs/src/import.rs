@@ -25,7 +25,7 @@ pub use report::{AttributeImported, ImportReport, StoreImported};
 options! {
     /// Makes a new store from files: SWC, CSV, Arrow, Parquet, NPY, NPZ, LAS, LAZ, OBJ, PLY, STL, TRK, TCK or TRX
     ImportJob {
-        /// Files of one format, as paths or URLs, or one precomputed folder, which has a file `info`
+        /// Files of one format, as paths or URLs, or one precomputed folder, which has a file `info`; none with --status and --discard-parts
         #[arg(skip)]
         files: Vec<PathBuf>,
         /// Path or URL of the new store; it must not exist
@@ -140,6 +140,12 @@ options! {
         /// part was begun again with --redo and not finished, its earlier data is used
         #[arg(long)]
         allow_missing: bool,
+        /// Lists the parts of a store that was begun with --begin: which are waiting, begun (by whom and when) or finished. STORE is the only path
+        #[arg(long)]
+        status: bool,
+        /// Removes all parts of a store that was begun with --begin, also finished ones, and lists them. STORE is the only path
+        #[arg(long)]
+        discard_parts: bool,
         /// Lowest and highest corner of the positions of all parts
         #[arg(long, value_name = "LO:HI", allow_hyphen_values = true)]
         bounds: Option<Corners>,
@@ -153,7 +159,16 @@ impl ImportJob {
         self.begin || self.commit || self.part.is_some()
     }
 
+    /// Whether the job lists or removes the parts of a store, and reads no files.
+    #[must_use]
+    pub fn is_about_parts(&self) -> bool {
+        self.status || self.discard_parts
+    }
+
     pub(crate) fn check(&self) -> Result<(), JobError> {
+        if self.is_about_parts() {
+            return self.check_alone();
+        }
         if self.files.is_empty() {
             return Err(JobError::option(
                 "files",
@@ -191,6 +206,27 @@ impl ImportJob {
             return Err(JobError::option("bounds", found, "one of them as well"));
         }
         Ok(())
+    }
+
+    /// Refuses what does not go with [`is_about_parts`](Self::is_about_parts).
+    fn check_alone(&self) -> Result<(), JobError> {
+        at_most_one(&[
+            ("status", self.status),
+            ("discard_parts", self.discard_parts),
+            ("begin", self.begin),
+            ("part", self.part.is_some()),
+            ("commit", self.commit),
+            ("bounds", self.bounds.is_some()),
+            ("journal", self.journal.is_some()),
+            ("clear_leftovers", self.clear_leftovers),
+        ])?;
+        match self.files.len() {
+            0 => Ok(()),
+            count => {
+                let found = format!("{count} with `status` or `discard_parts`");
+                Err(JobError::option("files", found, "none"))
+            }
+        }
     }
 
     /// How the files are read.
@@ -253,6 +289,9 @@ impl ImportJob {
     }
 
     pub(crate) async fn run(&self, context: &Context) -> Result<ImportReport, JobError> {
+        if self.is_about_parts() {
+            return self.of_parts(context).await;
+        }
         outside("journal", self.journal.as_deref())?;
         let mut options = self.options(context);
         let any_ending = options.format.is_some();

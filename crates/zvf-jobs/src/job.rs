@@ -21,7 +21,10 @@ use crate::{
 };
 
 #[cfg(feature = "volumes")]
-use crate::{GroupJob, GroupReport, SampleJob, SampleReport};
+use crate::{
+    GroupJob, GroupReport, SampleJob, SampleReport, VolumeConvertJob, VolumeConvertReport,
+    VolumeInfoJob, VolumeInfoReport, VolumeSliceJob, VolumeSliceReport,
+};
 #[cfg(feature = "plot")]
 use crate::{PlotJob, PlotReport};
 
@@ -186,6 +189,12 @@ jobs! {
     Sample(SampleJob) -> Sample: "sample", ["store", "volume", "name"], "vertices", "volumes";
     /// Adds objects to a group, or groups lines by the labels at their ends.
     Group(GroupJob) -> Group: "group", ["store", "group"], "objects", "volumes";
+    /// The contents of a file or image with dense volumes.
+    VolumeInfo(VolumeInfoJob) -> VolumeInfo: "volume-info", ["volume"], "", "volumes";
+    /// A box of a volume as a NumPy file, or as bare elements.
+    VolumeSlice(VolumeSliceJob) -> VolumeSlice: "volume-slice", ["volume", "output"], "bytes", "volumes";
+    /// A volume in another container.
+    VolumeConvert(VolumeConvertJob) -> VolumeConvert: "volume-convert", ["volume", "output"], "chunks", "volumes";
     /// Draws one or several stores as a picture.
     Plot(PlotJob) -> Plot: "plot", ["stores", "output"], "", "plot";
     /// Ranges, means, quantiles, counts and histograms of axes and attributes.
@@ -276,7 +285,7 @@ impl Job {
         Some(history::entry(members, own))
     }
 
-    /// The members that are addresses of stores.
+    /// The members that are addresses of stores or volumes.
     fn addresses(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Vacuum(VacuumJob { store, .. })
@@ -313,6 +322,10 @@ impl Job {
             Self::Sample(SampleJob { store, .. }) | Self::Group(GroupJob { store, .. }) => {
                 vec![("store", store)]
             }
+            #[cfg(feature = "volumes")]
+            Self::VolumeInfo(VolumeInfoJob { volume })
+            | Self::VolumeSlice(VolumeSliceJob { volume, .. })
+            | Self::VolumeConvert(VolumeConvertJob { volume, .. }) => vec![("volume", volume)],
             #[cfg(feature = "plot")]
             Self::Plot(PlotJob { stores, .. }) => {
                 let stores = stores.iter();
@@ -356,6 +369,9 @@ impl Job {
             | Self::Doctor(_) => None,
             #[cfg(feature = "plot")]
             Self::Plot(_) => None,
+            #[cfg(feature = "volumes")]
+            Self::VolumeInfo(_) | Self::VolumeSlice(_) | Self::VolumeConvert(_) => None,
+            Self::Import(job) if job.status => None,
             Self::Split(job) if job.format.is_some() => None,
             Self::Split(job) => job.folder.to_str(),
             Self::Measure(job) if job.attributes.is_empty() => None,
@@ -403,6 +419,15 @@ pub enum JobReport {
     /// The report of `group`.
     #[cfg(feature = "volumes")]
     Group(GroupReport),
+    /// The report of `volume-info`.
+    #[cfg(feature = "volumes")]
+    VolumeInfo(VolumeInfoReport),
+    /// The report of `volume-slice`.
+    #[cfg(feature = "volumes")]
+    VolumeSlice(VolumeSliceReport),
+    /// The report of `volume-convert`.
+    #[cfg(feature = "volumes")]
+    VolumeConvert(VolumeConvertReport),
     /// The report of `plot`.
     #[cfg(feature = "plot")]
     Plot(PlotReport),
@@ -458,6 +483,8 @@ impl JobReport {
             Self::Sample(done) => &done.warnings,
             #[cfg(feature = "volumes")]
             Self::Group(GroupReport::Ends(done)) => &done.warnings,
+            #[cfg(feature = "volumes")]
+            Self::VolumeConvert(done) => &done.warnings,
             #[cfg(feature = "plot")]
             Self::Plot(done) => &done.warnings,
             _ => &[],

@@ -71,6 +71,8 @@ mod vacuum;
 mod validate;
 mod values;
 mod verbatim;
+#[cfg(feature = "volumes")]
+mod volume;
 pub mod words;
 
 pub use access::Access;
@@ -142,6 +144,11 @@ pub use values::{
 #[cfg(feature = "clap")]
 pub use values::{parse_pair, parse_size};
 pub use verbatim::{CopyJob, VerbatimReport};
+#[cfg(feature = "volumes")]
+pub use volume::{
+    VolumeConvertJob, VolumeConvertReport, VolumeInfoJob, VolumeInfoReport, VolumeSliceJob,
+    VolumeSliceReport,
+};
 
 /// Compiles the example of the README.
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use zvf_encode::{AttributeSpec, NumberType};
 use zvf_query::Query;
 use zvf_store::meta::Affine;
 use zvf_store::{Class, Need};
-use zvf_volume::{AxisUse, Counts, Interpolation, Sampler, Volume, VolumeError, VolumePlacement};
+use zvf_volume::{AxisUse, Counts, Interpolation, Sampler, Volume, VolumePlacement};
 
 use crate::error::Result;
 use crate::values::pairs;
@@ -72,16 +72,13 @@ impl SampleJob {
     }
 
     pub(crate) async fn run(&self, context: &Context) -> Result<SampleReport> {
-        let of_volume = |source: VolumeError| JobError::Volume {
-            place: self.volume.clone(),
-            source: Box::new(source),
-        };
+        let of_volume = JobError::volume(&self.volume);
         let volume = Volume::open(&self.volume, &context.write.open.io).await;
-        let volume = volume.map_err(of_volume)?;
+        let volume = volume.map_err(&of_volume)?;
         let store = context.open(&self.store, 0, Need::nothing()).await?;
         let world = store.root().axes();
         let uses = volume.axis_uses(Some(&self.index), world.len());
-        let uses = uses.map_err(of_volume)?;
+        let uses = uses.map_err(&of_volume)?;
         let rank = uses.iter().filter(|one| **one == AxisUse::Space).count();
         let stated = self.affine.as_deref().map(|text| stated_affine(text, rank));
         let stated = stated.transpose().map_err(|error| match error.class() {
@@ -92,7 +89,7 @@ impl SampleJob {
             _ => error.into(),
         })?;
         let matched = VolumePlacement::new(&volume, &uses, stated.as_ref(), world);
-        let matched = matched.map_err(of_volume)?;
+        let matched = matched.map_err(&of_volume)?;
         for remark in matched.remarks.iter().chain(&volume.info().notes) {
             context.event(&JobEvent::Note(remark));
         }
@@ -121,13 +118,13 @@ impl SampleJob {
             }
         };
         let sampler = Sampler::new(volume.clone(), uses, &matched.to_world, order);
-        let mut sampler = sampler.map_err(of_volume)?;
+        let mut sampler = sampler.map_err(&of_volume)?;
         if let Some(outside) = &self.outside {
             let with_outside = match *outside.value() {
                 OutsideNumber::Whole(whole) => sampler.with_outside_whole(whole),
                 OutsideNumber::Real(real) => sampler.with_outside(real),
             };
-            sampler = with_outside.map_err(of_volume)?;
+            sampler = with_outside.map_err(&of_volume)?;
         }
         let dtype = sampler.dtype().to_string();
         let number = NumberType::from_name(&dtype);
@@ -190,10 +187,7 @@ impl SampleJob {
                 to_places.of(row, &mut places);
             }
             let sampled = sampler.sample(&places).await;
-            let sampled = sampled.map_err(|source| JobError::Volume {
-                place: self.volume.clone(),
-                source: Box::new(source),
-            })?;
+            let sampled = sampled.map_err(JobError::volume(&self.volume))?;
             let vertices = u64::try_from(chunk.count()).unwrap_or(u64::MAX);
             filled.vertices = filled.vertices.saturating_add(vertices);
             filled.outside = filled.outside.saturating_add(sampled.outside);

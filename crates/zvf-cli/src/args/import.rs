@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::error::ErrorKind;
-use zvf_jobs::{ImportJob, Job};
+use zvf_jobs::ImportJob;
 
 use super::JobArgs;
 
@@ -21,25 +21,9 @@ pub(crate) struct ImportArgs {
     /// What is imported, and how.
     #[command(flatten)]
     pub(crate) of_job: JobArgs<ImportJob>,
-    /// Lists the parts of a store that was begun with --begin: which are waiting, begun (by whom and when) or finished. STORE is the only path
-    #[arg(long, conflicts_with_all = ["discard_parts", "begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
-    pub(crate) status: bool,
-    /// Removes all parts of a store that was begun with --begin, also finished ones, and lists them. STORE is the only path
-    #[arg(long, conflicts_with_all = ["begin", "part", "commit", "bounds", "journal", "clear_leftovers", "print_job"])]
-    pub(crate) discard_parts: bool,
 }
 
 impl ImportArgs {
-    /// The job, and whether it is only printed; `None` if parts are listed or removed.
-    pub(crate) fn job(&self) -> Option<(Job, bool)> {
-        (!self.status && !self.discard_parts).then(|| self.of_job.job())
-    }
-
-    /// The store.
-    pub(crate) fn store(&self) -> &str {
-        &self.of_job.job.store
-    }
-
     /// Separates the paths. They are one argument, because options may be between them.
     ///
     /// # Errors
@@ -47,7 +31,7 @@ impl ImportArgs {
     /// Fewer than two paths, or a store with a name that is not Unicode.
     pub(super) fn settle(&mut self) -> Result<(), clap::Error> {
         let mut paths = std::mem::take(&mut self.paths);
-        let alone = self.status || self.discard_parts;
+        let alone = self.of_job.job.is_about_parts();
         let store = paths.pop().filter(|_| paths.is_empty() == alone);
         let store = store.map(|store| store.into_os_string().into_string());
         if let Some(Ok(store)) = store {

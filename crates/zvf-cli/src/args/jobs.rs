@@ -120,7 +120,6 @@ mod tests {
             let about_the_report = ["fail_on", "explain", "format", "output", "list_checks"];
             let expected: &[&str] = match name {
                 "validate" => &about_the_report,
-                "import" => &["status", "discard_parts"],
                 "repair" => &["format"],
                 // Another name of FILE.
                 "export" => &["output"],

@@ -28,7 +28,7 @@ mod serve;
 mod validate;
 mod version;
 #[cfg(feature = "volumes")]
-pub(crate) mod volume;
+mod volume;
 
 use std::ffi::OsString;
 use std::sync::LazyLock;
@@ -233,13 +233,15 @@ impl Command {
             Self::Doctor(args) => Some(args.job()),
             #[cfg(feature = "volumes")]
             Self::Sample(args) => Some(args.job()),
+            #[cfg(feature = "volumes")]
+            Self::Volume(args) => Some(args.job()),
             #[cfg(feature = "plot")]
             Self::Plot(args) => Some(args.job()),
             Self::Repair(args) => Some(args.of_job.job()),
             Self::Pyramid(args) => Some(args.job()),
             Self::Vacuum(args) => Some(args.job()),
             Self::Validate(args) => args.job(),
-            Self::Import(args) => args.job(),
+            Self::Import(args) => Some(args.of_job.job()),
             Self::Append(args) => Some(args.job()),
             Self::Edit(args) => Some(args.job()),
             #[cfg(feature = "volumes")]
@@ -353,7 +355,7 @@ mod tests {
             let job = &args.of_job.job;
             assert_eq!(job.files, ["a.swc", "b.swc"].map(std::path::PathBuf::from));
             assert_eq!(
-                (args.store(), job.unit.as_deref()),
+                (&*job.store, job.unit.as_deref()),
                 ("u.zv", Some("nanometer"))
             );
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use zvf_jobs::{ImportJob, ImportReport, JobError, StoreImported, TemporaryFolder};
 use zvf_write::{StoreSpec, WriteError};
 
+use super::import_parts;
 use crate::error::{CliError, Result};
 use crate::output::table::{counted, joined};
 
@@ -118,6 +119,20 @@ pub(super) fn text(report: &ImportReport) -> String {
                 all.push(format!("of {count}: {}", parts.join(", ")));
             }
             format!("{store}: {}\n", all.join(", "))
+        }
+        ImportReport::Status(info) => import_parts::text(info),
+        ImportReport::Discarded {
+            store, finished, ..
+        } => {
+            let what = match finished.len() {
+                0 => "no part was finished".to_owned(),
+                count => format!(
+                    "{} removed: {}",
+                    counted(count as u64, "finished part"),
+                    finished.join(", ")
+                ),
+            };
+            format!("{store}: discarded; {what}\n")
         }
         _ => String::new(),
     }

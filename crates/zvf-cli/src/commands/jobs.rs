@@ -248,7 +248,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
         Job::Simplify(options) => made(store, job.name(), options.journal.is_some()),
         Job::Migrate(options) => made(store, job.name(), options.journal.is_some()),
         Job::Rechunk(options) => made(store, job.name(), options.journal.is_some()),
-        Job::Import(options) if options.is_step() => Some(stepped(store)),
+        Job::Import(options) if options.is_step() || options.discard_parts => Some(stepped(store)),
         Job::Import(options) => made(store, job.name(), options.journal.is_some()),
         Job::Pyramid(_) => {
             let address = argument(store);

@@ -39,12 +39,8 @@ mod validate;
 mod volume;
 
 use crate::args::Command;
-#[cfg(feature = "volumes")]
-use crate::args::volume::VolumeCommand;
 use crate::context::Context;
 use crate::error::Result;
-
-use interruption::{guarded, stepped};
 
 /// Runs a command.
 ///
@@ -52,34 +48,12 @@ use interruption::{guarded, stepped};
 ///
 /// The errors of the command; usage, for an output file inside a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
-    check_outputs(command)?;
-    guarded(changed(command), || dispatch(command, context))
-}
-
-/// Refuses output paths inside stores, for commands that do not check this when they create files.
-fn check_outputs(command: &Command) -> Result<()> {
     match command {
-        Command::Man(args) => Ok(zvf_jobs::check_outside(&args.dir)?),
-        #[cfg(feature = "volumes")]
-        Command::Volume(args) => match &args.command {
-            VolumeCommand::Convert(args) => Ok(zvf_jobs::check_outside(&args.out)?),
-            _ => Ok(()),
-        },
-        _ => Ok(()),
+        // Checked before the pages are made; jobs check the places of their files.
+        Command::Man(args) => zvf_jobs::check_outside(&args.dir)?,
+        _ => {}
     }
-}
-
-/// For commands that are not jobs: the store that the command changes, and the command that cleans up after an interruption.
-fn changed(command: &Command) -> Option<(&str, String)> {
-    match command {
-        Command::Import(args) if args.discard_parts => Some(stepped(args.store())),
-        #[cfg(feature = "volumes")]
-        Command::Volume(args) => match &args.command {
-            VolumeCommand::Convert(args) => Some((args.out.to_str()?, String::new())),
-            _ => None,
-        },
-        _ => None,
-    }
+    interruption::guarded(None, || dispatch(command, context))
 }
 
 fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
@@ -94,16 +68,12 @@ fn dispatch(command: &Command, context: &mut Context<'_>) -> Result<()> {
             query::print("get", args.job().0, context)
         }
         Command::Inspect(args) => inspect::run(args, context),
-        Command::Import(args) if args.status => import_parts::status(args.store(), context),
-        Command::Import(args) if args.discard_parts => import_parts::discard(args.store(), context),
         #[cfg(feature = "plot")]
         Command::Plot(args) if args.show.is_some() || args.is_to_stdout() => {
             plot::run(args, context)
         }
         Command::Validate(args) => validate::run(args, context),
         Command::Repair(args) => repair::run(args, context),
-        #[cfg(feature = "volumes")]
-        Command::Volume(args) => volume::run(args, context),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args, context),
         Command::Completions(args) => completions::run(args),

@@ -6,14 +6,14 @@ use std::path::Path;
 use zvf_jobs::{AppendReport, JobReport, Jobs, VerbatimReport};
 use zvf_validate::Severity;
 
-#[cfg(feature = "volumes")]
-use super::group;
 #[cfg(feature = "plot")]
 use super::plot;
 use super::{
     diff, doctor, edit, export, head, import, info, jobs, links, measure, merge, migrate, objects,
     pyramid, query, repair, resample, split, splits, stats, validate,
 };
+#[cfg(feature = "volumes")]
+use super::{group, volume};
 use crate::args::{Command, RunArgs, SchemaArgs};
 use crate::context::Context;
 use crate::error::{Class, CliError, Result};
@@ -127,6 +127,12 @@ fn text(report: &JobReport) -> Result<String> {
         ),
         #[cfg(feature = "volumes")]
         JobReport::Group(done) => group::text(done),
+        #[cfg(feature = "volumes")]
+        JobReport::VolumeInfo(done) => volume::info(done),
+        #[cfg(feature = "volumes")]
+        JobReport::VolumeSlice(done) => volume::sliced(done),
+        #[cfg(feature = "volumes")]
+        JobReport::VolumeConvert(done) => volume::converted(done),
         JobReport::Doctor(done) => doctor::text(done),
         JobReport::Stats(done) => stats::text(done),
         JobReport::Measure(done) => measure::text(done),

@@ -1,15 +1,16 @@
-//! Steps of an import by several programs, each of which writes a part.
+//! Steps of an import by several programs, each of which writes a part; the list and the removal of parts.
 
 use std::path::PathBuf;
 
 use zvf_convert::Import;
 use zvf_encode::parallel::blocking;
 use zvf_encode::{Groups, Outside, StoreSpec, WriteError};
-use zvf_write::{PartOptions, PartStart, PartedStore};
+use zvf_write::{PartOptions, PartStart, PartedStore, PartsStage};
 
 use super::{ImportJob, ImportReport};
 use crate::local_files::read_list;
-use crate::{Context, JobError, JobEvent};
+use crate::words::counted;
+use crate::{Context, JobError, JobEvent, PartsInfo};
 
 /// The end of a message: how to give objects of different parts different ids.
 const NUMBERED: &str = "objects without ids in the files are numbered from 0 in each part, but ids of parts must differ: use a column object_id (--object-column), files named by numbers, --id-from-file, or another --id-offset in each part";
@@ -18,6 +19,38 @@ const NUMBERED: &str = "objects without ids in the files are numbered from 0 in 
 const MOST: usize = 1_000_000;
 
 impl ImportJob {
+    /// Lists or removes the parts of the store.
+    pub(super) async fn of_parts(&self, context: &Context) -> Result<ImportReport, JobError> {
+        let failed = || JobError::write(&self.store);
+        let write = context.writing(false);
+        let status = PartedStore::status(&self.store, &write).await;
+        let status = status.map_err(failed())?;
+        if self.status {
+            let Some(status) = status else {
+                return Err(JobError::usage(format!(
+                    "{}: no store in parts was begun there, or it was committed; `zvf info` shows what is there",
+                    self.store
+                )));
+            };
+            return Ok(ImportReport::Status(PartsInfo::new(&self.store, status)));
+        }
+        if let Some(status) = status {
+            let names = status.names("finished");
+            // The parts of a committed store cannot be discarded.
+            if !names.is_empty() && status.stage != PartsStage::Committed {
+                let count = counted(names.len() as u64, "finished part");
+                let note = format!("{}: removing {count}: {}", self.store, names.join(", "));
+                context.event(&JobEvent::Note(&note));
+            }
+        }
+        let finished = PartedStore::discard(&self.store, write).await;
+        Ok(ImportReport::Discarded {
+            store: self.store.clone(),
+            step: "discarded",
+            finished: finished.map_err(failed())?,
+        })
+    }
+
     /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files
     /// that it reads; `notes` name the data of these files that is not stored.
     pub(super) async fn step(

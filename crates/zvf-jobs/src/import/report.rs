@@ -7,6 +7,8 @@ use serde_json::Value;
 use zvf_convert::Import;
 use zvf_encode::{AttributeSpec, AttributeType, StoreSpec, Summary};
 
+use crate::PartsInfo;
+
 /// The report of `import`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
@@ -62,6 +64,17 @@ pub enum ImportReport {
         absent: Vec<String>,
         /// Names of parts whose `--redo` did not finish. The store has the data that these parts had before.
         begun_again: Vec<String>,
+    },
+    /// The parts of a store that was begun.
+    Status(PartsInfo),
+    /// All parts were removed.
+    Discarded {
+        /// The store.
+        store: String,
+        /// `discarded`.
+        step: &'static str,
+        /// Names of the parts that were finished.
+        finished: Vec<String>,
     },
 }
 
