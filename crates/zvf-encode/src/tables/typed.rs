@@ -15,14 +15,23 @@ use zvf_format::int::{index, wide};
 /// Rows of a chunk of object attributes.
 pub const ROWS: u64 = 65_536;
 
-/// Rows of a chunk of ids, if they are divided into chunks: readers decode a chunk to look up an id.
-const ID_ROWS: u32 = 1 << 14;
+/// Fewest rows of a chunk of ids, if they are divided into chunks: readers decode a chunk to look up an id.
+const ID_ROWS: usize = 1 << 14;
+
+/// Most chunks of ids: their first ids are in the document of the array, which then has up to 64 KiB.
+const ID_CHUNKS: usize = 3_500;
 
 /// Most ids in one chunk. Readers read so short a table as a whole while they read the documents.
 const UNDIVIDED_IDS: usize = 1 << 17;
 
 /// Bytes of a chunk above which it has fewer rows, because it is padded to its full length.
 const CHUNK: u64 = 64 << 20;
+
+/// Rows of a chunk of so many ids.
+fn id_rows(ids: usize) -> usize {
+    let least = ids.div_ceil(ID_CHUNKS).max(ID_ROWS);
+    least.checked_next_power_of_two().unwrap_or(least)
+}
 
 /// The type of the elements of a typed array.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,12 +178,12 @@ impl Typed {
     ) -> Result<(ArrayDoc, Vec<ObjectPut>), WriteError> {
         let ascending = || ids.is_sorted_by(|a, b| a < b);
         let divided = ids.len() > UNDIVIDED_IDS && !zvf_store::are_rows(ids) && ascending();
-        let chunk_rows = divided.then_some(ID_ROWS);
-        zvf_store::state_ids(&mut attributes, ids, chunk_rows.map_or(ids.len(), index));
+        let chunk_rows = divided.then(|| id_rows(ids.len()));
+        zvf_store::state_ids(&mut attributes, ids, chunk_rows.unwrap_or(ids.len()));
         let typed = Self {
             element: ElementType::Number(NumberType::I64),
             shape: vec![wide(ids.len())],
-            chunk_rows: chunk_rows.map(u64::from),
+            chunk_rows: chunk_rows.map(wide),
             fill: (fill.to_le_bytes().to_vec(), Value::from(fill)),
             absent: false,
             bytes: ids.iter().flat_map(|id| id.to_le_bytes()).collect(),
@@ -244,5 +253,22 @@ impl Typed {
             },
         );
         Ok((doc, objects))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::id_rows;
+
+    #[test]
+    fn chunks_of_ids_stay_few() {
+        assert_eq!(id_rows(200_000), 16_384);
+        assert_eq!(id_rows(16_384 * 3_500), 16_384);
+        assert_eq!(id_rows(16_384 * 3_500 + 1), 32_768);
+        assert_eq!(id_rows(100_000_000), 32_768);
+        assert_eq!(
+            id_rows(usize::MAX),
+            usize::MAX.div_ceil(3_500).next_power_of_two()
+        );
     }
 }
