@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use zvf_codec::{CodecError, CodecSample, Compression};
 use zvf_encode::ShardShape;
-use zvf_encode::level::arrays_of_vertices;
+use zvf_encode::level::{arrays_of_vertices, most_links};
 use zvf_store::meta::STALE;
 use zvf_store::meta::space::Grid;
 use zvf_store::writing::MARKER;
@@ -351,7 +351,8 @@ impl Doctor<'_> {
             .checked_div(presence.len() as u64);
         let chunks = presence.iter().map(|chunk| (chunk, bytes.unwrap_or(0)));
         let arrays = arrays_of_vertices(level);
-        let chosen = ShardShape::Auto.of_level(&grid, root.dims(), arrays, chunks);
+        let most = most_links(level);
+        let chosen = ShardShape::Auto.of_level(&grid, root.dims(), arrays, most, chunks);
         let Some(chosen) = chosen else { return Ok(()) };
         let links = link_shards(level, &grid, &chosen);
         let mut after = all.objects;

@@ -8,7 +8,7 @@ use super::migration_run::{LevelCopy, MigrationRun};
 use super::new_level;
 use super::source::SourceLevel;
 use zvf_codec::Compression;
-use zvf_encode::level::{LevelCells, arrays_of_vertices};
+use zvf_encode::level::{LevelCells, arrays_of_vertices, most_links};
 use zvf_encode::spec::check_bin_count;
 use zvf_encode::{ShardShape, WriteError};
 use zvf_format::int::wide;
@@ -82,9 +82,10 @@ impl MigrationRun {
         // Without chunks there are no shards.
         let bytes = all.checked_div(wide(chunks.len())).unwrap_or(0);
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        let arrays = arrays_of_vertices(&source.level);
+        let level = &source.level;
+        let (arrays, links) = (arrays_of_vertices(level), most_links(level));
         self.rules()
-            .shards(&ShardShape::Auto, grid, dims, arrays, chunks)
+            .shards(&ShardShape::Auto, grid, dims, arrays, links, chunks)
     }
 
     /// The shards of a level: as requested, or as in the old level if the version of the new store allows them.

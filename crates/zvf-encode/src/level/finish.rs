@@ -104,7 +104,13 @@ pub fn write_arrays(
     let sizes = buckets.iter().map(Bucket::size);
     let sizes = chunks.iter().copied().zip(sizes);
     let arrays = 2 + spec.vertex_attributes.len() + spec.fragment_attributes.len();
-    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), arrays, sizes);
+    let links = match spec.kind {
+        Kind::Graph | Kind::Skeleton | Kind::Mesh => router.link_count,
+        // Stored where a line leaves a chunk.
+        Kind::Polyline | Kind::Streamline => router.vertices,
+        _ => 0,
+    };
+    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), arrays, links, sizes);
     let cells = form.cells(
         grid,
         shards,

@@ -28,5 +28,5 @@ pub use objects::{
 pub use progress::{Progress, Step, StepProgress, Watch};
 pub use shard::{
     CellContainer, EncodedCells, LevelCells, ShardTexts, arrays_of_vertices, is_written,
-    object_key, stored_as, stored_link_shards,
+    most_links, object_key, stored_as, stored_link_shards,
 };

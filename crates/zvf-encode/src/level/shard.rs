@@ -557,6 +557,14 @@ pub fn arrays_of_vertices(level: &Level) -> usize {
     2 + level.vertex_attributes().len() + fragments
 }
 
+/// The most links that a stored level has, for [`ShardShape::of_level`](crate::ShardShape::of_level). The level must have been opened with the links.
+#[must_use]
+pub fn most_links(level: &Level) -> u64 {
+    let inside = level.link_families().iter().filter(|one| one.delta() == 0);
+    let links = inside.map(|one| one.stated_links().unwrap_or(u64::MAX));
+    links.fold(0, u64::saturating_add)
+}
+
 /// Whether a stored level has arrays of links with [shards of their own](LevelCells::with_link_shards). The level must have been opened with the
 /// links inside it; links to other levels are ignored.
 ///

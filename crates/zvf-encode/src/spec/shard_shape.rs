@@ -66,21 +66,23 @@ impl ShardShape {
     /// most 4096 cells and 64 MiB of rows. Of these shapes the cheapest is taken. Each shard of each array costs 32 KiB, and 16 bytes for each of its
     /// cells, whether the cell exists or not. To this is added what an edit of one row writes again: the bytes of its shard, as a mean over all rows.
     /// So scattered chunks get small shards or none, and the number of shards grows with the square root of the bytes. With fewer than 2000 cells in all
-    /// arrays, nothing is chosen.
+    /// arrays, nothing is chosen; `links` is the most links that the level can have, each in a cell of its chunk or of two neighbouring chunks.
     ///
     /// # Cost
-    /// If the shape is chosen: at most 13 passes over the chunks; 32 bytes per chunk.
+    /// If the shape is chosen: at most 13 passes over the chunks; 32 bytes per chunk. If it depends on `links`, all pairs of fewer than 1000 chunks
+    /// are compared.
     #[must_use]
     pub fn of_level<'c>(
         &self,
         grid: &Grid,
         dims: usize,
         arrays: usize,
+        links: u64,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match self {
             Self::None => None,
-            Self::Auto => choose(grid, dims, arrays, chunks),
+            Self::Auto => choose(grid, dims, arrays, links, chunks),
             Self::Cells(cells) => Some(cells.clone()),
         }
     }
@@ -107,13 +109,15 @@ fn choose<'c>(
     grid: &Grid,
     dims: usize,
     arrays: usize,
+    links: u64,
     chunks: impl Iterator<Item = (&'c [i64], u64)>,
 ) -> Option<Vec<u64>> {
     let arrays = arrays.max(1);
     let chunks: Vec<(Vec<u64>, u64)> = chunks
         .filter_map(|(chunk, bytes)| Some((grid.index(chunk)?, bytes)))
         .collect();
-    if chunks.len().saturating_mul(arrays) < MANY_CELLS {
+    let cells = chunks.len().saturating_mul(arrays);
+    if cells < MANY_CELLS && cells.saturating_add(link_cells(&chunks, dims, links)) < MANY_CELLS {
         return None;
     }
     let most = Most {
@@ -125,6 +129,24 @@ fn choose<'c>(
     };
     let shape = grown(vec![1; grid.shape.len()], grid, dims, &chunks, most);
     shape.iter().any(|cells| *cells > 1).then_some(shape)
+}
+
+/// The most cells that this number of links can have, if they connect vertices of the same or of neighbouring chunks.
+fn link_cells(chunks: &[(Vec<u64>, u64)], dims: usize, links: u64) -> usize {
+    let most = usize::try_from(links).unwrap_or(usize::MAX);
+    let are_near = |a: &[u64], b: &[u64]| {
+        let mut axes = a.iter().zip(b).rev().take(dims);
+        axes.all(|(a, b)| a.abs_diff(*b) <= 1)
+    };
+    let mut cells = chunks.len();
+    for (at, (one, _)) in chunks.iter().enumerate() {
+        if cells >= most {
+            return most;
+        }
+        let later = chunks.iter().skip(at + 1);
+        cells += later.filter(|(other, _)| are_near(one, other)).count();
+    }
+    cells.min(most)
 }
 
 /// The choice of [`ShardShape::of_links`].
@@ -324,7 +346,7 @@ mod tests {
             chunks = chunks.iter().flat_map(one).collect();
         }
         let chunks = chunks.iter().map(|chunk| (chunk.as_slice(), bytes));
-        ShardShape::Auto.of_level(&grid, dims, 2, chunks)
+        ShardShape::Auto.of_level(&grid, dims, 2, 0, chunks)
     }
 
     #[test]
@@ -340,6 +362,31 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_links_count() {
+        // 216 chunks have 432 cells of vertices; 1,940 pairs of them touch, and links lie within chunks, too.
+        let grid = Grid {
+            origin: vec![0; 3],
+            shape: vec![6; 3],
+        };
+        let chunks: Vec<[i64; 3]> = (0..216).map(|at| [at / 36, at / 6 % 6, at % 6]).collect();
+        let chosen = |links| {
+            let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
+            ShardShape::Auto.of_level(&grid, 3, 2, links, chunks)
+        };
+        assert_eq!((chosen(0), chosen(1_567)), (None, None));
+        assert_eq!(chosen(1_568), Some(vec![1, 1, 2]));
+        assert_eq!(chosen(u64::MAX), chosen(1_568));
+        let far = chunks.iter().map(|at| at.map(|at| 2 * at));
+        let far: Vec<[i64; 3]> = far.collect();
+        let grid = Grid {
+            origin: vec![0; 3],
+            shape: vec![12; 3],
+        };
+        let far = far.iter().map(|chunk| (&chunk[..], 1));
+        assert_eq!(ShardShape::Auto.of_level(&grid, 3, 2, u64::MAX, far), None);
+    }
+
+    #[test]
     fn shards_have_at_most_4096_cells() {
         let grid = Grid {
             origin: vec![0],
@@ -347,7 +394,7 @@ mod tests {
         };
         let chunks: Vec<[i64; 1]> = (0..1500).map(|at| [at * 1000]).collect();
         let chunks = chunks.iter().map(|chunk| (&chunk[..], 1));
-        let chosen = ShardShape::Auto.of_level(&grid, 1, 2, chunks);
+        let chosen = ShardShape::Auto.of_level(&grid, 1, 2, 0, chunks);
         assert_eq!(chosen, Some(vec![4096]));
     }
 
@@ -360,14 +407,14 @@ mod tests {
         };
         let chunks: Vec<[i64; 3]> = (0..3000).map(|at| [at * 9, at * 7 % 25_000, at]).collect();
         let scattered = chunks.iter().map(|chunk| (&chunk[..], 12));
-        assert_eq!(ShardShape::Auto.of_level(&grid, 3, 2, scattered), None);
+        assert_eq!(ShardShape::Auto.of_level(&grid, 3, 2, 0, scattered), None);
         // Pairs of chunks are in one shard, but no more.
         let pairs: Vec<[i64; 3]> = (0..3000)
             .map(|at| [at / 2 * 9, at / 2 * 7 % 25_000, at / 2 * 2 + at % 2])
             .collect();
         let pairs = pairs.iter().map(|chunk| (&chunk[..], 12));
         assert_eq!(
-            ShardShape::Auto.of_level(&grid, 3, 2, pairs),
+            ShardShape::Auto.of_level(&grid, 3, 2, 0, pairs),
             Some(vec![1, 1, 2])
         );
         let links: Vec<(Vec<u64>, u64)> = (0..9).map(|at| (vec![at * 900; 3], 8)).collect();
@@ -404,7 +451,7 @@ mod tests {
             .collect();
         let sizes = chunks.iter().map(|(at, bytes)| (&at[..], *bytes));
         assert_eq!(
-            ShardShape::Auto.of_level(&grid, 2, 2, sizes),
+            ShardShape::Auto.of_level(&grid, 2, 2, 0, sizes),
             Some(vec![4, 8])
         );
     }

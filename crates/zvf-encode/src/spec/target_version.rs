@@ -95,11 +95,12 @@ impl VersionRules {
         grid: &Grid,
         dims: usize,
         arrays: usize,
+        links: u64,
         chunks: impl Iterator<Item = (&'c [i64], u64)>,
     ) -> Option<Vec<u64>> {
         match asked {
             ShardShape::Auto if self.begins_at_zero() => None,
-            asked => asked.of_level(grid, dims, arrays, chunks),
+            asked => asked.of_level(grid, dims, arrays, links, chunks),
         }
     }
 
