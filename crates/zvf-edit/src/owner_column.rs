@@ -73,7 +73,9 @@ pub(super) async fn place(
     };
     // Objects with such an id may now have their first vertices.
     let distinct = index.ids.iter().all(|id| is_distinct(*id));
-    let mut column = match column_of(state) {
+    // Nothing of a column that contradicts itself is kept.
+    let usable = |column: &&VertexAttribute| column.array.check_presence().is_ok();
+    let mut column = match column_of(state).filter(usable) {
         Some(column) => GridEdit::of(&column.array)?,
         None => {
             let cells = owners::cells_of(template);

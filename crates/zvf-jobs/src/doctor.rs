@@ -452,6 +452,7 @@ impl Doctor<'_> {
         let why = match self.level.owner_column() {
             OwnerColumn::Current(_) => return Ok(()),
             OwnerColumn::Stale(_) => "another writer changed objects since it was made",
+            OwnerColumn::Contradictory(_) => "it lists cells outside of its shape",
             OwnerColumn::None if is_there => {
                 "its writer did not record the object index that it was made from"
             }

@@ -9,6 +9,7 @@ use zvf_store::{CellWant, ChunkCoord, Level, ObjectIndex, StoreError};
 
 use crate::QueryError;
 use crate::error::{OrBug, Place};
+use crate::fragments::Fragments;
 use crate::manifests::{Scope, Walk, narrow, walk_all, walk_rows};
 use crate::plan::chunks::{ChunkTable, Slot};
 use crate::reader::Reader;
@@ -103,6 +104,30 @@ impl OwnerCells {
         slot < self.until
     }
 
+    /// Checks that only fragments of a chunk have owners: more owners belong to another chunk, or to an older state of this one.
+    ///
+    /// # Errors
+    ///
+    /// Malformed.
+    pub(crate) fn check(
+        &self,
+        reader: &Reader,
+        slot: Slot,
+        fragments: &Fragments,
+    ) -> Result<(), QueryError> {
+        let owners = self.chunks.get(int::index(slot));
+        match owners.map_or(0, |owners| owners.len()) {
+            owners if owners > fragments.len() => Err(QueryError::malformed(
+                place(reader, slot),
+                format!(
+                    "found the owners of {owners} fragments, expected those of {} or fewer, as the chunk has; `zvf edit add-owners` makes them again",
+                    fragments.len()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The fragments of one chunk with an owner, and their owners.
     pub(crate) fn of(&self, slot: Slot) -> impl Iterator<Item = (u32, i64)> {
         let owners = self.chunks.get(int::index(slot));
@@ -113,8 +138,13 @@ impl OwnerCells {
     }
 
     /// Calls `found` with each fragment that has kept rows and an owner.
+    ///
+    /// # Errors
+    ///
+    /// As [`check`](Self::check); the errors of `found`.
     fn kept(
         &self,
+        reader: &Reader,
         kept: &RowMap,
         mut found: impl FnMut(i64, Slot, u32) -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
@@ -125,6 +155,7 @@ impl OwnerCells {
             self.has(slot)
                 .then_some(())
                 .or_bug("owners of rows that were not read")?;
+            self.check(reader, slot, fragments)?;
             for (fragment, id) in self.of(slot) {
                 let rows = fragments.get(fragment);
                 if rows.is_some_and(|rows| rows.kept(&chunk.kept) > 0) {
@@ -142,13 +173,14 @@ impl OwnerCells {
     /// I/O; a damaged table of ids.
     async fn ids(
         &self,
+        reader: &Reader,
         kept: &RowMap,
         index: &ObjectIndex,
         round: u32,
     ) -> Result<RowIds, QueryError> {
         if index.looks_up() {
             let mut owners = BTreeSet::new();
-            self.kept(kept, |id, _, _| {
+            self.kept(reader, kept, |id, _, _| {
                 owners.insert(id);
                 Ok(())
             })?;
@@ -179,9 +211,9 @@ pub(crate) async fn walk_of_kept(
     (scope, round): (&Scope, u32),
     order: bool,
 ) -> Result<(Walk, RowIds), QueryError> {
-    let ids = cells.ids(kept, index, round).await?;
+    let ids = cells.ids(reader, kept, index, round).await?;
     let mut single: Vec<(u32, Slot, u32)> = Vec::new();
-    cells.kept(kept, |id, slot, fragment| {
+    cells.kept(reader, kept, |id, slot, fragment| {
         let row = ids.row(id).ok_or_else(|| {
             let what = format!("object {id} owns a fragment, but is not in the object index");
             QueryError::malformed(place(reader, slot), what)

@@ -447,12 +447,18 @@ fn tie(
         level: level.clone(),
     };
     check_presence(&level, query.bbox.is_some(), &mut warnings)?;
-    if let OwnerColumn::Stale(column) = level.owner_column() {
-        warnings.push(format!(
-            "{} is out of date, since another program changed the object index: manifests are read instead; `zvf edit add-owners` makes it again",
-            column.array.path()
-        ));
-    }
+    let unusable = match level.owner_column() {
+        OwnerColumn::Stale(column) => Some((
+            column,
+            "is out of date, since another program changed the object index",
+        )),
+        OwnerColumn::Contradictory(column) => Some((column, "lists cells outside of its shape")),
+        OwnerColumn::Current(_) | OwnerColumn::None => None,
+    };
+    warnings.extend(unusable.map(|(column, why)| {
+        let path = column.array.path();
+        format!("{path} {why}: manifests are read instead; `zvf edit add-owners` makes it again")
+    }));
     if query.bbox.is_some() {
         warnings.extend(doubts(store.root(), &level));
     }

@@ -31,6 +31,8 @@ pub enum OwnerColumn<'l> {
     Current(&'l VertexAttribute),
     /// The object index was written again since it was made.
     Stale(&'l VertexAttribute),
+    /// Its list of cells contradicts its shape: owners of some chunks would not be found.
+    Contradictory(&'l VertexAttribute),
 }
 
 impl<'l> OwnerColumn<'l> {
@@ -40,7 +42,10 @@ impl<'l> OwnerColumn<'l> {
         let stated = column.and_then(|one| one.array.attributes().extra.get(CHECKSUM));
         match (column, stated, index) {
             (Some(column), Some(stated), Some(index)) if *stated == stamp_of(index.checksum()) => {
-                Self::Current(column)
+                match column.array.check_presence() {
+                    Ok(()) => Self::Current(column),
+                    Err(_) => Self::Contradictory(column),
+                }
             }
             (Some(column), Some(_), Some(_)) => Self::Stale(column),
             _ => Self::None,
@@ -52,7 +57,7 @@ impl<'l> OwnerColumn<'l> {
     pub fn current(self) -> Option<&'l VertexAttribute> {
         match self {
             Self::Current(column) => Some(column),
-            Self::None | Self::Stale(_) => None,
+            Self::None | Self::Stale(_) | Self::Contradictory(_) => None,
         }
     }
 }

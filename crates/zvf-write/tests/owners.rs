@@ -355,6 +355,66 @@ async fn a_column_is_not_used_once_the_index_was_written_again() {
     assert!(level.owner_column().current().is_some());
 }
 
+/// The document of the column was cut: owners of most chunks are not found in it.
+#[tokio::test]
+async fn a_column_that_lists_cells_outside_of_its_shape_is_not_used() {
+    let memory = write(spec(Kind::Polyline), 300, 19).await;
+    let key = "0/fragment_attributes/object_id/zarr.json";
+    let intact = memory.open().await;
+    for divisor in [u64::MAX, 2] {
+        let files = memory.files().await;
+        let mut doc: serde_json::Value = serde_json::from_slice(&files[key]).unwrap();
+        for extent in doc["shape"].as_array_mut().unwrap() {
+            *extent = (extent.as_u64().unwrap() / divisor).into();
+        }
+        let cut = Memory::default();
+        for (key, bytes) in files {
+            cut.put(&key, bytes).await;
+        }
+        cut.put(key, doc.to_string().into_bytes()).await;
+        let store = cut.open().await;
+        for (name, asked) in questions() {
+            let (got, warnings) = answer(&store, &asked).await;
+            assert_eq!(got, answer(&intact, &asked).await.0, "{name}");
+            let warned = warnings.iter().any(|one| one.contains("add-owners"));
+            let needless = ["positions", "some objects"].contains(&name);
+            assert!(warned || needless, "{name}: {warnings:?}");
+        }
+        let mut edit = Edit::open(ADDRESS, cut.options()).await.unwrap();
+        edit.add_owners().unwrap();
+        edit.commit().await.unwrap();
+        cut.check_clean().await;
+    }
+}
+
+/// Two cells of fragments were exchanged: one chunk then has more owners than fragments.
+#[tokio::test]
+async fn owners_of_fragments_that_a_chunk_lacks_are_an_error() {
+    let memory = write(spec(Kind::Polyline), 60, 23).await;
+    let files = memory.files().await;
+    let cells = files.iter();
+    let mut cells: Vec<_> = cells
+        .filter(|(key, _)| key.starts_with("0/vertex_fragments/c/"))
+        .map(|(key, bytes)| (zstd::decode_all(&**bytes).unwrap().len(), key))
+        .collect();
+    cells.sort();
+    let ((small, one), (large, other)) = (cells[0], cells[cells.len() - 1]);
+    assert!(small < large);
+    memory.put(one, files[other].clone()).await;
+    memory.put(other, files[one].clone()).await;
+    let store = memory.open().await;
+    for (name, asked) in questions() {
+        if ["rows", "all owners"].contains(&name) {
+            let found = match query(&store, asked).await {
+                Ok(answer) => answer.collect().await.err(),
+                Err(error) => Some(error),
+            };
+            let error = found.expect(name).to_string();
+            assert!(error.contains("fragment"), "{error}");
+        }
+    }
+}
+
 /// A copy lost a shard: neither queries nor edits may take its fragments for fragments without owners.
 #[test]
 fn a_lost_shard_of_the_column_is_an_error() {

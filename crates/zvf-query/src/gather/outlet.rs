@@ -1,6 +1,6 @@
 //! Converts gathered steps to the batches of the answer: schema, placement, limit.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque, hash_map};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -488,23 +488,22 @@ impl Outlet {
             .iter()
             .filter(|piece| piece.slot != Entry::GAP && piece.taken > 0)
         {
-            let all = known.entry(piece.slot).or_insert_with(|| {
-                let rows = sent.buffers.get(int::index(piece.slot)).copied().flatten();
-                let fragments = sent
-                    .fragments
-                    .get(int::index(piece.slot))
-                    .cloned()
-                    .flatten();
-                let chunk = ChunkRows {
-                    base: 0,
-                    rows,
-                    kept: Kept::All(rows.unwrap_or(0)),
-                    fragments,
-                };
-                let mut found = OwnerColumns::default();
-                owners.push(piece.slot, &chunk, true, &mut found);
-                found.all
-            });
+            let all = match known.entry(piece.slot) {
+                hash_map::Entry::Occupied(known) => known.into_mut(),
+                hash_map::Entry::Vacant(new) => {
+                    let at = int::index(piece.slot);
+                    let rows = sent.buffers.get(at).copied().flatten();
+                    let chunk = ChunkRows {
+                        base: 0,
+                        rows,
+                        kept: Kept::All(rows.unwrap_or(0)),
+                        fragments: sent.fragments.get(at).cloned().flatten(),
+                    };
+                    let mut found = OwnerColumns::default();
+                    owners.push(&plan.reader, (piece.slot, &chunk), true, &mut found)?;
+                    new.insert(found.all)
+                }
+            };
             let rows = rows_of(piece, &sent.fragments)?;
             for number in 0..piece.taken {
                 let position = match &piece.positions {

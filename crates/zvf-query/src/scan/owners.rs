@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use zvf_store::IdTable;
 
+use crate::QueryError;
 use crate::by_slot::BySlot;
 use crate::columns::gather::{Kept, Rows};
 use crate::fragments::Fragments;
 use crate::manifests::{Entry, Walk};
 use crate::owner_cells::OwnerCells;
 use crate::plan::chunks::Slot;
+use crate::reader::Reader;
 use crate::row_map::ChunkRows;
 use crate::vertex_table::OwnerColumns;
 use zvf_store::format::int;
@@ -36,19 +38,33 @@ impl Owners {
     }
 
     /// Appends the owners of a chunk's kept rows: the first owner of each row in the order of the object index, or with `all` every owner.
-    pub(crate) fn push(&self, slot: Slot, chunk: &ChunkRows, all: bool, out: &mut OwnerColumns) {
+    ///
+    /// # Errors
+    ///
+    /// Malformed: owners of fragments that the chunk does not have.
+    pub(crate) fn push(
+        &self,
+        reader: &Reader,
+        (slot, chunk): (Slot, &ChunkRows),
+        all: bool,
+        out: &mut OwnerColumns,
+    ) -> Result<(), QueryError> {
         match self {
             Self::Manifests(entries, ids) => {
                 let id = |object: u32| ids.get(u64::from(object));
                 push(entries.of(slot).iter().copied(), id, chunk, all, out);
             }
             Self::Column(cells, ids) => {
+                if let Some(fragments) = &chunk.fragments {
+                    cells.check(reader, slot, fragments)?;
+                }
                 let row = |id| ids.as_ref().and_then(|ids| ids.slot(id));
                 let named = |(fragment, id)| (fragment, 1, (row(id), id));
                 let id = |(_, id): (Option<u64>, i64)| Some(id);
                 push(cells.of(slot).map(named), id, chunk, all, out);
             }
         }
+        Ok(())
     }
 }
 

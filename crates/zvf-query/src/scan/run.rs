@@ -74,7 +74,7 @@ pub(crate) async fn run(mut p: Prepared, emit: &mut Emit) -> Result<Summary, Que
             let all = p.table.has(Out::ObjectIds);
             if let Some(owners) = &owners {
                 for (slot, chunk) in &group.chunks {
-                    owners.push(*slot, chunk, all, &mut columns);
+                    owners.push(&scan.reader, (*slot, chunk), all, &mut columns)?;
                 }
             }
             shared = shared.saturating_add(columns.shared);
