@@ -219,6 +219,21 @@ def test_jobs_take_infinite_corners(tracts: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + zvf.open(tracts).query().read().vertices.num_rows
 
 
+def test_the_report_of_a_query_is_that_of_the_program(tracts: Path, tmp_path: Path) -> None:
+    job = {"job": "query", "store": str(tracts), "bbox": [[0, 0, 0], [40, 40, 40]]}
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps([job, job]))
+    line = [sys.executable, "-P", "-m", "zvf", "run", str(file), "--json"]
+    done = subprocess.run(line, capture_output=True, text=True, encoding="utf-8", check=True)
+    theirs, ours = json.loads(done.stdout), zvf.run(file)
+    for report in [*theirs, *ours]:
+        # Chunks of the same shard may be read by one request or by two.
+        assert report.pop("requests") > 0
+        assert report.pop("bytes") > 0
+        assert report["rounds"] > 0
+    assert ours == theirs
+
+
 def test_jobs_run_from_a_file(tracts: Path, tmp_path: Path) -> None:
     coarse = tmp_path / "coarse.zarrvectors"
     jobs = [

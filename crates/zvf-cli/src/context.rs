@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use zvf_jobs::{JobEvent, Traffic};
+use zvf_jobs::JobEvent;
 use zvf_store::blocking::Runtime;
 use zvf_store::{IoTrace, OpenOptions, Request};
 use zvf_write::{StaleFiles, WriteOptions};
@@ -25,7 +25,6 @@ pub(crate) struct Context<'a> {
     runtime: Option<Runtime>,
     trace: IoTrace,
     trace_file: Option<(PathBuf, BufWriter<File>)>,
-    requests: Vec<Request>,
     warned: usize,
 }
 
@@ -53,18 +52,16 @@ impl<'a> Context<'a> {
                 Some((path.clone(), BufWriter::new(file)))
             }
         };
-        let wanted = trace_file.is_some() || common.verbose || common.json;
-        let trace = if wanted {
-            IoTrace::on()
-        } else {
-            IoTrace::off()
+        let trace = match (trace_file.is_some(), common.verbose) {
+            (true, _) => IoTrace::on(),
+            (false, true) => IoTrace::off().counting(),
+            (false, false) => IoTrace::off(),
         };
         Ok(Self {
             common,
             runtime: None,
             trace,
             trace_file,
-            requests: Vec::new(),
             warned: 0,
         })
     }
@@ -161,16 +158,6 @@ impl<'a> Context<'a> {
         move |line| say(quiet, line)
     }
 
-    /// The counts of requests so far; zero unless requests are traced.
-    pub(crate) fn traffic(&mut self) -> Traffic {
-        self.requests.extend(self.trace.take());
-        Traffic {
-            requests: self.requests.len() as u64,
-            bytes: self.requests.iter().filter_map(|r| r.bytes).sum(),
-            rounds: self.requests.iter().map(|r| r.round).max().unwrap_or(0),
-        }
-    }
-
     /// Leaves the threads of the runtime to the end of the process, after a command that has done its work: stopping and joining them takes
     /// as long as a small command.
     pub(crate) fn leave_threads(&mut self) {
@@ -183,22 +170,21 @@ impl<'a> Context<'a> {
     ///
     /// I/O, when the trace file cannot be written.
     pub(crate) fn close(mut self) -> Result<()> {
-        let traffic = self.traffic();
         if self.common.verbose {
+            let counts = self.trace.counts();
             self.remark(&format!(
                 "{} requests in {} rounds, {} received",
-                count(traffic.requests),
-                traffic.rounds,
-                size(traffic.bytes)
+                count(counts.requests),
+                counts.rounds,
+                size(counts.bytes)
             ));
         }
         let Some((path, mut file)) = self.trace_file.take() else {
             return Ok(());
         };
-        let lines = self
-            .requests
-            .iter()
-            .try_for_each(|request| writeln!(file, "{}", line(request)));
+        let requests = self.trace.take();
+        let mut lines = requests.iter().map(line);
+        let lines = lines.try_for_each(|line| writeln!(file, "{line}"));
         lines
             .and_then(|()| file.flush())
             .map_err(|e| CliError::file("write", &path, &e))

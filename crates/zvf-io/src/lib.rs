@@ -127,7 +127,7 @@ pub use task::{Handover, blocking, driven, on_worker};
 pub use tasks::is_caller_run;
 #[cfg(feature = "http")]
 pub use tls::use_ring;
-pub use trace::{IoTrace, Method, Request};
+pub use trace::{IoCounts, IoTrace, Method, Request};
 #[cfg(feature = "backends")]
 pub use upload::{WriteLocation, put_file};
 pub use versions::Versions;

@@ -1,7 +1,7 @@
 //! A record of every request, for tests, `--trace` and tuning.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Whether the system has a clock. On `wasm32-unknown-unknown`, `Instant::now` panics.
@@ -65,12 +65,37 @@ fn is_logged() -> bool {
     false
 }
 
+/// Counts of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IoCounts {
+    /// Attempts of requests.
+    pub requests: u64,
+    /// Rounds of requests that waited for each other: the largest number of a round.
+    pub rounds: u32,
+    /// Received bytes; listings count the names.
+    pub bytes: u64,
+}
+
 /// A switchable record of requests, shared by all its clones.
 ///
 /// # Cost
-/// Off (the default): one branch for each request. On: one lock and one small allocation for each request.
+/// Off (the default): one branch for each request. On: one lock and one small allocation for each request; counting only: one lock.
 #[derive(Clone, Default)]
-pub struct IoTrace(Option<Arc<Mutex<Vec<Request>>>>);
+pub struct IoTrace(Option<Arc<Record>>);
+
+/// What a trace records.
+#[derive(Debug, Default)]
+struct Record {
+    counts: Mutex<IoCounts>,
+    /// The requests; `None` if they are only counted.
+    requests: Option<Mutex<Vec<Request>>>,
+    /// The trace that gets every request, too.
+    parent: IoTrace,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl IoTrace {
     /// A trace that records nothing.
@@ -80,33 +105,51 @@ impl IoTrace {
 
     /// A trace that records every request.
     pub fn on() -> Self {
-        Self(Some(Arc::default()))
+        let requests = Some(Mutex::default());
+        Self(Some(Arc::new(Record {
+            requests,
+            ..Record::default()
+        })))
     }
 
-    /// Whether requests are recorded.
+    /// A new trace that counts requests from now on. This trace records them as before.
+    #[must_use]
+    pub fn counting(&self) -> Self {
+        Self(Some(Arc::new(Record {
+            parent: self.clone(),
+            ..Record::default()
+        })))
+    }
+
+    /// Whether requests are recorded or counted.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Removes and returns the recorded requests, in order of completion.
+    /// Removes and returns the recorded requests, in order of completion. They stay counted.
     pub fn take(&self) -> Vec<Request> {
-        match &self.0 {
-            None => Vec::new(),
-            Some(list) => std::mem::take(&mut *list.lock().unwrap_or_else(PoisonError::into_inner)),
-        }
+        let record = self.0.as_deref();
+        let requests = record.and_then(|record| record.requests.as_ref());
+        requests.map_or_else(Vec::new, |requests| std::mem::take(&mut *lock(requests)))
     }
 
-    /// The largest round recorded so far; 0 if nothing is recorded.
-    pub fn rounds(&self) -> u32 {
-        match &self.0 {
-            None => 0,
-            Some(list) => list
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .iter()
-                .map(|r| r.round)
-                .max()
-                .unwrap_or(0),
+    /// The counts of all requests so far; zero if the trace is off.
+    pub fn counts(&self) -> IoCounts {
+        let record = self.0.as_deref();
+        record.map_or_else(IoCounts::default, |record| *lock(&record.counts))
+    }
+
+    fn record(&self, request: Request) {
+        let Some(record) = &self.0 else { return };
+        let mut counts = lock(&record.counts);
+        counts.requests = counts.requests.saturating_add(1);
+        counts.rounds = counts.rounds.max(request.round);
+        counts.bytes = counts.bytes.saturating_add(request.bytes.unwrap_or(0));
+        drop(counts);
+        if let Some(requests) = &record.requests {
+            lock(requests).push(request);
+        } else {
+            record.parent.record(request);
         }
     }
 
@@ -133,20 +176,18 @@ impl IoTrace {
             let ((offset, length), failed) = (range, failed.as_deref());
             tracing::debug!(%method, key, offset, length, bytes, attempt, failed, micros, round);
         }
-        if let Some(list) = &self.0 {
-            list.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(Request {
-                    round,
-                    method,
-                    key: key.to_owned(),
-                    offset: range.0,
-                    length: range.1,
-                    bytes,
-                    attempt,
-                    failed,
-                    micros,
-                });
+        if self.is_on() {
+            self.record(Request {
+                round,
+                method,
+                key: key.to_owned(),
+                offset: range.0,
+                length: range.1,
+                bytes,
+                attempt,
+                failed,
+                micros,
+            });
         }
     }
 }
@@ -158,5 +199,37 @@ impl fmt::Debug for IoTrace {
         } else {
             "IoTrace(off)"
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(trace: &IoTrace, round: u32, bytes: u64) {
+        let done = (Some(bytes), 1, None);
+        trace.record_try(None, round, Method::Get, "zarr.json", (None, None), done);
+    }
+
+    #[test]
+    fn requests_that_are_counted_are_recorded_by_the_first_trace() {
+        for first in [IoTrace::on(), IoTrace::off()] {
+            let (one, other) = (first.counting(), first.counting());
+            ask(&one, 2, 10);
+            ask(&one.clone(), 1, 5);
+            ask(&other.counting(), 3, 7);
+            let counts = |requests, rounds, bytes| IoCounts {
+                requests,
+                rounds,
+                bytes,
+            };
+            assert_eq!(one.counts(), counts(2, 2, 15));
+            assert_eq!(other.counts(), counts(1, 3, 7));
+            assert_eq!((one.take(), other.take()), (Vec::new(), Vec::new()));
+            let all = if first.is_on() { 3 } else { 0 };
+            assert_eq!(first.take().len(), all);
+            assert_eq!(first.take().len(), 0);
+            assert_eq!(first.counts().requests, all as u64);
+        }
     }
 }

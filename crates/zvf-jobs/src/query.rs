@@ -14,7 +14,7 @@ use serde::Serialize;
 use zvf_convert::{Format, SourceHeader, groups_of, groups_table};
 use zvf_query::{Outputs, Query, QuerySpec, Select, Table};
 use zvf_store::format::int;
-use zvf_store::{Need, Store};
+use zvf_store::{IoCounts, Need, Store};
 
 use crate::checks::{at_most_one, needs};
 use crate::error::Result;
@@ -267,7 +267,10 @@ impl QueryJob {
     }
 
     async fn answer(&self, place: AnswerPlace, context: &Context) -> Result<QueryAnswered> {
-        let (store, query) = self.open(context).await?;
+        let mut context = context.clone();
+        let trace = context.write.open.io.trace.counting();
+        context.write.open.io.trace = trace.clone();
+        let (store, query) = self.open(&context).await?;
         let failed = || JobError::query(&self.store);
         let level = query.level;
         let selects = query.has_conditions() || query.objects.is_some() || query.groups.is_some();
@@ -359,7 +362,7 @@ impl QueryJob {
             bounds: digest.bounds(),
             chunks_read: summary.chunks_read,
             cells_read: summary.cells_read,
-            traffic: None,
+            traffic: trace.counts().into(),
             files: files
                 .iter()
                 .map(|file| file.display().to_string())
@@ -409,9 +412,9 @@ pub struct QueryAnswered {
     pub chunks_read: u64,
     /// Cells that were read.
     pub cells_read: u64,
-    /// Requests to the storage, if the caller counts them.
+    /// Requests to the storage.
     #[serde(flatten)]
-    pub traffic: Option<Traffic>,
+    pub traffic: Traffic,
     /// The files that were written.
     pub files: Vec<String>,
     /// Violations of the format.
@@ -449,6 +452,21 @@ pub struct Traffic {
     pub rounds: u32,
     /// Bytes received.
     pub bytes: u64,
+}
+
+impl From<IoCounts> for Traffic {
+    fn from(counts: IoCounts) -> Self {
+        let IoCounts {
+            requests,
+            rounds,
+            bytes,
+        } = counts;
+        Self {
+            requests,
+            rounds,
+            bytes,
+        }
+    }
 }
 
 #[cfg(test)]

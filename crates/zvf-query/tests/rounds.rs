@@ -138,7 +138,7 @@ async fn cold_and(case: &str, query: Query, verify: bool) -> (u32, u32) {
         keys.len(),
         "{case}: something was asked for twice"
     );
-    (rounds.round() as u32, trace.rounds())
+    (rounds.round() as u32, trace.counts().rounds)
 }
 
 #[tokio::test(start_paused = true)]

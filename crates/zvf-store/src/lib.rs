@@ -130,9 +130,9 @@ pub use zvf_io::FileLocation;
 #[cfg(feature = "http")]
 pub use zvf_io::use_ring;
 pub use zvf_io::{
-    CallerRun, CallerStep, CallerStore, Class, IoError, IoOptions, IoTrace, Limits, Listing, Merge,
-    Method, Object, ObjectFetch, ObjectPart, ObjectState, ObjectStates, Request, Retry, Source,
-    Stop, Usage, open_file,
+    CallerRun, CallerStep, CallerStore, Class, IoCounts, IoError, IoOptions, IoTrace, Limits,
+    Listing, Merge, Method, Object, ObjectFetch, ObjectPart, ObjectState, ObjectStates, Request,
+    Retry, Source, Stop, Usage, open_file,
 };
 
 pub use cells::{CellWant, ReadCell};

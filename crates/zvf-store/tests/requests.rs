@@ -86,7 +86,7 @@ async fn a_cold_box_takes_three_rounds() {
         let cells = store.fetch(level.next_round(), wants).await.unwrap();
         assert_eq!(cells.iter().flatten().count(), count, "{case}");
         assert!(rounds_since(start) <= 3, "{case}: {:?}", start.elapsed());
-        assert_eq!(trace.rounds(), rounds_since(start), "{case}");
+        assert_eq!(trace.counts().rounds, rounds_since(start), "{case}");
         let requests = trace.take();
         let gets = requests.iter().filter(|r| r.method == Method::Get).count() as u64;
         let lists = requests.iter().filter(|r| r.method == Method::List).count() as u64;
@@ -132,7 +132,7 @@ async fn a_cold_object_takes_four_rounds() {
             .await
             .unwrap();
         assert!(rounds_since(start) <= 4, "{case}: {:?}", start.elapsed());
-        assert!(trace.rounds() <= 4, "{case}");
+        assert!(trace.counts().rounds <= 4, "{case}");
         no_key_twice(&tool);
     }
 }

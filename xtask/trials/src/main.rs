@@ -126,7 +126,7 @@ async fn cold(url: &str, latency: Duration) -> Result<(Duration, (usize, u32, u6
     let passed = start.elapsed();
     let rows = told.vertices.context("no rows")?.num_rows();
     ensure!(rows > 1000, "{rows} rows");
-    let waits = trace.rounds();
+    let waits = trace.counts().rounds;
     let requests = trace.take();
     let bytes = requests.iter().filter_map(|request| request.bytes).sum();
     Ok((passed, (requests.len(), waits, bytes)))

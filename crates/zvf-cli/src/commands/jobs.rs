@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use zvf_jobs::words::argument;
-use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, QueryReport, TemporaryFolder};
+use zvf_jobs::{ImportReport, Job, JobError, JobEvent, JobReport, TemporaryFolder};
 use zvf_write::WriteError;
 
 use super::import;
@@ -128,9 +128,6 @@ pub(super) fn report(
     match (given, &mut done) {
         (Job::Import(given), Some(JobReport::Import(ImportReport::Store(done)))) => {
             done.files = names(&given.files);
-        }
-        (_, Some(JobReport::Query(QueryReport::Answer(done)))) => {
-            done.traffic = Some(context.traffic());
         }
         (Job::Append(given), Some(JobReport::Append(done))) => done.files = names(&given.files),
         _ => {}

@@ -46,7 +46,7 @@ async fn a_cold_box_of_one_percent_takes_less_than_five_round_trips() {
             Form::Blobs => 5,
         };
         assert_eq!(start.elapsed(), rounds * LATENCY, "{form:?}");
-        assert_eq!(trace.rounds(), rounds, "{form:?}");
+        assert_eq!(trace.counts().rounds, rounds, "{form:?}");
         // Three chunks an axis, of vertices, fragments and two attributes.
         let requests = trace.take();
         let cells = requests
