@@ -134,8 +134,15 @@ impl Wanted {
         objects: Option<&Table>,
     ) -> PyResult<StoreSpec> {
         let kind = kind_of(&self.kind)?;
-        let mut spec = StoreSpec::new(kind, self.chunk_shape.clone())
-            .with_target(version_of(&self.version)?)
+        let spec = StoreSpec::new(kind, self.chunk_shape.clone());
+        let mut spec = spec.with_target(version_of(&self.version)?);
+        // Columns of the vertices may have the names of the axes.
+        let axes = self.axes.as_ref();
+        let axes = axes.map(|names| names.iter().map(|name| axis(name)).collect::<Vec<_>>());
+        if let Some(axes) = &axes {
+            spec.axes.clone_from(axes);
+        }
+        spec = spec
             .with_vertex_records(&with_moments_as_numbers(&vertices.schema))
             .map_err(Failure::from)?;
         if let Some(links) = links {
@@ -151,8 +158,8 @@ impl Wanted {
         }
         spec.links.explicit |= self.explicit_links;
         spec.links.directed |= self.directed_links;
-        if let Some(names) = &self.axes {
-            spec.axes = names.iter().map(|name| axis(name)).collect();
+        if let Some(axes) = axes {
+            spec.axes = axes;
             zvf_convert::check_axes(&spec.axes).map_err(Failure::from)?;
         }
         if let Some(unit) = &self.unit {

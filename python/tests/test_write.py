@@ -27,6 +27,34 @@ def corners(positions: np.ndarray, links: np.ndarray) -> list[list[tuple[float, 
     return sorted(sorted(map(tuple, one)) for one in positions[links].tolist())
 
 
+def test_data_frames_with_a_column_for_each_axis_are_written(tmp_path: Path) -> None:
+    rows = RNG.uniform(0, 100, (20_000, 3)).astype("f4")
+    arrays = {"x": rows[:, 0], "y": rows[:, 1], "z": rows[:, 2], "size": np.arange(20_000)}
+    wanted = zvf.write(tmp_path / "arrays.zv", kind="point_cloud", positions=rows, attributes={"size": arrays["size"]})
+    frame = pl.DataFrame(arrays)
+    for name, vertices in [("polars", frame), ("pandas", frame.to_pandas()), ("arrow", frame.to_arrow()), ("arrays", arrays)]:
+        url = tmp_path / f"{name}.zv" if name != "arrays" else tmp_path / "mapping.zv"
+        assert zvf.write(url, kind="point_cloud", vertices=vertices) == {**wanted, "store": str(url)}
+        assert zvf.diff(tmp_path / "arrays.zv", url)["same"], name
+    # A stream, batch by batch; axes of other names; ids of objects; numbers of different types.
+    tall = frame.rename({"x": "a", "z": "c"}).with_columns(pl.col("y").cast(pl.Float64), object_id=pl.int_range(20_000) // 10)
+    stream = pa.RecordBatchReader.from_batches(tall.to_arrow().schema, tall.to_arrow().to_batches(max_chunksize=7_000))
+    url = tmp_path / "lines.zv"
+    zvf.write(url, kind="polyline", vertices=stream, axes=["c", "y", "a"], chunk_shape=[20.0] * 3)
+    line = zvf.open(url).get([7])[0]
+    np.testing.assert_array_equal(line, rows[70:80, ::-1].astype("f8"))
+    with zvf.Writer(tmp_path / "pushed.zv", kind="point_cloud", chunk_shape=[50.0] * 2) as writer:
+        for start in (0, 10_000):
+            writer.push(frame.select("x", "y")[start : start + 10_000])
+    assert zvf.open(tmp_path / "pushed.zv").query().read().vertices.num_rows == 20_000
+    with pytest.raises(zvf.MisuseError, match="found the columns x, size, expected position, or x, y, z"):
+        zvf.write(tmp_path / "none.zv", kind="point_cloud", vertices=frame.select("x", "size"))
+    with pytest.raises(zvf.MisuseError, match="a column for each of x, y, z"):
+        zvf.write(tmp_path / "none.zv", kind="point_cloud", vertices=frame.select("x", "y"), chunk_shape=[9.0] * 3)
+    with pytest.raises(zvf.MisuseError, match="a stream is read once"):
+        zvf.write(tmp_path / "none.zv", kind="point_cloud", vertices=zvf.open(url).query().vertices)
+
+
 @pytest.mark.parametrize("count", [0, 1, 300_000])
 def test_points_of_every_number_type(tmp_path: Path, count: int) -> None:
     positions = RNG.uniform(-100, 100, (count, 3)).astype(np.float32)

@@ -80,8 +80,8 @@ class Writer:
     def push(self, vertices: object, links: object | None = None) -> int:
         """Adds vertices and links. Links refer to the numbers of all vertices pushed so far, including these. Returns the number of vertices so far.
 
-        Both are Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) and, if the kind has
-        objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute. A skeleton must be in
+        Both are data frames, Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) or a column
+        for each axis by its name, such as `x`, `y` and `z`, and, if the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute. A skeleton must be in
         one call as a whole, with its links, and is held in memory; other streams are read batch by batch.
         """
         rows = _zvf.Stream.of(_source(vertices))
@@ -152,8 +152,8 @@ def write(
 
     Either from arrays: `positions` of shape `(vertices, axes)`, `attributes` by name, and the objects of the vertices. Objects are given as
     `object_ids` with one id for each vertex, or as `offsets` (object `i` has the rows from `offsets[i]` up to, not including, `offsets[i + 1]`) with
-    one id for each object in `object_ids`, by default 0, 1, 2… Or from any Arrow table or stream of `vertices` with a column `position`, which is
-    read once, batch by batch.
+    one id for each object in `object_ids`, by default 0, 1, 2… Or from `vertices`: a data frame, or any Arrow table or stream, with a column `position`
+    or a column for each axis by its name, such as `x`, `y` and `z`; other columns are attributes. A stream is read once, batch by batch.
 
     `links` are row numbers of shape `(links, ends)` with `link_attributes`, or an Arrow table with a column `vertices`; `objects` a mapping of
     arrays or an Arrow table with a column `object_id`; `groups` the ids of each group by its name.
@@ -161,7 +161,7 @@ def write(
     `axes` are names, each optionally with a type: `"t:space"`. By default `t`, `time` and `frame` are axes of time, to which `unit` does not apply,
     and all others axes of space. Axes of time come first.
 
-    By default, chunks are cubes of about 10,000 vertices; for a stream, `chunk_shape` must be given.
+    By default, chunks are cubes of about 10,000 vertices; for a stream, and for a query, `chunk_shape` must be given.
     """
     if (positions is None) == (vertices is None):
         raise _zvf.MisuseError("expected either positions or vertices")
@@ -172,7 +172,8 @@ def write(
     ends = None if links is None else _links(links)
     if vertices is not None:
         if chunk_shape is None:
-            raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
+            vertices = _whole_table(vertices)
+            chunk_shape = _chosen(_positions(vertices, axes))
         batches = iter([(vertices, ends)])
     else:
         arrays, owners, empty = _checked(positions, attributes, offsets, object_ids)
@@ -207,6 +208,27 @@ def write(
             writer.push(batch, own)
     assert writer.result is not None
     return writer.result
+
+
+def _whole_table(vertices: object) -> _zvf.Table:
+    """Rows that are in memory already."""
+    if not (isinstance(vertices, Table) or _is_mapping(vertices) or hasattr(vertices, "shape") or hasattr(vertices, "num_rows")):
+        raise _zvf.MisuseError("chunk_shape: found none, expected the size of a chunk on each axis: a stream is read once")
+    return _table(vertices)
+
+
+def _positions(vertices: _zvf.Table, axes: Sequence[str] | None) -> Any:
+    """The positions of a table, whose axes may be columns."""
+    import numpy as np
+
+    if "position" in vertices.column_names:
+        return _arrays.to_numpy(vertices, ["position"])["position"]
+    names = ["x", "y", "z"] if axes is None else [name.split(":")[0] for name in axes]
+    found = [name for name in names if name in vertices.column_names]
+    if len(found) < 2 or (axes is not None and found != names):
+        raise _zvf.MisuseError(f"vertices: found the columns {', '.join(vertices.column_names)}, expected position, or {', '.join(names)}")
+    columns = _arrays.to_numpy(vertices, found)
+    return np.stack([np.asarray(columns[name], dtype=np.float64) for name in found], axis=1)
 
 
 def _checked(

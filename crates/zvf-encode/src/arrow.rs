@@ -7,7 +7,8 @@
 //! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
 //! | groups | `object_ids` (list of int64), `name` (text) where groups have names; one row per group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
-//! Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
+//! Instead of `position`, a table that is written may have a column of numbers for each axis, by the name of the axis
+//! ([`StoreSpec::batch_of_records`]). Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
 //! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
 //! groups. Of vertices and links, missing floats are NaN, and missing whole numbers are an error. Missing truth values are an error.
@@ -36,6 +37,7 @@
 //! # }
 //! ```
 
+mod axes;
 mod records;
 mod units;
 
@@ -602,15 +604,21 @@ impl StoreSpec {
     /// return.
     ///
     /// # Errors
-    /// Misuse: a schema without `position`, with another number of axes than [`chunk_shape`](Self::chunk_shape) has, or with
-    /// columns of types that a store does not hold.
+    /// Misuse: a schema without `position` and without a column for each axis, with another number of axes than [`chunk_shape`](Self::chunk_shape) has, or
+    /// with columns of types that a store does not hold.
     pub fn with_vertex_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
+        let table = RecordBatch::new_empty(Arc::new(schema.clone()));
+        let table = axes::with_positions(&table, &self.axes)?;
+        let schema = &*table.schema();
         let place = schema.field_with_name("position").ok();
         let Some((AttributeType::Number(number), axes)) =
             place.and_then(|field| column_type(field.data_type()))
         else {
             let found = place.map_or_else(|| "none".to_owned(), |one| one.data_type().to_string());
-            let expected = "a list of numbers of fixed size";
+            let names: Vec<&str> = self.axes.iter().map(|axis| &*axis.name).collect();
+            let names = names.join(", ");
+            let expected =
+                format!("a list of numbers of fixed size, or a column for each of {names}");
             return Err(WriteError::input("column position", found, expected));
         };
         if axes != self.chunk_shape.len() {

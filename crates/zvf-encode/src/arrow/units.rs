@@ -9,6 +9,7 @@ use arrow_schema::{Field, Schema};
 use zvf_meta::moments::{MomentScale, Moments};
 use zvf_meta::{Affine, Kind, map_of_axes, radius_factor, units};
 
+use super::axes::with_positions;
 use super::{OF_EDITS, UNIT, attribute_name, column_type, described, elements, stated_axes};
 use crate::WriteError;
 use crate::batches::batch::{Batch, ObjectTable};
@@ -133,7 +134,7 @@ fn scaled(
 }
 
 /// The table with these columns, which have the same length.
-fn rebuilt(
+pub(super) fn rebuilt(
     table: &RecordBatch,
     fields: Vec<Field>,
     columns: Vec<ArrayRef>,
@@ -185,7 +186,8 @@ impl StoreSpec {
         Ok((!map.is_identity()).then_some(map))
     }
 
-    /// The vertices of a table in the form that queries return, with the links of another one, in the axes and units of this store.
+    /// The vertices of a table in the form that queries return, with the links of another one, in the axes and units of this store. Instead of
+    /// `position`, the table may have a column of numbers for each axis, by its name.
     ///
     /// # Units
     /// Positions, and the attribute `radius` of skeletons and graphs, are converted to the axes and units of the store if the schema states others
@@ -203,6 +205,7 @@ impl StoreSpec {
         vertices: &RecordBatch,
         links: Option<&RecordBatch>,
     ) -> Result<Batch, WriteError> {
+        let vertices = &*with_positions(vertices, &self.axes)?;
         self.check_widths(vertices, links)?;
         let schema = vertices.schema();
         let map = self.map_of_records(&schema)?;
