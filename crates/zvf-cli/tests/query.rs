@@ -394,6 +394,17 @@ fn columns_of_axes_come_back_from_parquet() -> Result<()> {
     let text = home.text(&[&["query", STORE, "--format", "csv"], &columns[..]].concat())?;
     let point = text.lines().nth(1).unwrap_or_default();
     assert!(point.starts_with("01e9030000"), "{point}");
+    // The points are positions again, as float64; an appended file gets the ids of the file as well.
+    home.text(&["import", "g.parquet", "g.zv", "-q"])?;
+    let numbers = |rows: Vec<String>| -> Vec<Vec<f32>> {
+        let row = |row: &String| row.split(',').filter_map(|one| one.parse().ok()).collect();
+        let mut rows: Vec<Vec<f32>> = rows.iter().map(row).collect();
+        rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        rows
+    };
+    assert_eq!(numbers(rows("g.zv")?), numbers(wanted.clone()));
+    home.text(&["append", "g.zv", "g.parquet", "--new-ids", "-q"])?;
+    assert_eq!(rows("g.zv")?.len(), 2 * wanted.len() - 1);
     // Tables of objects as well.
     home.text(&["measure", STORE, "-o", "m.parquet", "-q"])?;
     home.text(&["objects", STORE, "-o", "o.parquet", "-q"])?;

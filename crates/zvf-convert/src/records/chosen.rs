@@ -7,7 +7,7 @@ use arrow_schema::{Field, Schema};
 
 use super::attribute::AttributeColumn;
 use super::columns::{check_exclude, names_of, unnamed};
-use super::source::OBJECT;
+use super::source::{OBJECT, POSITION};
 use super::{lists, nodes};
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
@@ -45,6 +45,7 @@ pub(crate) fn chosen(
         attributes.contains(name)
             || options.object_column.as_ref() == Some(name)
             || schema.metadata().get(OBJECT) == Some(name)
+            || (options.position.is_none() && schema.metadata().get(POSITION) == Some(name))
             || (name == "object_id"
                 && options.object_column.is_none()
                 && !options.exclude.contains(name))
@@ -54,7 +55,9 @@ pub(crate) fn chosen(
             }
     };
     let fields = schema.fields().iter().enumerate();
-    let fields = fields.filter(|(_, field)| !options.loose || is_held(field));
+    let located = schema.metadata().get(POSITION);
+    let fields = fields
+        .filter(|(_, field)| !options.loose || is_held(field) || located == Some(field.name()));
     Ok(fields
         .filter(|(_, field)| {
             wanted(field.name()) || nodes::is_watched(field.name(), field.data_type(), options)

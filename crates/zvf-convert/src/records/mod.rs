@@ -6,6 +6,7 @@ pub(crate) mod attribute;
 mod chains;
 pub(crate) mod chosen;
 pub(crate) mod columns;
+pub(crate) mod geometry;
 pub(crate) mod layout;
 pub(crate) mod links;
 pub(crate) mod lists;

@@ -11,7 +11,7 @@ use zvf_encode::error::OrBug;
 use zvf_write::Kind;
 
 use super::source::{TableSource, TakeBatch, TakeLink};
-use super::{rename, values};
+use super::{geometry, rename, values};
 use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 use crate::table::arrow;
@@ -85,10 +85,16 @@ pub(crate) fn source(
         Format::Las | Format::Laz => Renamed::of(las::read::Las::open(path, options)?, options),
         Format::Ply => Renamed::of(ply::read::Ply::open(path, options)?, options),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(parquet::Parquet::open(path, options)?),
+        Format::Parquet => {
+            let source = Box::new(parquet::Parquet::open(path, options)?);
+            geometry::as_positions(path, source, options)?
+        }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => return Err(ConvertError::not_built(path)),
-        _ => Box::new(arrow::Arrow::open(path, options)?),
+        _ => {
+            let source = Box::new(arrow::Arrow::open(path, options)?);
+            geometry::as_positions(path, source, options)?
+        }
     })
 }
 

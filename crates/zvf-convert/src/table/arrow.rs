@@ -18,7 +18,7 @@ use crate::isolate::{isolate, stream};
 use crate::options::Options;
 use crate::records::chosen::{chosen, left_out, metadata_of};
 use crate::records::source::{TableSource, TakeBatch};
-use crate::records::{lists, rename};
+use crate::records::{geometry, lists, rename};
 
 /// The magic bytes at the beginning and end of a file.
 const MAGIC: &[u8; 6] = b"ARROW1";
@@ -53,7 +53,7 @@ impl Arrow {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<Self, ConvertError> {
         let mut open = Self::begin(path)?;
         let all = isolate(path, || Ok(open.reader(None)?.0))?;
-        let all = rename::schema(&all, options);
+        let all = geometry::marked(rename::schema(&all, options), None, options);
         open.columns = chosen(path, &all, options)?;
         open.notes = left_out(&all, options);
         let schema = all.project(&open.columns);

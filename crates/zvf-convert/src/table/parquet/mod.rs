@@ -37,7 +37,7 @@ use crate::options::Options;
 use crate::output::AXES;
 use crate::records::chosen::{chosen, left_out, metadata_of};
 use crate::records::source::{CRS, TableSource, TakeBatch, UUID};
-use crate::records::{lists, rename};
+use crate::records::{geometry, lists, rename};
 use crate::time;
 use pages::CheckedRowGroups;
 
@@ -77,7 +77,11 @@ impl Parquet {
             let all = typed(&all, &metadata);
             Ok((metadata, all))
         })?;
-        let named = rename::schema(&Arc::new(all.clone()), options);
+        let pairs = metadata.file_metadata().key_value_metadata();
+        let geo = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == geometry::GEO));
+        let geo = geo.and_then(|pair| pair.value.as_deref());
+        let located = geometry::marked(Arc::new(all.clone()), geo, options);
+        let named = rename::schema(&located, options);
         let columns = chosen(path, &named, options)?;
         check::columns(path, &file, &metadata, &columns)?;
         let fields = columns.iter().filter_map(|at| named.fields().get(*at));

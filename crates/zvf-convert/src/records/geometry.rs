@@ -1,0 +1,379 @@
+//! Points of tables with a column of geometry: GeoParquet, and the GeoArrow types `geoarrow.wkb`, `ogc.wkb` and `geoarrow.point`.
+//!
+//! Without columns of coordinates, points of well-known binary become a column of lists with two or three numbers, which is the column of positions.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeListBuilder, Float64Builder};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Value, json};
+use zvf_encode::error::OrBug;
+use zvf_write::Kind;
+
+use super::source::{AXES, CRS, POSITION, TableSource, TakeBatch, TakeLink, UUID};
+use crate::error::{ConvertError, InFile};
+use crate::options::Options;
+
+/// Key of the metadata of a GeoParquet file.
+pub(crate) const GEO: &str = "geo";
+
+/// Names of GeoArrow types with points.
+const WKB: [&str; 2] = ["geoarrow.wkb", "ogc.wkb"];
+const POINT: &str = "geoarrow.point";
+
+/// The coordinate reference system of a GeoParquet file that states none.
+const NO_CRS: &str = "OGC:CRS84";
+
+/// What a program should do with geometry other than points.
+const POINTS: &str =
+    "points: GeoPandas makes a row of each vertex with get_coordinates(include_z=True)";
+
+/// Marks the column of geometry as the column of positions, if the table has no other. `geo` is the metadata of a GeoParquet file.
+pub(crate) fn marked(schema: SchemaRef, geo: Option<&str>, options: &Options) -> SchemaRef {
+    let Some((at, crs)) = stated(&schema, geo) else {
+        return schema;
+    };
+    let name = schema.field(at).name().clone();
+    let is_position = |other: &str| match &options.position {
+        Some(named) => named.iter().any(|one| one == other),
+        None => ["position", "positions", "x", "y"]
+            .iter()
+            .any(|one| other.eq_ignore_ascii_case(one)),
+    };
+    let mut others = schema.fields().iter().filter(|field| *field.name() != name);
+    if others.any(|field| is_position(field.name())) || options.exclude.contains(&name) {
+        return schema;
+    }
+    let mut metadata = schema.metadata().clone();
+    metadata.insert(POSITION.to_owned(), name);
+    if let Some(crs) = crs {
+        metadata
+            .entry(CRS.to_owned())
+            .or_insert_with(|| json!(crs).to_string());
+    }
+    Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
+}
+
+/// The column of geometry and its coordinate reference system, as the metadata of the file or of the column states.
+fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)> {
+    if let Some(geo) = geo {
+        let geo: Value = serde_json::from_str(geo).ok()?;
+        let name = geo.get("primary_column")?.as_str()?;
+        let column = geo.get("columns")?.get(name)?;
+        let crs = match column.get("crs") {
+            None => Some(NO_CRS.to_owned()),
+            Some(crs) => named_crs(crs),
+        };
+        return Some((schema.index_of(name).ok()?, crs));
+    }
+    let mut fields = schema.fields().iter().enumerate();
+    fields.find_map(|(at, field)| {
+        let kind = field.metadata().get(UUID.0)?;
+        if !WKB.contains(&&**kind) && kind != POINT {
+            return None;
+        }
+        let more = field.metadata().get("ARROW:extension:metadata");
+        let more: Option<Value> = more.and_then(|more| serde_json::from_str(more).ok());
+        Some((at, more.and_then(|more| named_crs(more.get("crs")?))))
+    })
+}
+
+/// A coordinate reference system as authority and code; `None` if it has another form.
+fn named_crs(crs: &Value) -> Option<String> {
+    if let Some(text) = crs.as_str() {
+        return Some(text.to_owned());
+    }
+    let id = crs.get("id")?;
+    let code = id.get("code")?;
+    let code = code
+        .as_str()
+        .map_or_else(|| code.to_string(), str::to_owned);
+    Some(format!("{}:{code}", id.get("authority")?.as_str()?))
+}
+
+/// A table whose column of positions has points.
+#[derive(Debug)]
+struct Points {
+    path: PathBuf,
+    source: Box<dyn TableSource>,
+    schema: SchemaRef,
+    /// The column.
+    at: usize,
+    dims: usize,
+}
+
+/// The table with points as lists of numbers; a table without a [marked] column of points is returned unchanged. In a table that is read
+/// loosely, the column gets the name `position`.
+///
+/// # Cost
+/// Reads the rows up to the first point.
+pub(crate) fn as_positions(
+    path: &Path,
+    source: Box<dyn TableSource>,
+    options: &Options,
+) -> Result<Box<dyn TableSource>, ConvertError> {
+    let schema = source.schema();
+    let name = schema.metadata().get(POSITION);
+    let at = name.and_then(|name| schema.index_of(name).ok());
+    let Some(at) = at.filter(|at| is_points(schema.field(*at).data_type())) else {
+        return Ok(source);
+    };
+    let mut dims = None;
+    // Reading ends with this error at the first point.
+    let found = || ConvertError::usage("points", "one", "one");
+    let read = source.vertices(1024, &mut |batch| {
+        let column = batch.columns().get(at).or_bug("a field without a column")?;
+        for row in 0..column.len() {
+            dims = point(path, column, row, 0)?.map(|point| point.len());
+            if dims.is_some() {
+                return Err(found());
+            }
+        }
+        Ok(())
+    });
+    let dims = match (dims, read) {
+        (Some(dims), _) => dims,
+        (None, read) => read.map(|()| 3)?,
+    };
+    let list = DataType::FixedSizeList(item(), i32::try_from(dims).or_bug("axes of a point")?);
+    let fields = schema.fields().iter().enumerate();
+    let fields = fields.map(|(place, field)| match place == at {
+        true if options.loose => Field::new("position", list.clone(), true),
+        true => Field::new(field.name(), list.clone(), true),
+        false => field.as_ref().clone(),
+    });
+    let fields: Vec<Field> = fields.collect();
+    let mut metadata: HashMap<String, String> = schema.metadata().clone();
+    let names = json!(["x", "y", "z"].iter().take(dims).collect::<Vec<_>>());
+    metadata.insert(AXES.to_owned(), names.to_string());
+    let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+    let path = path.to_owned();
+    Ok(Box::new(Points {
+        path,
+        source,
+        schema,
+        at,
+        dims,
+    }))
+}
+
+/// The items of the lists.
+fn item() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Float64, true))
+}
+
+/// Whether a column can have points that are not lists.
+fn is_points(kind: &DataType) -> bool {
+    match kind {
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
+        DataType::Struct(fields) => fields
+            .iter()
+            .all(|field| *field.data_type() == DataType::Float64),
+        _ => false,
+    }
+}
+
+impl Points {
+    fn decoded(&self, batch: &RecordBatch, before: usize) -> Result<RecordBatch, ConvertError> {
+        let points = batch
+            .columns()
+            .get(self.at)
+            .or_bug("a field without a column")?;
+        let width = i32::try_from(self.dims).or_bug("axes of a point")?;
+        let mut lists = FixedSizeListBuilder::new(Float64Builder::new(), width).with_field(item());
+        for row in 0..points.len() {
+            match point(&self.path, points, row, before)? {
+                Some(point) if point.len() == self.dims => {
+                    point
+                        .iter()
+                        .for_each(|one| lists.values().append_value(*one));
+                    lists.append(true);
+                }
+                Some(point) => {
+                    let found =
+                        format!("a point of {} numbers in row {}", point.len(), before + row);
+                    let expected = format!("{}, as the first point has", self.dims);
+                    return Err(ConvertError::malformed(
+                        &self.path,
+                        InFile::Whole,
+                        found,
+                        expected,
+                    ));
+                }
+                None => {
+                    lists.values().append_nulls(self.dims);
+                    lists.append(false);
+                }
+            }
+        }
+        let mut columns = batch.columns().to_vec();
+        let place = columns
+            .get_mut(self.at)
+            .or_bug("a field without a column")?;
+        *place = Arc::new(lists.finish());
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let table = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows);
+        Ok(table.or_bug("columns of other types")?)
+    }
+}
+
+impl TableSource for Points {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut before = 0_usize;
+        self.source.vertices(rows, &mut |batch| {
+            take(&self.decoded(batch, before)?)?;
+            before = before.saturating_add(batch.num_rows());
+            Ok(())
+        })
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.source.linked()
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        self.source.links(take)
+    }
+
+    fn header(&self) -> Option<Value> {
+        self.source.header()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.source.notes()
+    }
+}
+
+/// The numbers of the point in a row; `None` if it is missing. `before` is the number of rows before the column, for errors.
+fn point(
+    path: &Path,
+    column: &ArrayRef,
+    row: usize,
+    before: usize,
+) -> Result<Option<Vec<f64>>, ConvertError> {
+    if column.is_null(row) {
+        return Ok(None);
+    }
+    if let Some(fields) = column.as_struct_opt() {
+        let axes = fields.columns().iter().take(3);
+        let axes =
+            axes.filter_map(|axis| axis.as_primitive_opt::<arrow_array::types::Float64Type>());
+        let point = axes.map(|axis| {
+            if axis.is_null(row) {
+                f64::NAN
+            } else {
+                axis.value(row)
+            }
+        });
+        return Ok(Some(point.collect()));
+    }
+    let bytes = match column.data_type() {
+        DataType::Binary => column.as_binary_opt::<i32>().map(|all| all.value(row)),
+        DataType::LargeBinary => column.as_binary_opt::<i64>().map(|all| all.value(row)),
+        _ => column.as_binary_view_opt().map(|all| all.value(row)),
+    };
+    let bytes = bytes.or_bug("a column of bytes of another type")?;
+    decoded_point(bytes).map(Some).map_err(|found| {
+        let place = before.saturating_add(row);
+        let found = format!("{found} in row {place}");
+        ConvertError::malformed(path, InFile::Whole, found, POINTS)
+    })
+}
+
+/// The numbers of a point in well-known binary, of ISO or of PostGIS. The error is what was found instead.
+fn decoded_point(bytes: &[u8]) -> Result<Vec<f64>, String> {
+    let cut = || "bytes that are no well-known binary".to_owned();
+    let (order, rest) = bytes.split_first().ok_or_else(cut)?;
+    let is_little = match order {
+        0 => false,
+        1 => true,
+        _ => return Err(cut()),
+    };
+    let (kind, mut rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
+    let kind = match is_little {
+        true => u32::from_le_bytes(*kind),
+        false => u32::from_be_bytes(*kind),
+    };
+    const SRID: u32 = 1 << 29;
+    const M: u32 = 1 << 30;
+    const Z: u32 = 1 << 31;
+    if kind & SRID != 0 {
+        rest = rest.split_first_chunk::<4>().ok_or_else(cut)?.1;
+    }
+    let plain = kind & !(SRID | M | Z);
+    let has_m = kind & M != 0 || matches!(plain / 1000, 2 | 3);
+    let has_z = kind & Z != 0 || matches!(plain / 1000, 1 | 3);
+    let name = match plain % 1000 {
+        1 if !has_m => "",
+        1 => "a point with a measure",
+        2 => "a line",
+        3 => "a polygon",
+        4 => "a multipoint",
+        5 => "a multiline",
+        6 => "a multipolygon",
+        7 => "a collection",
+        _ => return Err(cut()),
+    };
+    if !name.is_empty() {
+        return Err(name.to_owned());
+    }
+    let (numbers, end) = rest.as_chunks::<8>();
+    let dims = if has_z { 3 } else { 2 };
+    if numbers.len() != dims || !end.is_empty() {
+        return Err(cut());
+    }
+    let number = |bytes: &[u8; 8]| match is_little {
+        true => f64::from_le_bytes(*bytes),
+        false => f64::from_be_bytes(*bytes),
+    };
+    Ok(numbers.iter().map(number).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_of_either_order_and_dialect_are_read() {
+        let little = |kind: u32, more: &[u8], numbers: &[f64]| {
+            let head = [&[1][..], &kind.to_le_bytes(), more].concat();
+            let numbers = numbers.iter().flat_map(|one| one.to_le_bytes());
+            [head, numbers.collect()].concat()
+        };
+        let (two, three) = ([1.5, -2.0], [1.5, -2.0, 7.0]);
+        assert_eq!(decoded_point(&little(1, &[], &two)).unwrap(), two);
+        assert_eq!(decoded_point(&little(1001, &[], &three)).unwrap(), three);
+        assert_eq!(
+            decoded_point(&little(0x8000_0001, &[], &three)).unwrap(),
+            three
+        );
+        assert_eq!(
+            decoded_point(&little(0xa000_0001, &[0xe6, 0x10, 0, 0], &three)).unwrap(),
+            three
+        );
+        let big = [
+            &[0, 0, 0, 0, 1][..],
+            &1.5_f64.to_be_bytes(),
+            &(-2.0_f64).to_be_bytes(),
+        ];
+        assert_eq!(decoded_point(&big.concat()).unwrap(), two);
+        assert_eq!(decoded_point(&little(2, &[], &two)).unwrap_err(), "a line");
+        assert_eq!(
+            decoded_point(&little(2001, &[], &three)).unwrap_err(),
+            "a point with a measure"
+        );
+        let whole = little(1001, &[], &three);
+        for end in 0..whole.len() {
+            assert!(decoded_point(&whole[..end]).is_err(), "{end}");
+        }
+        assert!(decoded_point(&[whole, vec![0]].concat()).is_err());
+    }
+}
