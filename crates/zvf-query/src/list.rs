@@ -77,7 +77,7 @@ pub fn list_objects<'a>(
     })
 }
 
-/// The warning of [`stale_level`] for the requested level, which is the first of a list.
+/// The warning of [`stale_level`] for the requested level, the first one of its chain.
 fn stale_first(level: Option<&Level>) -> Vec<String> {
     let warning = level.and_then(|level| stale_level(level.store(), level.number()));
     Vec::from_iter(warning)

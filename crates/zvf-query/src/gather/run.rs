@@ -332,7 +332,7 @@ impl Run {
             spool,
         });
         let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
-        // A part of the answer takes two pages of a run or more, so that few rows of its pages belong to other parts.
+        // A part of the answer covers about two pages of each run, so that few rows of these pages belong to other parts.
         let total = self.load.chunk_bytes().saturating_mul(int::wide(chunks));
         let pages = total.saturating_mul(2 * int::wide(PAGE));
         let part = pages.isqrt().clamp(budget / 64, budget / 32);

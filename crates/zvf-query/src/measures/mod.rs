@@ -65,7 +65,7 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Units
 ///
-/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time do not count, and all others have one unit.
+/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time and channels do not count, and all others have one unit.
 ///
 /// # Cost
 ///
@@ -297,7 +297,7 @@ impl Measures {
         self.objects.is_empty()
     }
 
-    /// What the reads so far warn of, such as missing values of an attribute.
+    /// The warnings of the reads so far, such as missing values of an attribute.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
