@@ -62,8 +62,8 @@ pub struct LevelCells {
     listed: ShardLengthLists,
 }
 
-/// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole when they request its
-/// index.
+/// If the cells of a shard have more bytes than this, the document of the array lists their lengths. When a reader requests the index of a smaller
+/// shard, it gets the whole shard.
 const LISTED: usize = 64 << 10;
 
 /// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
