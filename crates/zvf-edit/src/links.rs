@@ -273,7 +273,7 @@ pub(super) async fn place(
             .iter()
             .map(|end| state.place(&places, *end))
             .collect();
-        // A link is removed with any of its ends.
+        // A link is removed if one of its ends is.
         if let Some(ends) = ends {
             placer.push_rows(&chunks, &ends, &link.attributes)?;
             kept += 1;
