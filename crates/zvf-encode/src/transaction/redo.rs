@@ -40,7 +40,7 @@ const BATCH: usize = 64;
 pub struct Transaction {
     target: Arc<Target>,
     address: String,
-    /// Boxed, because journals are moved through the futures of edits, which are on the stack.
+    /// Boxed, because a transaction is moved through the futures of edits, which are on the stack.
     change: Box<Change>,
     id: String,
 }
