@@ -108,7 +108,7 @@ pub enum Select {
     Vertices,
     /// Whole objects with at least one row that satisfies every condition.
     Objects,
-    /// Whole chunks that meet the box; with a filter, those with at least one row that satisfies it.
+    /// Whole chunks that intersect the box; with a filter, only chunks with at least one row that satisfies it.
     Chunks,
 }
 

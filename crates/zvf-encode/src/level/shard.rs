@@ -386,7 +386,7 @@ impl LevelCells {
             .transpose()
     }
 
-    /// The encoded cells of a shard, by chunk, also those that no presence list names. None are at places outside of the grid.
+    /// The encoded cells of a shard, by chunk: also cells that no presence list names, but no cells outside of the grid.
     ///
     /// # Errors
     /// Bug: no shards; a cell outside of its shard.
@@ -590,7 +590,7 @@ fn shard_shape(array: &GridArray) -> Result<Option<&[u64]>, WriteError> {
     Ok(doc.sharding()?.map(|_| doc.chunk_shape.as_slice()))
 }
 
-/// The compression of the cells of an array, if it is one that is written.
+/// The compression of the cells of an array, if this crate writes it.
 fn cell_compression(array: &GridArray) -> Result<Option<Compression>, WriteError> {
     let Some(doc) = array.grid_doc() else {
         return Ok(None);

@@ -366,7 +366,7 @@ impl Target {
         }
     }
 
-    /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader looks for the object yet.
+    /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader requests the object yet.
     ///
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].

@@ -72,7 +72,8 @@ const OBJECTS: usize = 1 << 14;
 /// Reads the ids or the list of objects, then the vertices of the selected objects. If links are implied by the order of rows, the vertices are read
 /// once: without means chunk by chunk, with means object by object, which takes several times as long. A pass chunk by chunk takes as many lines as
 /// fit in twice the memory budget, at 72 bytes each in three dimensions and 120 with bounds. More lines take several passes, and the first batch is
-/// returned after the first pass. For other kinds, batches of objects with about a million vertices are read with their links, each by its own query.
+/// returned after the first pass. Points are read once, object by object. For other kinds, batches of objects with about a million vertices are read
+/// with their links, each by its own query.
 ///
 /// # Errors
 ///

@@ -51,7 +51,7 @@ pub use relation::ObjectRelation;
 /// # Meaning
 ///
 /// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Spheres, slabs, boxes, meshes and polygons include their
-/// boundaries, also those of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
+/// boundaries, and the boundaries of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
 /// An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper one. Positions
 /// are compared as `f64`, which is exact for every stored type except 64-bit integers above 2^53. Distances are rounded as `f64`; tests of polygons
 /// and meshes are exact. A position with a NaN coordinate is in no region, and not in `not REGION` either.
