@@ -350,7 +350,8 @@ pub(crate) async fn check_links_read(store: &Store, level: u32) -> Result<(), Qu
 ///
 /// # Errors
 ///
-/// Misuse: a level or family that does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
+/// Misuse: a level or family that does not exist. Unsupported: links in a form that this crate does not read. I/O; malformed cells. Source: `zvf-0.9`,
+/// section 13.
 pub fn list_links<'a>(
     store: &'a Store,
     level: u32,

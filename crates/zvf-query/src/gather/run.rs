@@ -151,13 +151,13 @@ pub(crate) async fn deliver(
 
 /// The reason why gathering ended.
 enum Ended {
-    /// All rows were sent.
+    /// All rows were sent, or the limit is reached.
     Done,
     /// Some rows are outside their chunks.
     Misplaced,
     /// Too many chunks would be read again: the entries from this one on are sorted instead.
     Sort(usize),
-    /// The objects share so many rows that sorting the entries from this one on is not worth it.
+    /// The entries from this one on are not sorted: their objects share so many rows that it is not worth it, or there are 2^32 entries or more.
     Batches(usize),
 }
 
