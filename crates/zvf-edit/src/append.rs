@@ -272,7 +272,7 @@ fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, PlacedRows)>> {
     pieces
 }
 
-/// Refuses chains that would lose their order.
+/// Checks the vertices of each chain in the batch, as [`check_chain`] does.
 fn check_chains(state: &EditState, cut: &CutBatch) -> Result<(), WriteError> {
     let kind = state.spec.kind;
     if !kind.is_chain() {

@@ -206,7 +206,7 @@ fn decode(
     Ok(records)
 }
 
-/// The ends of all links that touch chunks, stored or new, each once.
+/// The ends of the stored links that touch chunks, and of all new links; each link once.
 pub(super) async fn records_near(
     state: &mut EditState,
     slots: &BTreeSet<u32>,
