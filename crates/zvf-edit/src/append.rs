@@ -168,7 +168,7 @@ impl Edit {
             }
             None => place_points(&mut self.state, cut, &slots)?,
         }
-        // The links of chains were added in the meantime; they come first, as in a new store.
+        // `place_objects` has added the links of chains; these come first, as in a new store.
         debug_assert!(self.state.links.len() >= before);
         self.state.links.extend(links);
         Ok(())
@@ -272,7 +272,7 @@ fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, PlacedRows)>> {
     pieces
 }
 
-/// Refuses chains that would lose their order.
+/// Checks the vertices of each chain in the batch, as [`check_chain`] does.
 fn check_chains(state: &EditState, cut: &CutBatch) -> Result<(), WriteError> {
     let kind = state.spec.kind;
     if !kind.is_chain() {
@@ -296,7 +296,7 @@ fn place_points(state: &mut EditState, cut: CutBatch, slots: &[u32]) -> Result<(
                 fragment.append(rows)?;
             }
         } else {
-            // These fragments are not bins, and the new one must not be taken for one.
+            // These fragments are not bins. The new rows go into the last one, because readers may take a new fragment for a bin.
             let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
             for rows in part.fragments {
                 all.append(rows)?;

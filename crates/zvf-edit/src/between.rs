@@ -1,4 +1,5 @@
-//! Updates links between levels: links to a row of level 0 are renumbered when the row moves, and removed when it is deleted.
+//! Updates links between levels: links to a row of level 0 are renumbered when the row moves in its chunk, and removed when it is deleted or leaves
+//! the chunk.
 
 use std::collections::BTreeMap;
 

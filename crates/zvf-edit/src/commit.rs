@@ -361,7 +361,7 @@ fn vertex_cells(
                     .added
                     .iter()
                     .filter(|added| added.scope == Scope::Vertex);
-                // Positions after the attributes of the level are new attributes.
+                // Indexes after the attributes of the level are new attributes.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),
@@ -537,7 +537,7 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) -> Result<(), WriteError>
     let none = level.vertex_attributes().is_empty()
         && level.object_attributes().is_empty()
         && families.all(|family| family.attributes().is_empty());
-    // Readers would take the new ones for all of them.
+    // If only the new ones were declared, readers would miss the others.
     let declares = none || root.zarr_vectors.attribute_specs.is_some();
     for added in edit.added.iter().filter(|_| declares) {
         let one = &added.spec;

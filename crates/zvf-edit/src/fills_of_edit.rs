@@ -96,8 +96,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Adds the fills of this edit to the declared attributes. If none are declared, all attributes are: readers that cannot list would take those
-    /// with a fill for all of them.
+    /// Adds the fills of this edit to the declared attributes. If none were declared, all attributes are declared, because readers that cannot list
+    /// would otherwise find only those with a fill.
     ///
     /// # Errors
     /// Unsupported: attributes of objects that are neither numbers nor texts.

@@ -306,7 +306,7 @@ impl GridEdit {
         }
     }
 
-    /// Bytes of the cells of a stored shard of this shape, if the document lists them; else it is small, or of a program that lists none.
+    /// Bytes of the cells of a stored shard of this shape, if the document lists them; otherwise 0: the shard is small, or its writer lists no lengths.
     fn listed(&self, shape: Option<&[u64]>, index: &[u64]) -> u64 {
         let lengths = self.doc.attributes.shard_lengths.as_ref();
         let key = KeyEncoding::default().object_key(index);
@@ -330,7 +330,7 @@ impl GridEdit {
     }
 }
 
-/// Most shards that are written together, and their most bytes if there are several: each is in memory as it was read and as it is written.
+/// Most shards that are written together, and their most bytes if there are several. Each is in memory twice: as it was read, and as it is written.
 const SHARDS: usize = 4;
 const SHARD_BYTES: u64 = 16 << 20;
 
@@ -345,7 +345,7 @@ pub(crate) struct GridObjects {
     cells: LevelCells,
     /// How cells are packed before the edit.
     stored: LevelCells,
-    /// The chunks of each object, by its index: new ones, kept ones, and, of shards, removed ones.
+    /// The chunks of each object, by its index: new and kept ones, and for shards also removed ones.
     objects: Peekable<std::collections::btree_map::IntoIter<Vec<u64>, Vec<ChunkCoord>>>,
     /// Stored objects that were read last.
     read: VecDeque<StoredObject>,

@@ -15,7 +15,7 @@ use super::group_table::{GroupTable, PATH, check_name, expected_names};
 use super::ops;
 use super::tables::AttributeTable;
 
-/// What groups of other files or stores have that the store does not take.
+/// The parts of groups of other files or stores that the store does not take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedGroups {
@@ -256,7 +256,7 @@ impl Edit {
                 table.tables.entry(name).or_insert_with(new);
             }
         }
-        // The rows of the new groups in `groups`, and their final rows; the same of existing groups.
+        // The rows of the new groups in `groups`, with their final rows; the same for existing groups.
         let mut new: Vec<(usize, usize)> = Vec::new();
         let mut old: Vec<(usize, usize)> = Vec::new();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {

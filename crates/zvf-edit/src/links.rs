@@ -206,7 +206,7 @@ fn decode(
     Ok(records)
 }
 
-/// The ends of all links that touch chunks, stored or new, each once.
+/// The ends of the stored links that touch chunks, and of all new links; each link once.
 pub(super) async fn records_near(
     state: &mut EditState,
     slots: &BTreeSet<u32>,
@@ -273,7 +273,7 @@ pub(super) async fn place(
             .iter()
             .map(|end| state.place(&places, *end))
             .collect();
-        // A link is removed with any of its ends.
+        // A link is removed if one of its ends is.
         if let Some(ends) = ends {
             placer.push_rows(&chunks, &ends, &link.attributes)?;
             kept += 1;

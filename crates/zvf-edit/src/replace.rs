@@ -102,8 +102,8 @@ pub fn replace_documents<'a>(
 /// Restores the documents that were kept at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// Misuse: a document is neither in its old nor in its new state, unless `force` allows this; nothing was replaced; no
-/// backup there. Else as [`replace_documents`].
+/// Misuse: no backup there; a document that is neither in its old nor in its new state, unless `force` allows this. Nothing was replaced then. The
+/// errors of [`replace_documents`].
 pub fn restore_documents<'a>(
     address: &'a str,
     backup: &'a str,

@@ -43,7 +43,8 @@ pub struct VacuumSummary {
 /// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
 ///
 /// # Errors
-/// As [`Edit::open`]. Unsupported: coarse levels that have rows of deleted objects, too.
+/// As [`Edit::open`]. Malformed data: a presence list that lacks a stored cell of vertices; nothing is removed then. Unsupported: coarse levels that have
+/// rows of deleted objects, too.
 pub fn vacuum<'a>(
     address: &'a str,
     options: WriteOptions,

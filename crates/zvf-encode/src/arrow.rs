@@ -11,7 +11,7 @@
 //! ([`StoreSpec::batch_of_records`]). Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
 //! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
-//! groups. Of vertices and links, missing floats are NaN, and missing whole numbers are an error. Missing truth values are an error.
+//! groups. In tables of vertices and links, missing floats become NaN, and missing whole numbers are an error. Missing truth values are always an error.
 //!
 //! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
 //! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.

@@ -203,7 +203,7 @@ pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
         }
         before = object;
     }
-    // Stable, and of equal jobs the first: the order does not depend on anything else.
+    // The first of equal jobs, and the others in their order: the result depends only on the items.
     let largest = (0..jobs.len())
         .rev()
         .max_by_key(|&at| jobs.get(at).map(|(bytes, _)| *bytes));
@@ -256,7 +256,7 @@ mod tests {
             (6, 1),
         ]);
         assert_eq!(found, [vec![4, 5], vec![0, 1, 2], vec![3], vec![6, 7]]);
-        // Of equal ones the first.
+        // The first of equal jobs.
         assert_eq!(items(&[(0, 4), (1, 4)]), [[0], [1]]);
         assert_eq!(items(&[]), Vec::<Vec<usize>>::new());
     }

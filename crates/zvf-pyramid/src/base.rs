@@ -16,7 +16,8 @@ const SAMPLE: usize = 32;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ChosenBins {
-    /// Size along each axis, in world units: a chunk, halved a number of times.
+    /// Size along each axis, in world units. Along axes of space a chunk, halved a number of times; along axes of time and channels one frame or
+    /// channel, if chunks have a whole number of them.
     pub shape: Vec<f64>,
     /// The reason for the choice.
     pub reason: BinReason,
@@ -134,7 +135,7 @@ pub(crate) fn spacing(
     })
 }
 
-/// The shape of a chunk, halved `often` times along every axis except for time.
+/// The shape of a chunk, halved `often` times along each axis of space, and divided into [frames](time_bin) along the others.
 fn halved(chunk_shape: &[f64], often: u32, beside: &[bool]) -> Vec<f64> {
     let parts = f64::from(1_u32 << often.min(MOST_HALVES));
     let axes = chunk_shape.iter().zip(beside);
@@ -145,7 +146,7 @@ fn halved(chunk_shape: &[f64], often: u32, beside: &[bool]) -> Vec<f64> {
     .collect()
 }
 
-/// Whether a squared distance belongs to two different places.
+/// Whether a squared distance is finite and between two different positions.
 pub(crate) fn is_step(square: &f64) -> bool {
     *square > 0.0 && square.is_finite()
 }

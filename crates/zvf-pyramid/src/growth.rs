@@ -26,7 +26,7 @@ pub(crate) struct Growth {
     vertices: u64,
     chunk_shape: Vec<f64>,
     bin_shape: Vec<f64>,
-    /// Which axes are of type time.
+    /// Which axes are not of space.
     beside: Vec<bool>,
 }
 
@@ -119,7 +119,7 @@ impl Growth {
         one(vertices, chunks.len()) < 0.7 * one(self.vertices, self.chunks.len())
     }
 
-    /// The factor for the bins of a sample: as points are farther from each other, and so that bins divide chunks.
+    /// The factor by which the bins of a sample grow: about as much as the distance between points, and so that bins divide chunks.
     fn bins(&self, times: i64, found: &ComputedLevel) -> i64 {
         let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
         let axes = wide(self.of_space(&self.chunk_shape).count().max(1)) as f64;

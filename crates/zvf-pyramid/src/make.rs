@@ -509,7 +509,7 @@ fn name(root: &mut RootDoc, made: &[MadeLevel], plan: &PyramidPlan, linked: bool
         .map(|one| (one.doc.clone(), one.report.bin_shape.clone()))
         .collect();
     root::add_levels(root, &levels);
-    root::say_links(root, plan.depth, plan.cross.name(), linked);
+    root::state_links(root, plan.depth, plan.cross.name(), linked);
 }
 
 /// The members from which a level can be rebuilt, in addition to the members of the format.

@@ -45,7 +45,7 @@ impl Sampling {
 }
 
 impl PlannedLevel {
-    /// The level after this one. Bins do not grow along axes of time.
+    /// The level after this one. Bins grow only along axes of space.
     fn after(&self, step: &LevelStep, seed: u64, beside: &[bool]) -> Self {
         let beside = beside.iter().copied().chain(std::iter::repeat(false));
         let bins = self.bin_shape.iter().zip(beside);
@@ -73,7 +73,7 @@ pub(crate) struct PyramidPlan {
     pub(crate) grow: Option<usize>,
     /// The first level that a specification adds; `None`: none, all levels are made again as they were.
     new: Option<usize>,
-    /// Which axes are of type time.
+    /// Which axes are not of space.
     beside: Vec<bool>,
 }
 

@@ -112,7 +112,7 @@ pub(crate) fn declare_bins(root: &mut RootDoc, bins: &[f64]) {
 }
 
 /// States how many levels a link between levels may span, and whether each is stored at both of its ends.
-pub(crate) fn say_links(root: &mut RootDoc, depth: i64, storage: &str, any: bool) {
+pub(crate) fn state_links(root: &mut RootDoc, depth: i64, storage: &str, any: bool) {
     root.zarr_vectors.cross_level_depth = Some(depth);
     root.zarr_vectors.cross_level_storage = Some(storage.to_owned());
     if any {

@@ -141,9 +141,12 @@ impl PyramidReport {
 /// their place.
 ///
 /// # Errors
-/// Misuse: an invalid specification; a store with coarse levels that the specification does not allow, a store older than 0.9, or one whose chunks
-/// are split by an attribute (except for levels of the density method without links between them); another change that is running, or was interrupted
-/// (unless [`WriteOptions::stale_files`] allows to clear it). Malformed data. I/O. The store is unchanged then, unless [`WriteError::is_committed`].
+/// The store is unchanged after an error, unless [`WriteError::is_committed`].
+///
+/// - Misuse: an invalid specification; coarse levels that the specification does not allow; a store older than 0.9.
+/// - Misuse: chunks that are split by an attribute, except for levels of the density method without links between them.
+/// - Misuse: another change that is running, or was interrupted, unless [`WriteOptions::stale_files`] allows to clear it.
+/// - Malformed data. I/O.
 pub fn build_pyramid<'a>(
     address: &'a str,
     spec: &'a PyramidSpec,

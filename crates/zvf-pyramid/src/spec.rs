@@ -82,7 +82,7 @@ pub enum BaseBins {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LevelStep {
-    /// The factor by which bins are larger along every axis. At least 1.
+    /// The factor by which bins are larger along each axis of space. At least 1.
     pub factor: f64,
     /// The ratio of objects to kept objects, which are chosen at random. At least 1.
     pub sparsity: f64,

@@ -140,8 +140,7 @@ impl Answer {
         }
     }
 
-    /// Whether rows come object after object, not in chunk order, so that a query for some chunks ([`Query::within`](crate::Query::within)) is refused.
-    /// Conditions on objects are evaluated to know it.
+    /// Whether rows are grouped by object, not in chunk order. Such a query is refused if it has [`Query::within`](crate::Query::within).
     #[must_use]
     pub fn is_by_object(&self) -> bool {
         self.by_object

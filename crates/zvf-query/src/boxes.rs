@@ -25,7 +25,8 @@ pub struct ChunkBoxes {
     pub key: Option<(String, Vec<Value>)>,
 }
 
-/// The chunks that a query may read, without its box and condition, and the boxes of their rows, unless keys are wrong (trap T12).
+/// The listed chunks of the levels of a query, whatever its box and condition, and the boxes of their rows. The boxes follow from the chunk keys: if
+/// these are wrong (trap T12), rows may be outside of them.
 ///
 /// # Cost
 ///

@@ -14,11 +14,15 @@ use crate::{
 ///
 /// # Cost
 ///
-/// One round of requests for documents that are not loaded yet; then one for a query by box, two for a query by objects. Cells are read twice only in
-/// these cases: objects need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass); the first cells show that
-/// chunk keys are unusable, so that all chunks are read (trap T12); objects share most of their rows and are larger than the budget. Conditions on
-/// objects are evaluated first, with the table of ids, with the fragment indexes for attributes and `count()`, and with the vertices of the
-/// remaining objects for lengths and ends.
+/// One round of requests for documents that are not loaded yet; then one for a query by box, two for a query by objects. Conditions on objects are
+/// evaluated first: conditions on ids read the table of ids, conditions on attributes and `count()` the fragment indexes, and conditions on lengths and
+/// ends the vertices of the objects that satisfy the other conditions.
+///
+/// Cells are read twice only if
+///
+/// - objects need more chunks at a time than fit the memory budget (at most half of the chunks; then the rest is read in one pass),
+/// - the first cells show that chunk keys are unusable, so that all chunks are read (trap T12), or
+/// - objects share most of their rows and are larger than the budget.
 ///
 /// # Errors
 ///

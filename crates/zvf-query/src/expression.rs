@@ -19,7 +19,7 @@ use crate::{Column, Names, Outputs, Query, QueryError};
 /// A value for each vertex, object or link, computed in the arithmetic of conditions ([`Filter`]): `sqrt(x * x + y * y)`, `fa * 100`,
 /// `fa - object.mean_fa`, and conditions themselves: `intensity > 0.5 and label == 3`.
 ///
-/// Names mean what they mean in conditions. Arithmetic of whole numbers is whole, except `/` and `sqrt`; all other arithmetic is float64. If a value is
+/// Names are resolved as in conditions. Arithmetic of whole numbers is whole, except `/` and `sqrt`; all other arithmetic is float64. If a value is
 /// missing, so is the result of the expression. The result of a condition that is unknown is missing, too.
 ///
 /// ```

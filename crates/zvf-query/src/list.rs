@@ -77,7 +77,7 @@ pub fn list_objects<'a>(
     })
 }
 
-/// The warning of [`stale_level`] for the requested level, which is the first of a list.
+/// The warning of [`stale_level`] for the requested level, the first one of its chain.
 fn stale_first(level: Option<&Level>) -> Vec<String> {
     let warning = level.and_then(|level| stale_level(level.store(), level.number()));
     Vec::from_iter(warning)
@@ -350,7 +350,8 @@ pub(crate) async fn check_links_read(store: &Store, level: u32) -> Result<(), Qu
 ///
 /// # Errors
 ///
-/// Misuse: a level or family that does not exist. I/O; malformed cells. Source: `zvf-0.9`, section 13.
+/// Misuse: a level or family that does not exist. Unsupported: links in a form that this crate does not read. I/O; malformed cells. Source: `zvf-0.9`,
+/// section 13.
 pub fn list_links<'a>(
     store: &'a Store,
     level: u32,

@@ -50,7 +50,7 @@ impl Entry {
 pub(crate) struct Entries {
     /// Chunk and first fragment.
     places: Vec<(Slot, u32)>,
-    /// The number of fragments of each entry; `None` as long as gaps have none and all others one.
+    /// The number of fragments of each entry; `None` as long as every entry is a gap or a single fragment.
     counts: Option<Vec<u32>>,
 }
 
@@ -204,7 +204,7 @@ pub(crate) async fn walk_all(
             }
             all_bytes = all_bytes.saturating_add(bytes);
             if all_bytes > AHEAD_BYTES {
-                // Each is needed once, and all of them may take much memory.
+                // The cached manifests are not used again, and all of them may take much memory.
                 index.forget_manifests();
             }
             let most = usize::try_from(AHEAD_BYTES / bytes.max(1)).unwrap_or(usize::MAX);

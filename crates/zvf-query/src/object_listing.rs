@@ -102,9 +102,9 @@ impl Default for ObjectListing {
 ///
 /// # Cost
 ///
-/// As [`list_objects`]. A condition is evaluated first: on ids it reads the table of ids; on groups also their attributes, and the
-/// members of those that satisfy it; on attributes and `count()` the list of objects, with these columns in memory; on lengths and ends the vertices
-/// of the objects that satisfy the other parts. Sorting holds objects in memory: about twice the limit, or all without a limit.
+/// As [`list_objects`]. A condition is evaluated first. Parts on ids read the table of ids, parts on groups also the attributes of groups and the members
+/// of the groups that satisfy them. Parts on attributes and `count()` read the list of objects, and hold these columns in memory. Parts on lengths and
+/// ends read the vertices of the objects that satisfy the other parts. Sorting holds objects in memory: about twice the limit, or all without a limit.
 ///
 /// # Errors
 ///

@@ -56,7 +56,7 @@ pub(crate) async fn resolve(
     whole_objects(store, related).await
 }
 
-/// Replaces a condition with parts of vertices and objects in a query of whole objects by the ids of the objects with a row that satisfies all conditions.
+/// In a query of whole objects, replaces a condition that refers to vertices and objects by the ids of the objects with a row that satisfies all conditions.
 ///
 /// # Cost
 ///

@@ -38,8 +38,9 @@ const LENGTH: &str = "length()";
 ///
 /// # Cost
 ///
-/// Nothing without such conditions. For `object_id` the table of ids; for groups also their attributes, and the members of those that satisfy the
-/// condition; for attributes and `count()` as [`list_objects`]; for lengths and ends the vertices of the objects that satisfy the other conditions.
+/// Nothing without such conditions. Conditions on `object_id` read the table of ids, conditions on groups also the attributes of groups and the members
+/// of the groups that satisfy them. Conditions on attributes and `count()` have the cost of [`list_objects`]. Conditions on lengths and ends read the
+/// vertices of the objects that satisfy the other conditions.
 ///
 /// # Errors
 ///

@@ -42,7 +42,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
     };
     let mut found = Vec::new();
     for (relation, region) in places.relations() {
-        let related: HashSet<i64> = lying(store, &query, relation, region).await?;
+        let related: HashSet<i64> = related_ids(store, &query, relation, region).await?;
         let mut bits = Bits::default();
         candidates
             .iter()
@@ -61,7 +61,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
 }
 
 /// The ids of the objects with this relation to a region, among the objects that the query names, if any.
-fn lying<'a>(
+fn related_ids<'a>(
     store: &'a Store,
     query: &'a Query,
     relation: ObjectRelation,

@@ -97,8 +97,8 @@ pub(crate) const MOST_LEVELS: usize = 64;
 ///
 /// # Errors
 ///
-/// Misuse: a box of other dimensions, names that do not exist, a filter that does not fit, objects where there are
-/// none. Malformed: an additive level without next level. Unsupported encodings. I/O.
+/// Misuse: a box of other dimensions, unknown names, a filter that does not fit, objects in a store without objects. Malformed: an additive level
+/// without next level. Unsupported encodings. I/O.
 pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>, QueryError> {
     let dims = store.root().dims();
     if let Some(bbox) = query.bbox.as_ref().filter(|bbox| bbox.dims() != dims) {
@@ -251,8 +251,7 @@ impl Query {
         vertices || self.outputs.objects || self.outputs.links || self.select == Select::Objects
     }
 
-    /// The documents of its level that the query reads. With [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch), opening a store
-    /// requests them together with the root.
+    /// The documents of the level that the query reads, for [`OpenOptions::with_prefetch`](zvf_store::OpenOptions::with_prefetch).
     pub fn need(&self) -> Need {
         let links = self.outputs.links;
         Need {
@@ -379,7 +378,7 @@ fn tie(
     let family = level
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)
-        // Records with made-up rows are not links: in such stores the objects define the links.
+        // Records whose rows are not real are not links: the manifests of objects define the links of such stores.
         .filter(|links| links.rows_trusted())
         // Families without arrays store no links; the order of rows implies them.
         .filter(|links| rule != Rule::Sequential || !links.arrays().is_empty());
@@ -758,7 +757,6 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
             }
         }
     }
-    // Repeated columns are dropped.
     let mut once = Vec::with_capacity(outs.len());
     for out in outs {
         if !once.contains(&out) {

@@ -41,8 +41,8 @@ pub struct Query {
     pub filter: Option<Filter>,
     /// Largest number of vertices.
     pub limit: Option<u64>,
-    /// Whether the limit cuts the last one of whole objects ([`Select::Objects`], [`relation`](Self::relation)) at a row. Default: such an answer ends with
-    /// the last object that fits.
+    /// Whether the limit may cut the last object of an answer of whole objects ([`Select::Objects`], [`relation`](Self::relation)) at a row. By default,
+    /// such an answer ends with the last object that fits.
     pub limit_cuts_objects: bool,
     /// The rows that a match adds to the answer.
     pub select: Select,
@@ -108,7 +108,7 @@ pub enum Select {
     Vertices,
     /// Whole objects with at least one row that satisfies every condition.
     Objects,
-    /// Whole chunks that meet the box; with a filter, those with at least one row that satisfies it.
+    /// Whole chunks that intersect the box; with a filter, only chunks with at least one row that satisfies it.
     Chunks,
 }
 

@@ -1,4 +1,4 @@
-//! The ids of the rows of an object index that a query meets.
+//! The ids of the rows of an object index that a query needs.
 
 use std::sync::Arc;
 

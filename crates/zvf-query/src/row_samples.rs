@@ -44,7 +44,7 @@ pub struct RowSample {
 ///
 /// # Errors
 ///
-/// Limit: rows of more bytes than the memory budget. As [`query`](crate::query) and [`Query::splits`].
+/// Misuse: a query with a limit. Limit: rows of more bytes than the memory budget. As [`query`](crate::query) and [`Query::splits`].
 pub fn last_rows<'a>(
     store: &'a Store,
     query: Query,

@@ -23,7 +23,7 @@ pub(crate) struct WholeObjects {
     pub(crate) links: Option<(usize, Vec<Vec<usize>>)>,
     /// The vertex table: positions and attributes.
     pub(crate) vertices: RecordBatch,
-    /// What the answer warns of.
+    /// The warnings of the answer.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -154,7 +154,7 @@ fn by_object(
 ///
 /// # Errors
 ///
-/// Misuse: axes of space with different units; an axis of time that follows one of space (0.9 §5.1).
+/// Misuse: axes of space with different units; an axis of time or channels that follows one of space (0.9 §5.1).
 pub fn length_metric(store: &Store) -> Result<Metric, QueryError> {
     Metric::of_lengths(store.root().axes()).map_err(|differ| {
         let url = store.url();

@@ -64,8 +64,8 @@ impl Workers {
             .boxed()
     }
 
-    /// Runs work on one thread. `work` passes its results one by one to the function that it is given, which waits until the
-    /// stream is read and returns false once the stream was dropped.
+    /// Runs work on one thread. `work` receives a function and passes its results to it one by one. The function waits until the stream is read, and
+    /// returns false once the stream was dropped.
     ///
     /// One thread and not a pool, because the allocator keeps buffers that other threads freed for the thread that allocated them. With many threads
     /// that allocate large buffers in turn, this is several times the memory in use.

@@ -19,7 +19,7 @@ use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 use zvf_meta::moments::Moments;
 
-/// The three ways, for messages.
+/// The ways to match vertices, for messages.
 const WAYS: &str = "a column with a different value for each vertex (--key COLUMN), the columns chunk and row (or vertex and object_id) of a query, or the positions; \
     --by-order takes the rows in the order of a query of the whole store, --by-object-order object after object";
 

@@ -284,7 +284,7 @@ impl BatchContext<'_> {
         Ok(())
     }
 
-    /// All columns of a list that may only have numbers.
+    /// The columns of the declared attributes, which must have numbers.
     fn numbers<'b>(
         &self,
         what: &str,

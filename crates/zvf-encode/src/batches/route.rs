@@ -181,7 +181,7 @@ impl Router {
         })
     }
 
-    /// Refuses an object of an earlier batch: its trees would be ordered in two halves.
+    /// Refuses an object of an earlier batch: depth-first order needs all nodes of a tree in one batch.
     fn check_whole(&mut self, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
         let mut new = HashSet::new();
         let mut before = None;

@@ -284,7 +284,7 @@ pub fn declared(one: &AttributeSpec) -> Value {
     member
 }
 
-/// The declared attributes, from which readers that cannot list know their names.
+/// The declared attributes: readers that cannot list find the names of attributes there.
 fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     let mut scopes = JsonObject::new();
     let vertex: Vec<AttributeSpec> = spec.batch_attributes().cloned().collect();

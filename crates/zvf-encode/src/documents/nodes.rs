@@ -21,7 +21,7 @@ pub struct Nodes {
     /// Documents of groups with attributes of their own, by path.
     pub groups: BTreeMap<String, String>,
     /// Groups that represent arrays of cells.
-    stand_ins: BTreeMap<String, String>,
+    cell_groups: BTreeMap<String, String>,
     /// The categories of arrays, by path, which their documents get when they are written.
     texts: BTreeMap<String, Arc<TextList>>,
 }
@@ -41,7 +41,7 @@ impl Nodes {
                 let doc = build::grid_doc(cells, &path, present, attributes);
                 self.arrays.push((path, doc));
             }
-            CellContainer::Blobs => self.stand_in(path, blobs::group(&attributes)),
+            CellContainer::Blobs => self.add_cell_group(path, blobs::group(&attributes)),
         }
     }
 
@@ -65,16 +65,16 @@ impl Nodes {
         self.cells(cells, path, present, attributes);
     }
 
-    /// Adds the group that represents an array.
-    pub(crate) fn stand_in(&mut self, path: impl Into<String>, document: String) {
-        self.stand_ins.insert(path.into(), document);
+    /// Adds the group that represents an array of cells.
+    pub(crate) fn add_cell_group(&mut self, path: impl Into<String>, document: String) {
+        self.cell_groups.insert(path.into(), document);
     }
 
     /// Adds all documents of another level part.
     pub fn extend(&mut self, other: Self) {
         self.arrays.extend(other.arrays);
         self.groups.extend(other.groups);
-        self.stand_ins.extend(other.stand_ins);
+        self.cell_groups.extend(other.cell_groups);
         self.texts.extend(other.texts);
     }
 
@@ -94,7 +94,7 @@ impl Nodes {
             "fragment_attributes",
         ];
         let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
-        let paths = arrays.chain(self.stand_ins.keys().map(String::as_str));
+        let paths = arrays.chain(self.cell_groups.keys().map(String::as_str));
         let heads: BTreeSet<&str> = paths.filter_map(|path| path.split('/').next()).collect();
         ALL.into_iter()
             .filter(|name| heads.contains(name))
@@ -107,7 +107,7 @@ impl Nodes {
     /// Memory: the bytes of the largest document with texts, and of all other documents.
     pub fn put(self, target: &Below<'_>) -> Result<(), WriteError> {
         let mut groups = self.groups;
-        groups.extend(self.stand_ins);
+        groups.extend(self.cell_groups);
         let arrays = self.arrays.iter().map(|(path, _)| path.as_str());
         let mut between = BTreeSet::new();
         for mut path in arrays.chain(groups.keys().map(String::as_str)) {

@@ -106,7 +106,7 @@ pub fn write_arrays(
     let arrays = 2 + spec.vertex_attributes.len() + spec.fragment_attributes.len();
     let links = match spec.kind {
         Kind::Graph | Kind::Skeleton | Kind::Mesh => router.link_count,
-        // Stored where a line leaves a chunk.
+        // An upper bound: a link is stored only where a line leaves a chunk.
         Kind::Polyline | Kind::Streamline => router.vertices,
         _ => 0,
     };
@@ -269,7 +269,7 @@ pub struct LevelWriter<'s> {
     pub threads: usize,
     /// Receives the progress.
     pub watch: &'s Watch,
-    /// Whether texts are written as codes of a part, which the commit replaces.
+    /// Whether texts are written with the codes of one part of a distributed write; the commit replaces these codes.
     pub codes: bool,
 }
 

@@ -26,7 +26,7 @@ use crate::values::column::Values;
 use zvf_format::int::{index, signed, wide};
 
 /// Fragments between two reports of progress.
-const TELL: u64 = 4096;
+const REPORTED: u64 = 4096;
 
 /// The rows of object tables that were pushed, one per object.
 #[derive(Debug)]
@@ -281,7 +281,7 @@ pub(crate) fn write_manifests(
         sorted.take(known_by, &mut parts)?;
         let id = tables.id(known_by);
         waiting += wide(parts.len());
-        if waiting >= TELL {
+        if waiting >= REPORTED {
             steps.add(std::mem::take(&mut waiting));
         }
         if spec.kind.is_chain() {

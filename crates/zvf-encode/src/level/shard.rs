@@ -62,8 +62,8 @@ pub struct LevelCells {
     listed: ShardLengthLists,
 }
 
-/// Bytes of cells in a shard above which their lengths are in the document of the array. Readers get a smaller shard whole when they request its
-/// index.
+/// If the cells of a shard have more bytes than this, the document of the array lists their lengths. When a reader requests the index of a smaller
+/// shard, it gets the whole shard.
 const LISTED: usize = 64 << 10;
 
 /// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
@@ -386,7 +386,7 @@ impl LevelCells {
             .transpose()
     }
 
-    /// The encoded cells of a shard, by chunk, also those that no presence list names. None are at places outside of the grid.
+    /// The encoded cells of a shard, by chunk: also cells that no presence list names, but no cells outside of the grid.
     ///
     /// # Errors
     /// Bug: no shards; a cell outside of its shard.
@@ -590,7 +590,7 @@ fn shard_shape(array: &GridArray) -> Result<Option<&[u64]>, WriteError> {
     Ok(doc.sharding()?.map(|_| doc.chunk_shape.as_slice()))
 }
 
-/// The compression of the cells of an array, if it is one that is written.
+/// The compression of the cells of an array, if this crate writes it.
 fn cell_compression(array: &GridArray) -> Result<Option<Compression>, WriteError> {
     let Some(doc) = array.grid_doc() else {
         return Ok(None);

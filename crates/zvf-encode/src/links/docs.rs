@@ -100,7 +100,7 @@ impl WrittenFamily {
         let keys = documents::presence(present.iter().map(|(chunk, _)| *chunk))?;
         let path = family.path(array, None);
         if array == ArrayKey::Across {
-            nodes.stand_in(path, self.family_doc("cross_chunk_links", counts));
+            nodes.add_cell_group(path, self.family_doc("cross_chunk_links", counts));
         } else {
             nodes.cells(cells, path, keys.clone(), family.array_attributes(array));
         }

@@ -326,7 +326,7 @@ pub struct StoreSpec {
     /// How chunks are compressed. Default [`Compression::Auto`]: the codec of each array follows its data; in stores of 0.8.1 and in distributed
     /// writes, zstd.
     pub compression: Compression,
-    /// Which cells are stored together. Default [`ShardShape::Auto`]: from 2,000 cells on, the cells of an array are stored in a few objects.
+    /// Which cells are stored together. Default [`ShardShape::Auto`]: shards are chosen from the data, if all arrays together have at least 2,000 cells.
     pub shard_shape: ShardShape,
     /// The format version.
     pub target: TargetVersion,

@@ -318,10 +318,16 @@ impl HeldColumn {
 
 /// Makes the array of an attribute of objects. `rows` has for each object the row of `held` with its value, `ids` has its id.
 ///
-/// If no value is equal to the usual fill of the type, this fill means absence. If a value is, and every object has a value, the document states that the
-/// fill has no meaning; if some object has no value, another fill means absence. In the version whose ids are row numbers, the fill always means absence
-/// (0.8 §10.2), and the array has one chunk: if every object has a value, a fill is used that no value is equal to; if some object has none, a number
-/// that is equal to the usual fill is refused, except for NaN, which means "no value" anyway.
+/// The usual fill of the type means absence, unless some value is equal to it. In that case:
+///
+/// - If every object has a value, the document states that the fill has no meaning.
+/// - If an object has no value, another fill means absence.
+///
+/// In the version whose ids are row numbers, the array has one chunk, and the fill always means absence (0.8 §10.2). There, if a value is equal to the
+/// usual fill:
+///
+/// - If every object has a value, another fill is used.
+/// - If an object has no value, a number that is equal to the usual fill is refused, except for NaN, which means "no value" anyway.
 pub fn column(
     what: &str,
     one: &AttributeSpec,

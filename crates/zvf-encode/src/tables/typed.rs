@@ -24,7 +24,7 @@ const ID_CHUNKS: usize = 3_500;
 /// Most ids in one chunk. Readers read so short a table as a whole while they read the documents.
 const UNDIVIDED_IDS: usize = 1 << 17;
 
-/// Bytes of a chunk above which it has fewer rows, because it is padded to its full length.
+/// Most bytes of a chunk of several rows: it is padded to its full length.
 const CHUNK: u64 = 64 << 20;
 
 /// Rows of a chunk of so many ids.

@@ -140,11 +140,11 @@ struct Guard {
     address: String,
     key: String,
     bytes: Vec<u8>,
-    /// When it was there, by two clocks: one may stop while the machine sleeps, the other may be set.
+    /// When the marker was last found there, by two clocks: one may stop while the machine sleeps, the other may be set.
     seen: (Instant, SystemTime),
 }
 
-/// How long a marker is trusted that was read.
+/// How long a marker is trusted after it was read.
 pub(crate) const TRUST: Duration = Duration::from_secs(2);
 
 /// An object and the state in which it was read. It is replaced only if it is still in this state.
@@ -268,7 +268,7 @@ impl Target {
         }
     }
 
-    /// Makes later puts and moves look every few seconds, and after a pause of this program, whether the object at `key` still has these bytes.
+    /// Makes later puts and moves check, every few seconds and after a pause of this program, whether the object at `key` still has these bytes.
     pub(crate) fn guard(&self, address: &str, key: &str, bytes: &[u8]) {
         *lock(&self.guard) = Some(Guard {
             address: address.to_owned(),
@@ -278,7 +278,7 @@ impl Target {
         });
     }
 
-    /// Later puts no longer look at the marker: the store is complete, or several programs write to it.
+    /// Ends the checks of the marker: the store is complete, or several programs write to it.
     pub fn unguard(&self) {
         *lock(&self.guard) = None;
     }
@@ -366,7 +366,7 @@ impl Target {
         }
     }
 
-    /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader looks for the object yet.
+    /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader requests the object yet.
     ///
     /// # Errors
     /// I/O; interrupted; [`WriteError::Lost`].

@@ -41,7 +41,7 @@ pub struct Change {
 /// Which markers of other writers may be taken over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Markers of writers that are known to have ended, or can no longer do harm.
+    /// Markers whose lease has ended, whose writer has given them up, or whose change is complete: see [`is_free`](super::is_free).
     Expired,
     /// Any marker: the caller states that its writer is dead.
     Any,

@@ -10,7 +10,7 @@
 //! zvf-unfinished.json     removed
 //! ```
 //!
-//! A crash before the last document leaves no store; the marker tells the next writer that the content may be removed. A crash after it leaves a
+//! A crash before the last document leaves no store; because of the marker, the next writer may remove the content. A crash after it leaves a
 //! complete store, and at most the marker, which readers ignore.
 
 use serde_json::Value;

@@ -28,7 +28,7 @@ use crate::WriteError;
 use crate::target::{ObjectPut, Stage, Target};
 use crate::transaction::change::{Change, Take};
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
-use crate::transaction::root_mark::{Word, fenced, named, new_id, under};
+use crate::transaction::root_mark::{EditMark, fenced, named, new_id, with_mark};
 use crate::transaction::unfinished::UnfinishedChanges;
 use zvf_format::int::wide;
 
@@ -40,7 +40,7 @@ const BATCH: usize = 64;
 pub struct Transaction {
     target: Arc<Target>,
     address: String,
-    /// Boxed, because journals are moved through the futures of edits, which are on the stack.
+    /// Boxed, because a transaction is moved through the futures of edits, which are on the stack.
     change: Box<Change>,
     id: String,
 }
@@ -174,7 +174,7 @@ impl Transaction {
             .and_then(|doc| Ok((doc, self.stage([Ok(objects)].into_iter())?)));
         match staged {
             Ok((doc, put)) => {
-                let named = under(&doc, Word::Counts(&self.id));
+                let named = with_mark(&doc, EditMark::Committed(&self.id));
                 self.commit_roots(put, BTreeSet::new(), named, root)
             }
             Err(error) => Err(self.fail(error)),
@@ -188,8 +188,8 @@ impl Transaction {
         removed: BTreeSet<String>,
         root: &RootDoc,
     ) -> Result<ChangedObjects, WriteError> {
-        let named = under(root, Word::Counts(&self.id));
-        let plain = under(root, Word::Over(&self.id));
+        let named = with_mark(root, EditMark::Committed(&self.id));
+        let plain = with_mark(root, EditMark::Done(&self.id));
         self.commit_roots(put, removed, named, plain)
     }
 
@@ -377,7 +377,7 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
                     return Err(WriteError::input(key, "nothing", expected));
                 };
                 apply(change, target, &Redo::parse(&id, &manifest)?)?;
-                change.replace_root(under(&doc, Word::Over(&id)))?;
+                change.replace_root(with_mark(&doc, EditMark::Done(&id)))?;
                 left.edits.push(id);
                 Settled::Finished
             }

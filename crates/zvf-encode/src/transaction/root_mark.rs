@@ -7,22 +7,22 @@ use zvf_store::writing::Redo;
 use crate::WriteError;
 use crate::target::unique;
 
-/// The reference of a root to an edit.
+/// How a root refers to an edit.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Word<'i> {
-    /// It is committed, and being applied.
-    Counts(&'i str),
-    /// It was the last one that was applied or rolled back.
-    Over(&'i str),
+pub(crate) enum EditMark<'i> {
+    /// The edit is committed and not completely applied yet.
+    Committed(&'i str),
+    /// The edit is the last one that was applied or rolled back.
+    Done(&'i str),
 }
 
 /// The bytes of a root with this reference to an edit.
-pub(crate) fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
+pub(crate) fn with_mark(root: &RootDoc, mark: EditMark<'_>) -> Vec<u8> {
     let mut root = root.clone();
     root.extra.remove(Redo::ATTRIBUTE);
-    let (name, id) = match word {
-        Word::Counts(id) => (Redo::ATTRIBUTE, id),
-        Word::Over(id) => (Redo::LAST, id),
+    let (name, id) = match mark {
+        EditMark::Committed(id) => (Redo::ATTRIBUTE, id),
+        EditMark::Done(id) => (Redo::LAST, id),
     };
     root.extra.insert(name.to_owned(), Value::from(id));
     root.to_json().into_bytes()
@@ -31,7 +31,7 @@ pub(crate) fn under(root: &RootDoc, word: Word<'_>) -> Vec<u8> {
 /// The same root with bytes that no root had before: a late writer detects that the root has changed.
 pub(crate) fn fenced(root: &[u8]) -> Vec<u8> {
     match RootDoc::parse(root) {
-        Ok(doc) => under(&doc, Word::Over(&new_id())),
+        Ok(doc) => with_mark(&doc, EditMark::Done(&new_id())),
         Err(_) => {
             let mut bytes = root.to_vec();
             if bytes.ends_with(b"\n") {

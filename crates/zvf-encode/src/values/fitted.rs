@@ -208,7 +208,7 @@ impl Values {
         self.floats_as_whole()?.into_iter().collect()
     }
 
-    /// Each float as in [`Self::whole_floats`], `None` for one that is none; `None` for values that are no floats.
+    /// For each float its whole number as in [`Self::whole_floats`], or `None` if it has none. Returns `None` if the values are not floats.
     fn floats_as_whole(&self) -> Option<Vec<Option<i128>>> {
         let limit = match self.number_type()? {
             NumberType::F16 => f64::from(1 << 11),
@@ -230,7 +230,7 @@ impl Values {
 
 /// A whole number as a float, if the float type can represent it.
 fn float(number: i128, wanted: NumberType) -> Option<f64> {
-    // Digits, and the power of two that is too large; the others hold all whole numbers of 64 bits.
+    // The binary digits of the type, and the most bits of a whole number in its range. 127 is no limit: numbers here have at most 64 bits.
     let (digits, end) = match wanted {
         NumberType::F16 => (11, 16),
         NumberType::F32 => (24, 127),

@@ -1,7 +1,7 @@
 //! Columns of numbers and texts, and the number types that stores have.
 //!
-//! [`Values`] is a column in the form of a caller, borrowed or owned; [`NumberType`] is the stored form of its numbers, little-endian, and which of
-//! them can mean absence ([`NumberType::fills`]).
+//! [`Values`] is a column in the form of a caller. [`NumberType`] is the type of its numbers in a store, little-endian; [`NumberType::fills`] are the
+//! numbers that can mean absence.
 
 pub(crate) mod column;
 pub mod decimal;

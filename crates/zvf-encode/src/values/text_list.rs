@@ -180,8 +180,8 @@ impl TextListReader {
 
 /// The union of sorted lists that are added one after another.
 ///
-/// Lists of similar sizes are merged first: every text is merged as often as the number of lists has binary digits, and the waiting lists have at
-/// most twice the texts of the largest one.
+/// Lists of similar sizes are merged first: for `n` lists, every text is merged about log2(n) times, and the waiting lists have at most twice the texts of
+/// the largest one.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
     lists: Vec<TextList>,

@@ -124,8 +124,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
     }
 
     /// Graphs: merges vertices of one object and one bin that are connected inside the bin. The representative is an end or a fork if there is one,
-    /// else the vertex nearest to the middle of the bin. Vertices without links that share a bin are merged, too. Merged vertices are connected, so
-    /// that a tree stays a tree.
+    /// else the vertex nearest to the middle of the bin. Vertices without links that share a bin are merged, too. All other merged vertices are
+    /// connected, so that a tree stays a tree.
     ///
     /// `degree` counts the vertices that links join to each one; `links` are the links inside bins, and may include others.
     pub(super) fn connected(

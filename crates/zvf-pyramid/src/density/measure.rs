@@ -200,7 +200,8 @@ impl LevelBuilder<'_> {
         let seen = (all / every).max(1) as f64;
         let mut counts = self.occupied(&bins, every)?;
         if every > 1 {
-            // If fewer than 1000 bins are occupied, the sample finds nearly all of them. If few vertices of the sample share a bin, few of all vertices do.
+            // The sample finds nearly all bins if fewer than 1000 are occupied. Smaller bins are counted for all vertices: down to the size at which few
+            // vertices of the sample share a bin, and for nine more sizes.
             let both = || counts.iter().zip(&apart);
             let coarse = both().take_while(|(count, _)| **count < 1000.0).count();
             let fine =

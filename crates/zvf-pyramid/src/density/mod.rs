@@ -88,7 +88,7 @@ fn drawn(has_vertices: &[bool], share: f64, seed: u64) -> Result<Vec<bool>, Writ
     Ok(kept)
 }
 
-/// The squared distance of a position from the middle of its bin, in bins, in space.
+/// The squared distance in space of a position from the middle of its bin, with the size of a bin as the unit.
 fn off_middle(metric: Metric, position: &[f64], bin: &Bin, bins: &[f64]) -> f64 {
     let axes = metric.space(position).iter().zip(metric.space(bin));
     axes.zip(metric.space(bins))

@@ -103,7 +103,7 @@ impl LevelBuilder<'_> {
                     }
                 }
                 let open = left.len();
-                // The first vertex of each bin, independent of the parts.
+                // The first vertex of each bin, so that the result does not depend on the parts.
                 let kept = kept.into_values();
                 left.extend(kept.filter_map(|kept| kept.into_iter().min_by_key(|kept| kept.place)));
                 Ok((left, wide(open), square))

@@ -1,5 +1,5 @@
-//! Keeps every n-th point or object along a space-filling curve (Morton 1966). Points that are near on the curve are near in space, so that every
-//! region keeps its share, and a level is as dense everywhere as the finer one, relative to it.
+//! Keeps every n-th point or object along a space-filling curve (Morton 1966). Points that are near on the curve are near in space, so that the
+//! same share of every region is kept.
 
 use super::builder::LevelBuilder;
 use super::level::LevelRecords;
@@ -18,11 +18,11 @@ use zvf_meta::Metric;
 #[derive(Debug)]
 pub(super) struct ZOrderFrame {
     low: [f64; MOST_AXES],
-    /// The unit of each axis: its own extent for time, a chunk for space.
+    /// The unit of each axis: a chunk for axes of space, the extent of the axis for others.
     unit: [f64; MOST_AXES],
     /// The largest extent of an axis of space, in chunks.
     pub(super) extent: f64,
-    /// Which axes are of type time.
+    /// Which axes are not of space.
     beside: [bool; MOST_AXES],
     /// Objects with vertices.
     pub(super) objects: u64,
@@ -171,7 +171,7 @@ impl ObjectShape {
 }
 
 impl ZOrderFrame {
-    /// A position as numbers from 0 to 1. Space and time are scaled by their own extents.
+    /// A position as numbers from 0 to 1. Axes of space are scaled by their largest extent, each of the others by its own.
     fn axes(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = [0.0; MOST_AXES];
         let parts = axes.iter_mut().zip(position).zip(&self.low);
@@ -185,7 +185,7 @@ impl ZOrderFrame {
         axes
     }
 
-    /// The same with 0 in place of time.
+    /// The same, with 0 on axes that are not of space.
     fn space(&self, position: &[f64; MOST_AXES]) -> [f64; MOST_AXES] {
         let mut axes = self.axes(position);
         let beside = axes.iter_mut().zip(&self.beside);
@@ -218,7 +218,7 @@ fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     key
 }
 
-/// Applies `take` to all numbers along the curve, with whether the number begins a window: this is true for `share` of them, and at least one.
+/// Applies `take` to all numbers along the curve, and to whether the number is selected: a `share` of them, evenly along the curve, and at least one.
 fn sampled(
     sorter: Sorter<[u64; 2]>,
     share: f64,

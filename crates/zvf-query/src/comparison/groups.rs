@@ -43,7 +43,7 @@ impl Pair<'_> {
             levels.push((level, attributes));
         }
         if levels.iter().all(|(level, _)| level.number() != self.level) {
-            // The groups of level 0, which were compared there.
+            // Both levels use the groups of level 0, which were compared with that level.
             return Ok(());
         }
         let schemas: [Option<Schema>; 2] =

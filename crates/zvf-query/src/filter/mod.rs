@@ -39,15 +39,15 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// object attributes; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
 /// attribute with several. Values of objects are `object_id`, `object.NAME` (an attribute), `length()` (along its links), `count()` (its vertices),
 /// `start.x` and `end.x` (coordinates of its first and last vertex). Values of groups of objects are `group.NAME` (an attribute), `group.name` and
-/// `group.number`, unless an attribute has that name. These names in quotes mean an attribute of vertices, objects or groups that has exactly this name, if
-/// there is one: `` `start.x` `` is an attribute that is called so.
+/// `group.number`, unless an attribute has that name. In quotes, such a name means the attribute of vertices, objects or groups with exactly this name, if
+/// there is one: `` `start.x` `` is the attribute named `start.x`.
 ///
 /// # Meaning
 ///
-/// A missing value makes a comparison unknown, and a row is kept when the whole condition is true. Integers are
-/// compared exactly, with floats too. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
-/// `float32` that prints as 0.3. NaN is a value, unequal to every number, which
-/// `is nan` finds; floats that a file lacks become NaN, which is not null. Categorical attributes are compared
+/// A comparison with a missing value is unknown, and a row is kept only if the whole condition is true. Integers are
+/// compared exactly, also with floats. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
+/// `float32` that prints as 0.3. NaN is a value and not null: it is unequal
+/// to every number, and `is nan` finds it. An import stores NaN for a missing float. Categorical attributes are compared
 /// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
 /// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
 ///
@@ -81,7 +81,7 @@ pub struct Filter {
     joint: Option<Arc<Joint>>,
 }
 
-/// The same condition.
+/// Compares the conditions alone.
 impl PartialEq for Filter {
     fn eq(&self, other: &Self) -> bool {
         self.condition == other.condition

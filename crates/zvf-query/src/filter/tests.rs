@@ -1,4 +1,4 @@
-//! Filters against bytes.
+//! Tests of filters on stored values.
 
 use std::sync::Arc;
 

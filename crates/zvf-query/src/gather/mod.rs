@@ -1,4 +1,4 @@
-//! Results by object, one after another: whole objects, or their rows that satisfy the conditions.
+//! Answers queries by object, one object after another: whole objects, or the rows of each that satisfy the conditions.
 
 pub(crate) mod assemble;
 pub(crate) mod batches;

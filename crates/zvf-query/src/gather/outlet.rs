@@ -83,7 +83,7 @@ pub(crate) struct Sent {
     pub(crate) lengths: Vec<u64>,
     pub(crate) rows: u64,
     pub(crate) truncated: bool,
-    /// The number of objects in the answer, which are the first ones.
+    /// How many of the chosen objects are in the answer: the first ones.
     pub(crate) picks: usize,
     pub(crate) objects: Option<(ObjectTable, ObjectValues)>,
 }

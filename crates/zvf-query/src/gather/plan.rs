@@ -60,12 +60,12 @@ pub(super) struct Run {
     pub(super) jobs: Jobs<(Batch, Vec<Decoded>)>,
     pub(super) workers: Workers,
     pub(super) last_use: Vec<usize>,
-    /// Whether it begins with a pass over the chunks.
+    /// Whether the run begins with a pass over the chunks.
     pub(super) sorted: bool,
     pub(super) pruned: bool,
     /// The parts of the vertex table that links need.
     pub(super) keep: Keep,
-    /// Whether fragment indexes are needed after their chunks.
+    /// Whether fragment indexes are kept after the rows of their chunks were gathered, for links or for the owners of rows.
     pub(super) fragments: bool,
     /// Whether `chunks_read` already counts each chunk.
     pub(super) noted: Vec<bool>,

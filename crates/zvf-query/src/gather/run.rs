@@ -151,13 +151,13 @@ pub(crate) async fn deliver(
 
 /// The reason why gathering ended.
 enum Ended {
-    /// All rows were sent.
+    /// All rows were sent, or the limit is reached.
     Done,
     /// Some rows are outside their chunks.
     Misplaced,
     /// Too many chunks would be read again: the entries from this one on are sorted instead.
     Sort(usize),
-    /// The objects share so many rows that sorting the entries from this one on is not worth it.
+    /// The entries from this one on are not sorted: their objects share so many rows that it is not worth it, or there are 2^32 entries or more.
     Batches(usize),
 }
 
@@ -332,7 +332,7 @@ impl Run {
             spool,
         });
         let (budget, row) = (self.load.budget, self.load.row_bytes.max(1));
-        // A part of the answer takes two pages of a run or more, so that few rows of its pages belong to other parts.
+        // A part of the answer covers about two pages of each run, so that few rows of these pages belong to other parts.
         let total = self.load.chunk_bytes().saturating_mul(int::wide(chunks));
         let pages = total.saturating_mul(2 * int::wide(PAGE));
         let part = pages.isqrt().clamp(budget / 64, budget / 32);

@@ -65,14 +65,15 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Units
 ///
-/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time do not count, and all others have one unit.
+/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time and channels do not count, and all others have one unit.
 ///
 /// # Cost
 ///
 /// Reads the ids or the list of objects, then the vertices of the selected objects. If links are implied by the order of rows, the vertices are read
 /// once: without means chunk by chunk, with means object by object, which takes several times as long. A pass chunk by chunk takes as many lines as
 /// fit in twice the memory budget, at 72 bytes each in three dimensions and 120 with bounds. More lines take several passes, and the first batch is
-/// returned after the first pass. For other kinds, batches of objects with about a million vertices are read with their links, each by its own query.
+/// returned after the first pass. Points are read once, object by object. For other kinds, batches of objects with about a million vertices are read
+/// with their links, each by its own query.
 ///
 /// # Errors
 ///
@@ -297,7 +298,7 @@ impl Measures {
         self.objects.is_empty()
     }
 
-    /// What the reads so far warn of, such as missing values of an attribute.
+    /// The warnings of the reads so far, such as missing values of an attribute.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -24,7 +24,7 @@ enum BoundShape {
     Any(Vec<BoundShape>),
     Not(Box<BoundShape>),
     Sphere {
-        /// The number of time axes. They are the first axes of the store; the center has no coordinate on them.
+        /// The number of axes of time and channels. They are the first axes of the store, and the center has no coordinate on them.
         before: usize,
         center: Vec<f64>,
         radius: f64,
@@ -275,7 +275,7 @@ impl BoundShape {
     fn overlap(&self, low: &[f64], high: &[f64]) -> Overlap {
         let part = |part: &Self| part.overlap(low, high);
         match self {
-            // Outside of one part is inside of its complement.
+            // An intersection is the complement of the union of the complements of its parts.
             Self::All(parts) => {
                 Overlap::any(parts.iter().map(|one| part(one).inverted())).inverted()
             }

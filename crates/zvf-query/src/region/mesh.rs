@@ -19,7 +19,7 @@ pub(super) const MOST_VERTICES: u64 = 1 << 20;
 /// Most triangles of a mesh.
 pub(super) const MOST_TRIANGLES: usize = 1 << 21;
 
-/// Most entries of the columns for each triangle.
+/// Most columns that list a triangle, on average.
 const MOST_ENTRIES: usize = 8;
 
 /// Most columns along an axis.

@@ -50,8 +50,8 @@ pub use relation::ObjectRelation;
 ///
 /// # Meaning
 ///
-/// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Boundaries belong to spheres, slabs, boxes, meshes and polygons, also the
-/// boundaries of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
+/// Coordinates are world coordinates, as in a [`BBox`](crate::BBox). Spheres, slabs, boxes, meshes and polygons include their
+/// boundaries, and the boundaries of holes; `not` excludes them. A point of a polygon is inside if an odd number of rings surround it; several polygons are their union.
 /// An element of a mask contains the positions that are nearest to its centre; a position between two elements belongs to the upper one. Positions
 /// are compared as `f64`, which is exact for every stored type except 64-bit integers above 2^53. Distances are rounded as `f64`; tests of polygons
 /// and meshes are exact. A position with a NaN coordinate is in no region, and not in `not REGION` either.
@@ -171,7 +171,7 @@ impl Region {
     /// Most runs of neighbouring elements of a mask: [`mask`](Self::mask).
     pub const MOST_MASK_RUNS: usize = mask::MOST_RUNS;
 
-    /// The points at most `radius` from `center`, which has a coordinate for each axis of space. Axes of time are not limited.
+    /// The points at most `radius` from `center`, which has a coordinate for each axis of space. Axes of time and channels are not limited.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use super::cursor::{LARGEST, written};
 /// Most vertices of all rings together.
 pub(super) const MOST_VERTICES: usize = 1 << 18;
 
-/// Most entries of the bands for each edge.
+/// Most bands that list an edge, on average.
 const MOST_ENTRIES: usize = 8;
 
 /// A rectangle: the lower and upper end by axis.

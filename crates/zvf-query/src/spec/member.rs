@@ -170,7 +170,7 @@ impl QuerySpec {
         Ok(())
     }
 
-    /// Sets a member from JSON. Texts are handled as in [`set`](Self::set); null is the default.
+    /// Sets a member from JSON. Texts are handled as in [`set`](Self::set); null leaves a member unchanged, except for `chunks`, which it removes.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl QuerySpec {
         match (member, value) {
             ("chunks", Value::Null) => self.chunks = None,
             ("chunks", given) => self.chunks = Some(chunk_range(given)?),
-            // Null is the default, but the name must be known.
+            // Null changes nothing, but the name must be known.
             (_, Value::Null) if MEMBERS.contains(&member) => {}
             (_, Value::String(text)) => return self.set(member, text),
             ("bbox", Value::Array(corners)) => self.bbox = Some(corners_of(corners)?),

@@ -417,7 +417,7 @@ impl NumberCounter {
                 let sum = StatisticValue::Integer(self.total);
                 (sum, sum.real() / count)
             }
-            // Finite numbers whose sum, at least of some of them, is beyond float64.
+            // All numbers are finite, but their sum, or the sum of the first ones, is beyond float64.
             (false, sum) if !sum.is_finite() && self.infinite == 0 => {
                 let sum = middle * count / self.scale;
                 (StatisticValue::Float(sum), middle / self.scale)

@@ -34,7 +34,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
         return Ok(Summary::default());
     };
     let (asked, empty_objects) = (first.query.clone(), first.empty_objects);
-    // Object attributes come last.
+    // Object attributes are requested in the last round.
     let round = first.round.saturating_add(2);
     let mut summary = Summary {
         levels: levels.iter().map(|p| p.query.level).collect(),
@@ -280,7 +280,7 @@ struct Merge<'q> {
     tables: &'q Tables,
     rows: u64,
     truncated: bool,
-    /// The number of objects in the answer, which are the first ones.
+    /// How many of the chosen objects are in the answer: the first ones.
     included: usize,
     /// Rows of each object.
     lengths: Vec<u64>,

@@ -26,7 +26,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
         return Ok(Summary::default());
     };
     let (asked, grid) = (first.query.clone(), first.reader.grid.clone());
-    // Object attributes come last.
+    // Object attributes are requested in the last round.
     let round = first.round.saturating_add(2);
     let plain = plain(&levels);
     let mut summary = Summary {

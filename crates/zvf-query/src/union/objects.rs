@@ -95,8 +95,8 @@ impl ObjectUnion {
     ///
     /// # Cost
     ///
-    /// If the answer has more than one in sixteen objects, attributes of small tables, up to `budget` bytes, are read once; otherwise, for each batch
-    /// the chunks with its rows.
+    /// Reads the attributes of a level once if they take at most `budget` bytes and the answer has more than a sixteenth of the level's objects. Otherwise
+    /// reads for each batch the chunks with its rows.
     ///
     /// # Errors
     ///

@@ -176,7 +176,8 @@ impl PartitionLog<'_> {
         Ok(by.is_some_and(|by| by.has_ended()))
     }
 
-    /// The decision, once no commit is running: one that takes too long is ended.
+    /// Waits until no commit or removal is running, and returns the state. Decides the outcome `Nothing` for one that takes too long, or whose
+    /// program has ended.
     pub fn settled(&self) -> Result<PartitionState, WriteError> {
         let mut waited = Duration::ZERO;
         loop {
