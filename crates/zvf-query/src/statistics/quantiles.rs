@@ -46,7 +46,7 @@ impl QuantileSketch {
             self.count += 1;
             let lowest = self.levels.first_mut().or_bug("a sketch without levels")?;
             lowest.push(key);
-            if lowest.len() >= self.capacity {
+            if lowest.len() > self.capacity {
                 self.compact()?;
             }
         }
@@ -56,7 +56,7 @@ impl QuantileSketch {
     /// Halves every full level, from the lowest on.
     fn compact(&mut self) -> Result<(), QueryError> {
         let mut level = 0;
-        while (self.levels.get(level)).is_some_and(|keys| keys.len() >= self.capacity) {
+        while (self.levels.get(level)).is_some_and(|keys| keys.len() > self.capacity) {
             if level + 1 == self.levels.len() {
                 self.levels.push(Vec::new());
                 self.odd.push(false);
@@ -224,6 +224,11 @@ mod tests {
         // numpy.quantile([4, 1, 3, 2], [0, 0.25, 0.5, 1])
         assert_eq!(found, [1.0, 1.75, 2.5, 4.0]);
         assert_eq!(sketch.error(), 0);
+        let mut full = QuantileSketch::new(8);
+        full.extend(0..8).unwrap();
+        assert_eq!(full.error(), 0);
+        full.extend(8..9).unwrap();
+        assert_eq!(full.error(), 1);
         assert!(QuantileSketch::new(8).at(&[0.5]).unwrap().is_empty());
     }
 
