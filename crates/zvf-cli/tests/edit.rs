@@ -272,6 +272,20 @@ fn ranges_of_ids_are_deleted() -> Result<()> {
     home.text(&["edit", "many.zv", "group", "add", "some", "5-6,-10"])?;
     let some = home.json(&["query", "many.zv", "--groups", "some", "--json"])?;
     assert_eq!(some["vertices"], json!(3));
+    // Several terms, some of which follow each other as numbers.
+    for (words, told) in [
+        (&["6", "5", "12-13,14", "6", "-10"][..], ""),
+        (&["5", "6", "7"], "no object 7"),
+        (&["5", "6", "soon", "7"], "object soon"),
+        (&["5", "6", "7", "-7", "--ignore-missing"], ""),
+    ] {
+        let add = ["edit", "many.zv", "group", "add", "several"];
+        let ran = home.zvf(&[&add, words].concat())?;
+        assert_eq!(ran.code == 0, told.is_empty(), "{}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    let several = home.json(&["query", "many.zv", "--groups", "several", "--json"])?;
+    assert_eq!(several["vertices"], json!(7));
     let range = [
         "get",
         "many.zv",

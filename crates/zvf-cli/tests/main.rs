@@ -52,6 +52,7 @@ mod matching;
 mod measure;
 mod merged_stores;
 mod migrate;
+mod missing_names;
 mod objects;
 mod odd_web;
 #[cfg(unix)]

@@ -457,6 +457,7 @@ impl Remote {
             return match part {
                 WantedPart::Bytes(Ask::Whole) => {
                     let bytes = unannounced(result, key, context, purpose.cap, tries).await?;
+                    check_page(key, part, &bytes)?;
                     state.size = wide(bytes.len());
                     if let Some(role) = purpose.role {
                         context.versions().note(key, &state, role, &bytes)?;
@@ -497,6 +498,7 @@ impl Remote {
                 bytes
             }
         };
+        check_page(key, part, &bytes)?;
         if let Some(role) = purpose.role {
             context.versions().note(key, &state, role, &bytes)?;
         }
@@ -575,6 +577,21 @@ fn check_encoding(result: &GetResult, key: &str, path: &Path) -> Result<(), Fail
     let what = format!(
         "the server compresses what it sends (Content-Encoding: {coding}), which zvf does not read: turn that off for stores"
     );
+    Err(Failure::Final(IoError::backend(key, what)))
+}
+
+/// Documents of Zarr nodes, which are JSON.
+const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
+
+/// Fails if the answer for a document is a web page. Some servers send a page with the status 200 if an object is missing; without this check the store
+/// would be called damaged.
+fn check_page(key: &str, part: &WantedPart, bytes: &[u8]) -> Result<(), Failure> {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    let is_page = bytes.trim_ascii_start().first() == Some(&b'<');
+    if *part != WantedPart::Bytes(Ask::Whole) || !is_page || !DOCUMENTS.contains(&name) {
+        return Ok(());
+    }
+    let what = "the server sent a web page, expected JSON: for an object that does not exist the status must be 404";
     Err(Failure::Final(IoError::backend(key, what)))
 }
 

@@ -174,7 +174,12 @@ async fn examine(
     doctor.chunks().await?;
     doctor.owners().await?;
     doctor.stale();
-    if store.raw().read(MARKER).await?.is_some() {
+    let marker = match store.raw().read(MARKER).await {
+        // Buckets that deny listings answer so for a missing object.
+        Err(error) if error.is_denied() => None,
+        marker => marker?,
+    };
+    if marker.is_some() {
         doctor.report.notes.push(format!(
             "a change is running or was interrupted ({MARKER} is there): if its writer is dead, `zvf edit {address} resume` completes or undoes it"
         ));

@@ -303,14 +303,14 @@ impl SourceLevel {
         }
     }
 
-    /// Reads the first cell of every column, which determines its width.
+    /// Reads the first cell of every column, which determines its width. A chunk has the cells of all columns and is read once.
     pub(super) fn read_widths(&self) -> Result<(), WriteError> {
-        for column in self.columns().iter().chain(self.fragment_columns()) {
-            let presence = column.attribute().array.presence();
-            if let Some(slot) = presence.get(0).and_then(|chunk| self.slot(chunk)) {
-                self.read(&[slot])?;
-            }
-        }
-        Ok(())
+        let columns = self.columns().iter().chain(self.fragment_columns());
+        let presence = columns.map(|column| column.attribute().array.presence());
+        let first = presence.filter_map(|presence| self.slot(presence.get(0)?));
+        let slots: BTreeSet<u32> = first.collect();
+        slots
+            .into_iter()
+            .try_for_each(|slot| self.read(&[slot]).map(drop))
     }
 }

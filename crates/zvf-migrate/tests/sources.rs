@@ -109,3 +109,40 @@ fn a_change_at_any_request_is_reported_as_one() {
         assert!(changed > 3, "{changed}");
     });
 }
+
+/// Every attribute is read as often as with fewer attributes.
+#[test]
+fn a_copy_into_other_chunks_requests_each_attribute_as_often() {
+    Runtime::new().unwrap().wait(async {
+        let mut requests = Vec::new();
+        for count in [8, 32] {
+            let (made, copy) = (Made::new(), Made::new());
+            let names: Vec<String> = (0..count).map(|n| format!("a{n}")).collect();
+            let spec = names
+                .iter()
+                .map(|name| AttributeSpec::number(name, NumberType::I64))
+                .fold(
+                    StoreSpec::new(Kind::PointCloud, [10.0; 2]),
+                    StoreSpec::with_vertex_attribute,
+                );
+            let mut writer = StoreWriter::create(&made.address(), spec, WriteOptions::new())
+                .await
+                .unwrap();
+            let batch = names
+                .iter()
+                .fold(Batch::new(vec![1.0_f32, 5.0, 2.0, 5.0]), |batch, name| {
+                    batch.with_attribute(name, vec![7_i64, 8])
+                });
+            writer.push(&batch).unwrap();
+            writer.finish().await.unwrap();
+            let bucket = Arc::new(faulty(&made.files()));
+            let store = open(bucket.clone()).await;
+            let options = MigrateOptions::new()
+                .with_chunk_shape([25.0; 2])
+                .with_unverified(true);
+            migrate(&store, &copy.address(), options).await.unwrap();
+            requests.push(bucket.counts().gets);
+        }
+        assert!(requests[1] <= 4 * requests[0], "{requests:?}");
+    });
+}

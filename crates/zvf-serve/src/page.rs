@@ -68,7 +68,7 @@ pub(crate) async fn stores(
         };
         rows.push_str(&format!(
             "<tr><td><a href=\"store/{name}/\">{name}</a></td><td>{}</td>{what}<td><code>{root}/store/{name}/|zarr-vectors:</code></td></tr>\n",
-            escaped(source.address()),
+            escaped(&source.shown_address()),
         ));
     }
     let html = format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +21,13 @@ use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
 use crate::http_error::{HandlerResult, HttpError};
 use crate::opened::OpenedStore;
 use crate::reply::{check_match, with_tag};
-use crate::sources::{ServedStore, Sources};
+use crate::sources::{Permit, ServedStore, Sources};
 
 /// How long a client may take to accept a batch.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a client may take to accept a batch before its answer makes room for others.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Bytes of an answer that are made before any are sent. A shorter answer is checked to be from one state of the store.
 const HELD: usize = 1 << 20;
@@ -190,15 +194,19 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
             let (sender, receiver) = mpsc::channel(1);
             let (sources, name) = (Arc::clone(sources), source.name().to_owned());
             tokio::spawn(async move {
-                // The store stays open and the permit is held until the client has received everything.
-                let _held = permit;
-                let outcome = send(&mut answer, table, &mut text, &sender).await;
+                // The store stays open until the client has received everything.
+                let mut delivery = Delivery {
+                    sources: &sources,
+                    permit: Some(permit),
+                    sender,
+                };
+                let outcome = delivery.send(&mut answer, table, &mut text).await;
                 if let Ok(source) = sources.find(&name) {
                     sources.warn(source, &opened, &answer.summary().warnings);
                 }
                 if let Err(error) = outcome {
                     // If the client does not read, there is no room; the body then ends with an error without this one.
-                    let _ = sender.try_send(Err(error));
+                    let _ = delivery.sender.try_send(Err(error));
                 }
             });
             Body::from_stream(body(receiver))
@@ -282,33 +290,59 @@ async fn begin(opened: Arc<OpenedStore>, asked: &Asked) -> HandlerResult<BegunAn
     Ok(BegunAnswer::Part(Box::new((answer, text))))
 }
 
-/// Sends the text so far, then each batch. The next batch is read when the client has received the last one.
-async fn send(
-    answer: &mut zvf_query::Answer,
-    table: Table,
-    text: &mut TableText,
-    sender: &mpsc::Sender<Piece>,
-) -> std::io::Result<()> {
-    put(sender, Some(text.take())).await?;
-    while let Some((found, batch)) = answer.next().await.map_err(std::io::Error::other)? {
-        if found == table {
-            text.batch(&batch)?;
-            put(sender, Some(text.take())).await?;
-        }
-    }
-    text.finish()?;
-    put(sender, Some(text.take())).await?;
-    put(sender, None).await
+/// The delivery of an answer in pieces.
+struct Delivery<'s> {
+    sources: &'s Sources,
+    /// Held while the next piece is made.
+    permit: Option<Permit>,
+    sender: mpsc::Sender<Piece>,
 }
 
-/// Sends a piece that is not empty, or the end.
-async fn put(sender: &mpsc::Sender<Piece>, piece: Option<Bytes>) -> std::io::Result<()> {
-    if piece.as_ref().is_some_and(Bytes::is_empty) {
-        return Ok(());
+impl Delivery<'_> {
+    /// Sends the text so far, then each batch. The next batch is read when the client has received the last one.
+    async fn send(
+        &mut self,
+        answer: &mut zvf_query::Answer,
+        table: Table,
+        text: &mut TableText,
+    ) -> std::io::Result<()> {
+        self.put(Some(text.take())).await?;
+        while let Some((found, batch)) = answer.next().await.map_err(std::io::Error::other)? {
+            if found == table {
+                text.batch(&batch)?;
+                self.put(Some(text.take())).await?;
+            }
+        }
+        text.finish()?;
+        self.put(Some(text.take())).await?;
+        self.put(None).await
     }
-    match tokio::time::timeout(PATIENCE, sender.send(Ok(piece))).await {
-        Ok(Ok(())) => Ok(()),
-        _ => Err(std::io::ErrorKind::BrokenPipe.into()),
+
+    /// Sends a piece that is not empty, or the end. While the client does not accept it, other answers are computed, as far as there is
+    /// memory for what this one holds.
+    async fn put(&mut self, piece: Option<Bytes>) -> std::io::Result<()> {
+        if piece.as_ref().is_some_and(Bytes::is_empty) {
+            return Ok(());
+        }
+        let gone = |_| std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        let sender = self.sender.clone();
+        let mut sent = pin!(sender.send(Ok(piece)));
+        if let Ok(sent) = tokio::time::timeout(PAUSE, &mut sent).await {
+            return sent.map_err(gone);
+        }
+        // Held until there is a permit again.
+        let aside = self.sources.step_aside();
+        if aside.is_some() {
+            self.permit = None;
+        }
+        let sent = tokio::time::timeout(PATIENCE, sent).await;
+        let sent = sent.map_err(|_| std::io::ErrorKind::BrokenPipe)?;
+        sent.map_err(gone)?;
+        if self.permit.is_none() {
+            let permit = self.sources.permit().await;
+            self.permit = Some(permit.map_err(|_| std::io::ErrorKind::BrokenPipe)?);
+        }
+        Ok(())
     }
 }
 

@@ -25,6 +25,9 @@ const MOST_UNITS: u32 = 1 << 20;
 /// Bytes of the list or the object of an answer, besides the decoded bytes of a query.
 const LIST: u64 = 8 << 20;
 
+/// Answers that may wait for a slow client without a permit. Each holds its decoded bytes.
+const ASIDE: usize = 16;
+
 /// One store.
 #[derive(Debug)]
 pub(crate) struct ServedStore {
@@ -45,6 +48,8 @@ pub(crate) struct Sources {
     /// Answers that take much memory: one of each kind at a time, over all stores.
     scans: Arc<Mutex<()>>,
     meshes: Arc<Mutex<()>>,
+    /// Answers that wait for a slow client without a permit.
+    aside: Arc<Semaphore>,
     /// Decoded bytes of one answer.
     pub(crate) budget: u64,
     /// Receives warnings.
@@ -109,6 +114,7 @@ impl Sources {
             units,
             scans: Arc::default(),
             meshes: Arc::default(),
+            aside: Arc::new(Semaphore::new(ASIDE)),
             budget,
             warn: None,
         })
@@ -136,6 +142,11 @@ impl Sources {
                 warn(&format!("{}: {warning}", source.name));
             }
         }
+    }
+
+    /// The place of an answer that waits for a slow client and gives up its permit meanwhile; `None` if [`ASIDE`] answers do so.
+    pub(crate) fn step_aside(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.aside).try_acquire_owned().ok()
     }
 
     /// Waits for a permit to compute one query.
@@ -191,8 +202,9 @@ impl ServedStore {
         &self.name
     }
 
-    pub(crate) fn address(&self) -> &str {
-        &self.address
+    /// The address without what may be secret: user, password, and the signature of a signed URL.
+    pub(crate) fn shown_address(&self) -> String {
+        shown(&self.address)
     }
 
     pub(crate) fn raw(&self) -> &RawStore {
@@ -221,7 +233,14 @@ impl ServedStore {
         if let Some(opened) = held.as_ref() {
             return Ok(Arc::clone(opened));
         }
-        let store = Store::open_with(&self.address, self.options.clone()).await?;
+        let store = Store::open_with(&self.address, self.options.clone()).await;
+        let store = store.map_err(|error| match error {
+            StoreError::NoStore { what, .. } => {
+                let store = self.shown_address();
+                StoreError::NoStore { store, what }
+            }
+            error => error,
+        })?;
         let opened = Arc::new(OpenedStore::new(store));
         *held = Some(Arc::clone(&opened));
         Ok(opened)
@@ -275,6 +294,17 @@ async fn or_changed(opened: &OpenedStore, error: HttpError) -> HttpError {
         Err(changed) if changed.is_changed() => changed.into(),
         _ => error,
     }
+}
+
+/// An address without user, password, query and fragment, if it is a URL.
+fn shown(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return address.to_owned();
+    };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 /// The last segment of an address without the extension of stores, with characters that need no encoding.
@@ -378,6 +408,18 @@ mod tests {
         assert_eq!(count, 1);
         let status = axum::response::IntoResponse::into_response(made.unwrap_err()).status();
         assert_eq!(status, axum::http::StatusCode::INTERNAL_SERVER_ERROR);
+    }
+
+    #[test]
+    fn secrets_of_addresses_are_not_shown() {
+        for (address, expected) in [
+            ("/data/a?b@c.zv", "/data/a?b@c.zv"),
+            ("https://me:pw@h:1/a@b.zv?sig=x/y#z", "https://h:1/a@b.zv"),
+            ("https://h?sig=a@b", "https://h"),
+            ("s3://bucket/a.zv", "s3://bucket/a.zv"),
+        ] {
+            assert_eq!(shown(address), expected);
+        }
     }
 
     #[test]

@@ -3,5 +3,6 @@
 mod client;
 mod hostile;
 mod pages;
+mod slow;
 mod store;
 mod views;

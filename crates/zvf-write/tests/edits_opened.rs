@@ -276,3 +276,35 @@ fn rows_of_another_level_are_refused() {
         edit.commit().await.unwrap();
     });
 }
+
+/// Row 2 of the chunk is a vertex of object 7.
+#[test]
+fn columns_that_name_different_objects_are_refused() {
+    block_on(async {
+        let memory = ten(Kind::Polyline).await;
+        let place: [(&str, &[i64]); 4] = [
+            ("chunk_0", &[0]),
+            ("chunk_1", &[0]),
+            ("row", &[2]),
+            ("v", &[66]),
+        ];
+        let set = SetAttribute::new(Scope::Vertex, "v");
+        for (object, more, says) in [
+            (9, &[][..], Some("with other values than the store")),
+            (9, &[("vertex", &[2][..])], Some("another vertex than 2")),
+            (7, &[("vertex", &[1])], Some("another vertex than 2")),
+            (7, &[], None),
+            (7, &[("vertex", &[2])], None),
+        ] {
+            let object = [object];
+            let columns = [&place[..], &[("object_id", &object)], more].concat();
+            let mut edit = begin(&memory).await;
+            let done = edit.set_attribute(&set, Some(&table(&columns))).await;
+            match says {
+                Some(says) => assert!(done.unwrap_err().to_string().contains(says), "{says}"),
+                None => assert_eq!(done.unwrap().found, 1),
+            }
+            edit.abandon().await.unwrap();
+        }
+    });
+}

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zvf_edit::{Edit, vacuum};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use zvf_edit::{Edit, Scope, SetAttribute, vacuum};
 use zvf_meta::ArrayDoc;
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{LevelStep, Method, PyramidSpec, build_pyramid};
 use zvf_query::Query;
-use zvf_store::{CallerStep, CallerStore, Object, OpenOptions, Store};
+use zvf_store::{CallerStep, CallerStore, IoTrace, Object, OpenOptions, Store};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, TargetVersion};
 
 use crate::pyramid::mixed;
 use crate::shards::{check_lengths, cold, sharded};
-use crate::support::{ADDRESS, Memory, ask, check_documents, sorted};
+use crate::support::{ADDRESS, Memory, ask, check_documents, column, sorted};
 
 const MANIFESTS: &str = "0/object_index/manifests";
 
@@ -163,6 +164,33 @@ async fn manifests_in_shards_change_as_others_do() {
         let found = ask(&copy.open().await, of(vec![16_389, 17])).await;
         assert_eq!(found.numbers(), numbers([16_389, 17]));
     }
+}
+
+#[tokio::test]
+async fn a_value_for_a_vertex_of_an_object_reads_no_manifests_of_others() {
+    let memory = lines(spec(), 1300).await;
+    assert_eq!(stored(&memory.files().await), 3);
+    let trace = IoTrace::on();
+    let open = memory.open_options().with_trace(trace.clone());
+    let columns: [(&str, ArrayRef); 3] = [
+        ("object_id", Arc::new(Int64Array::from(vec![700]))),
+        ("vertex", Arc::new(Int64Array::from(vec![1]))),
+        ("n", Arc::new(Int32Array::from(vec![-7]))),
+    ];
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let mut edit = Edit::open(ADDRESS, memory.options().with_open(open))
+        .await
+        .unwrap();
+    let set = SetAttribute::new(Scope::Vertex, "n");
+    edit.set_attribute(&set, Some(&rows)).await.unwrap();
+    edit.commit().await.unwrap();
+    let requests = trace.take();
+    let prefix = format!("{MANIFESTS}/c/");
+    let read = requests.iter().filter(|one| one.key.starts_with(&prefix));
+    assert_eq!(read.count(), 1);
+    let found = ask(&memory.open().await, of(vec![700])).await;
+    assert_eq!(column(&found.vertices, "n"), ["2100", "-7", "2102"]);
+    memory.check_clean().await;
 }
 
 #[tokio::test]

@@ -18,6 +18,9 @@ use crate::matching::{
 use crate::scan::KeySource;
 use crate::{ops, tabular};
 
+/// The columns that name a vertex by its object and its place in it.
+const BY_OBJECT: &str = "object_id, vertex";
+
 impl Edit {
     pub(super) async fn set_rows(
         &mut self,
@@ -187,6 +190,8 @@ impl Edit {
                 return Err(WriteError::input(format!("columns {by}"), found, expected));
             }
         }
+        // A vertex that is found in its object belongs to it; otherwise its owner is looked up in the manifests of all objects.
+        let owned = owned && addresses.iter().all(|(by, _)| by != BY_OBJECT);
         if !axes.is_empty() || owned {
             self.check_places(table, &axes, owned, &mut pairs).await?;
         }
@@ -323,7 +328,7 @@ impl Edit {
                 Some(ids) => {
                     let ids = tabular::wholes("object_id", &ids)?;
                     let found = self.by_object(&ids, &places).await?;
-                    ("object_id, vertex".to_owned(), found)
+                    (BY_OBJECT.to_owned(), found)
                 }
                 None => {
                     let numbers = places.into_iter();

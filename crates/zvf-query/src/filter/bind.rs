@@ -1,13 +1,16 @@
 //! Resolves a condition for the attributes of one level.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::expr::{Expr, Literal, Op, exactly};
 use super::is_geometry;
-use super::operand::{FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown};
+use super::operand::{
+    FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown, sort_literals,
+};
 use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
@@ -51,7 +54,7 @@ pub(super) enum Test {
         truths: Vec<u8>,
         fill: Option<i64>,
     },
-    /// Compares a value with each of `values`; true if one comparison is true.
+    /// Compares a value with each of `values`; true if one comparison is true. Values of `==` are in ascending order, without NaN.
     Values {
         op: Op,
         values: Vec<Literal>,
@@ -118,7 +121,8 @@ impl Binder<'_> {
                     (Expr::Name { name, channel }, Some(literals)) if self.is_stored(name)? => {
                         self.values((name, *channel), Op::Equal, literals)?
                     }
-                    (value, _) => {
+                    (value, Some(_)) => Node::Check(Check::one_of(value, items, self.find)?),
+                    (value, None) => {
                         let equal = |item: &Expr| {
                             Expr::Compare(
                                 Op::Equal,
@@ -191,11 +195,14 @@ impl Binder<'_> {
                 }
             }
             None => {
-                let values = of_times(kind.dtype.kind, values)?;
+                let mut values = of_times(kind.dtype.kind, values)?;
                 for value in &values {
                     if !comparable(kind.dtype, value) {
                         return Err(incomparable(name, kind.dtype, value));
                     }
+                }
+                if op == Op::Equal {
+                    sort_literals(&mut values);
                 }
                 Test::Values { op, values }
             }
@@ -265,9 +272,13 @@ fn leaf(
 fn no_category(name: &str, categories: &[Value], values: &[Literal]) -> Option<String> {
     // Most categories in a note.
     const LISTED: usize = 8;
+    let mut unknown = texts_of(values);
+    for category in categories.iter().filter_map(Value::as_str) {
+        unknown.remove(category);
+    }
     let missing: Vec<String> = values
         .iter()
-        .filter(|value| matches!(value, Literal::Text(text) if !categories.iter().any(|one| one == text)))
+        .filter(|value| matches!(value, Literal::Text(text) if unknown.contains(text.as_str())))
         .map(shown)
         .collect();
     if missing.is_empty() {
@@ -291,6 +302,15 @@ fn no_category(name: &str, categories: &[Value], values: &[Literal]) -> Option<S
     ))
 }
 
+/// The texts among literals.
+fn texts_of(values: &[Literal]) -> HashSet<&str> {
+    let texts = values.iter().filter_map(|value| match value {
+        Literal::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
 fn comparable(dtype: DType, value: &Literal) -> bool {
     match scalar::family(dtype) {
         scalar::Family::Bool => matches!(value, Literal::Bool(_) | Literal::Int(_)),
@@ -310,7 +330,14 @@ fn category_truths(
 ) -> Result<Vec<u8>, QueryError> {
     let mut truths = Vec::with_capacity(categories.len());
     let mut any = categories.is_empty();
+    let texts = texts_of(values);
     for category in categories {
+        if let (Value::String(text), Op::Equal) = (category, op) {
+            any |= !texts.is_empty();
+            let holds = texts.contains(text.as_str());
+            truths.push(if holds { TRUE } else { FALSE });
+            continue;
+        }
         let found: Vec<Option<Ordering>> = values
             .iter()
             .map(|value| compare_json(category, value))

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::bind::{BoundFilter, Leaf, Node, Test};
-use super::expr::Literal;
+use super::expr::{Literal, Op};
 use super::operand::{
-    FALSE, Fault, Operand, TRUE, Truths, UNKNOWN, channel_of, float, order_with_float, passes,
+    FALSE, Fault, Operand, TRUE, Truths, UNKNOWN, channel_of, float, order_int, passes,
 };
 use crate::columns::scalar::{self, Scalar};
 use zvf_store::format::int;
@@ -119,27 +119,22 @@ impl Leaf {
             Test::Values { op, values } => {
                 let holds = match value {
                     Scalar::Null => return Ok(UNKNOWN),
-                    Scalar::Int(a) => values.iter().any(|b| passes(*op, order_int(a, b))),
-                    Scalar::Bool(a) => values
-                        .iter()
-                        .any(|b| passes(*op, order_int(i128::from(a), b))),
-                    Scalar::F16(a) => values.iter().any(|b| {
-                        let b = zvf_store::nearest_f16(number(b));
-                        passes(*op, a.partial_cmp(&b))
+                    Scalar::Int(a) => one_passes(*op, values, |b| order_int(a, b)),
+                    Scalar::Bool(a) => one_passes(*op, values, |b| order_int(i128::from(a), b)),
+                    Scalar::F16(a) => one_passes(*op, values, |b| {
+                        a.partial_cmp(&zvf_store::nearest_f16(number(b)))
                     }),
-                    Scalar::F32(a) => values
-                        .iter()
-                        .any(|b| passes(*op, a.partial_cmp(&scalar::narrow(number(b))))),
-                    Scalar::F64(a) => values
-                        .iter()
-                        .any(|b| passes(*op, a.partial_cmp(&number(b)))),
-                    Scalar::Utf32(a) => values.iter().any(|b| match b {
-                        Literal::Text(b) => passes(*op, Some(a.compare(b))),
-                        _ => false,
+                    Scalar::F32(a) => {
+                        one_passes(*op, values, |b| a.partial_cmp(&scalar::narrow(number(b))))
+                    }
+                    Scalar::F64(a) => one_passes(*op, values, |b| a.partial_cmp(&number(b))),
+                    Scalar::Utf32(a) => one_passes(*op, values, |b| match b {
+                        Literal::Text(b) => Some(a.compare(b)),
+                        _ => None,
                     }),
-                    Scalar::Bytes(a) => values.iter().any(|b| match b {
-                        Literal::Text(b) => passes(*op, Some(a.cmp(b.as_bytes()))),
-                        _ => false,
+                    Scalar::Bytes(a) => one_passes(*op, values, |b| match b {
+                        Literal::Text(b) => Some(a.cmp(b.as_bytes())),
+                        _ => None,
                     }),
                 };
                 Ok(if holds { TRUE } else { FALSE })
@@ -167,13 +162,14 @@ impl Leaf {
     }
 }
 
-fn order_int(a: i128, b: &Literal) -> Option<Ordering> {
-    match b {
-        Literal::Int(b) => Some(a.cmp(b)),
-        Literal::Bool(b) => Some(a.cmp(&i128::from(*b))),
-        Literal::Float(b) => order_with_float(a, *b),
-        Literal::Text(_) => None,
+/// Whether a value compares as `op` with one of the literals; `order` compares it with a literal. Literals of `==` are in ascending order.
+fn one_passes(op: Op, values: &[Literal], order: impl Fn(&Literal) -> Option<Ordering>) -> bool {
+    if op == Op::Equal {
+        // Rounding literals to the type of the value keeps their order. A NaN equals none of them.
+        let search = |b: &Literal| order(b).map_or(Ordering::Less, Ordering::reverse);
+        return values.binary_search_by(search).is_ok();
     }
+    values.iter().any(|b| passes(op, order(b)))
 }
 
 fn number(value: &Literal) -> f64 {

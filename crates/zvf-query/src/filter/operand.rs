@@ -150,6 +150,35 @@ pub(super) fn order_with_float(a: i128, b: f64) -> Option<Ordering> {
     })
 }
 
+/// Compares an integer with a literal exactly; `None` for NaN and texts.
+pub(super) fn order_int(a: i128, b: &Literal) -> Option<Ordering> {
+    match b {
+        Literal::Int(b) => Some(a.cmp(b)),
+        Literal::Bool(b) => Some(a.cmp(&i128::from(*b))),
+        Literal::Float(b) => order_with_float(a, *b),
+        Literal::Text(_) => None,
+    }
+}
+
+/// Compares two literals exactly; `None` for NaN, and for a text and a number.
+fn order_literals(a: &Literal, b: &Literal) -> Option<Ordering> {
+    match (a, b) {
+        (Literal::Text(a), Literal::Text(b)) => Some(a.cmp(b)),
+        (Literal::Float(a), Literal::Float(b)) => a.partial_cmp(b),
+        (Literal::Int(a), b) => order_int(*a, b),
+        (Literal::Bool(a), b) => order_int(i128::from(*a), b),
+        (a, Literal::Int(b)) => order_int(*b, a).map(Ordering::reverse),
+        (a, Literal::Bool(b)) => order_int(i128::from(*b), a).map(Ordering::reverse),
+        (Literal::Text(_), Literal::Float(_)) | (Literal::Float(_), Literal::Text(_)) => None,
+    }
+}
+
+/// Sorts literals of one kind by value for binary searches, and removes NaN, which equals nothing.
+pub(super) fn sort_literals(values: &mut Vec<Literal>) {
+    values.retain(|value| order_literals(value, value).is_some());
+    values.sort_by(|a, b| order_literals(a, b).unwrap_or(Ordering::Equal));
+}
+
 /// Whether an ordering satisfies an operator; `None` if one side is NaN.
 pub(super) fn passes(op: Op, order: Option<Ordering>) -> bool {
     match op {

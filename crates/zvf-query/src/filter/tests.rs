@@ -261,6 +261,76 @@ fn times_are_compared_with_dates() {
 }
 
 #[test]
+fn lists_find_what_single_comparisons_find() {
+    let floats: Vec<u8> = [0.3_f32, 0.1, 2.0, f32::NAN, -0.0, 16_777_216.0]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let ints: Vec<u8> = [1_i64, 2, 3, 9_007_199_254_740_993]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let texts = b"b\0\0aabca\0".to_vec();
+    let cases: [(&str, &str, &Vec<u8>, &[u8]); 6] = [
+        ("2, 0.3, 7.5, 0", "float32", &floats, &[2, 0, 2, 0, 2, 0]),
+        // Rounded to the type of the values.
+        ("16777217, -3", "float32", &floats, &[0, 0, 0, 0, 0, 2]),
+        (
+            "3, 1.0, 2.5, 9007199254740992.0",
+            "int64",
+            &ints,
+            &[2, 0, 2, 0],
+        ),
+        (
+            "9007199254740993, 9007199254740992, 2",
+            "int64",
+            &ints,
+            &[0, 2, 0, 2],
+        ),
+        ("'c', 'b', 'aa', 'b'", "|S3", &texts, &[2, 0, 0]),
+        ("'c', 'aab', 'b'", "|S3", &texts, &[2, 2, 0]),
+    ];
+    for (list, dtype, bytes, found) in cases {
+        let rows = found.len();
+        let truth = |text: &str| truths(text, dtype, bytes, rows);
+        assert_eq!(truth(&format!("a in ({list})")), found, "{list}");
+        let negated: Vec<u8> = found.iter().map(|truth| 2 - truth).collect();
+        assert_eq!(truth(&format!("a not in ({list})")), negated, "{list}");
+        let single: Vec<String> = list.split(", ").map(|one| format!("a == {one}")).collect();
+        assert_eq!(truth(&single.join(" or ")), found, "{list}");
+        if dtype != "|S3" {
+            // Values that are computed.
+            let whole: Vec<u8> = truth(&single.join(" or ").replace('a', "a + 0"));
+            assert_eq!(truth(&format!("a + 0 in ({list})")), whole, "{list}");
+        }
+        assert_eq!(truth(&format!("b in ({list})")), vec![1; rows], "{list}");
+    }
+    let even: Vec<String> = (0..500).rev().map(|n| (2 * n).to_string()).collect();
+    let found = truths(&format!("a in ({})", even.join(",")), "int64", &ints, 4);
+    assert_eq!(found, [0, 2, 0, 0]);
+}
+
+#[test]
+fn lists_of_texts_find_categories() {
+    let words = || Some(vec!["ground".into(), "water".into(), 3.into()]);
+    let filter = bound("a in ('fire', 'water', 3)", "int32", words()).unwrap();
+    let codes: Vec<u8> = [0_i32, 1, 2, -1]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    let operands = [Operand::Rows {
+        bytes: &codes,
+        width: 1,
+    }];
+    assert_eq!(filter.eval(4, &operands).unwrap(), [0, 2, 2, 1]);
+    let [remark] = &filter.remarks[..] else {
+        panic!("{:?}", filter.remarks);
+    };
+    assert!(remark.contains("no category 'fire': "), "{remark}");
+    assert!(bound("a in (true)", "int32", words()).is_err());
+}
+
+#[test]
 fn errors_have_a_mark_under_the_place() {
     let error = Filter::parse("fa > 0.5 and\tmd >> 2").unwrap_err();
     let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();

@@ -11,7 +11,7 @@ use super::dates;
 use super::expr::{Expr, Function, Literal, Math, Op, exactly};
 use super::operand::{
     FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, order_with_float,
-    passes, shown,
+    passes, shown, sort_literals,
 };
 use crate::QueryError;
 use crate::columns::scalar::{self, Family, Scalar, narrow};
@@ -73,6 +73,8 @@ pub(super) struct Column {
 #[derive(Debug, Clone)]
 pub(super) enum Check {
     Compare(Op, Term, Term),
+    /// Whether a value equals one of these literals, which are in ascending order, without NaN.
+    OneOf(Term, Vec<Val<'static>>),
     Like(Term, Vec<char>),
     IsNull(Term),
     IsNan(Term),
@@ -197,6 +199,15 @@ fn category(value: &Value) -> Val<'static> {
     }
 }
 
+fn val(literal: &Literal) -> Val<'static> {
+    match literal {
+        Literal::Int(number) => Val::Int(*number),
+        Literal::Float(number) => Val::F64(*number),
+        Literal::Text(text) => Val::Text(Cow::Owned(text.clone().into_bytes())),
+        Literal::Bool(truth) => Val::Bool(*truth),
+    }
+}
+
 impl Check {
     /// Resolves a comparison of two values.
     ///
@@ -236,6 +247,27 @@ impl Check {
             )));
         }
         Ok(Self::Compare(op, a.0, b.0))
+    }
+
+    /// Resolves a test for literals that a value may equal.
+    ///
+    /// # Errors
+    ///
+    /// As [`compare`](Self::compare).
+    pub(super) fn one_of(
+        value: &Expr,
+        items: &[Expr],
+        find: &Find<'_>,
+    ) -> Result<Self, QueryError> {
+        let (of, _) = term(value, find)?;
+        let literal = |item| match Self::compare(Op::Equal, (value, item), find)? {
+            Self::Compare(_, _, Term::Literal(literal)) => Ok(literal),
+            _ => Err(QueryError::bug("an item of a list is not a literal")),
+        };
+        let literals = items.iter().map(literal);
+        let mut literals = literals.collect::<Result<Vec<Literal>, QueryError>>()?;
+        sort_literals(&mut literals);
+        Ok(Self::OneOf(of, literals.iter().map(val).collect()))
     }
 
     /// Resolves a pattern.
@@ -295,6 +327,19 @@ impl Check {
                         (a, b) => truth(passes(*op, order(a, b, rounded))),
                     })
                     .collect())
+            }
+            Self::OneOf(value, literals) => {
+                let rounded = (matches!(value, Term::Literal(_)), true);
+                of(value, &|value| match value {
+                    Val::Null => UNKNOWN,
+                    value => {
+                        // Rounding literals to the type of the value keeps their order. A NaN equals none of them.
+                        let search = |literal: &Val<'_>| {
+                            order(value, literal, rounded).map_or(Ordering::Less, Ordering::reverse)
+                        };
+                        truth(literals.binary_search_by(search).is_ok())
+                    }
+                })
             }
             Self::Like(value, pattern) => of(value, &|value| match value {
                 Val::Null => UNKNOWN,
@@ -407,15 +452,7 @@ impl Term {
         operands: &[Operand<'a>],
     ) -> Result<Values<'a>, Fault> {
         Ok(match self {
-            Self::Literal(literal) => {
-                let value = match literal {
-                    Literal::Int(number) => Val::Int(*number),
-                    Literal::Float(number) => Val::F64(*number),
-                    Literal::Text(text) => Val::Text(Cow::Owned(text.clone().into_bytes())),
-                    Literal::Bool(truth) => Val::Bool(*truth),
-                };
-                Some(vec![value; rows])
-            }
+            Self::Literal(literal) => Some(vec![val(literal); rows]),
             Self::Column(column) => column.values(rows, operands)?,
             Self::Negate(part) => mapped(part.values(rows, operands)?, |value| match value {
                 Val::Int(number) => match number.checked_neg() {

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use robust::{Coord, orient2d};
+use zvf_store::format::int::index;
 
 use super::Overlap;
 use super::cursor::{LARGEST, written};
@@ -13,7 +14,7 @@ use super::cursor::{LARGEST, written};
 /// Most vertices of all rings together.
 pub(super) const MOST_VERTICES: usize = 1 << 18;
 
-/// Most bands that list an edge, on average.
+/// Most bands that list a range, on average.
 const MOST_ENTRIES: usize = 8;
 
 /// A rectangle: the lower and upper end by axis.
@@ -26,6 +27,8 @@ pub(super) type Ring = Vec<[f64; 2]>;
 #[derive(Debug, Clone)]
 pub(super) struct Polygons {
     parts: Vec<Part>,
+    /// The parts by the second axis.
+    bands: Bands,
 }
 
 impl PartialEq for Polygons {
@@ -37,18 +40,84 @@ impl PartialEq for Polygons {
     }
 }
 
-/// One polygon, with its edges by bands of the second axis.
+/// One polygon.
 #[derive(Debug, Clone)]
 struct Part {
     rings: Vec<Ring>,
     bounds: Rectangle,
     /// Ends of each edge, sorted by the second axis.
     edges: Vec<[[f64; 2]; 2]>,
-    /// The first edge of each band in `listed`, and the end.
-    starts: Vec<usize>,
-    listed: Vec<u32>,
+    /// The edges by the second axis.
+    bands: Bands,
+}
+
+/// Ranges of the second axis, in bands of equal height: finds those that may intersect another range.
+#[derive(Debug, Clone)]
+struct Bands {
+    low: f64,
     /// Bands per unit.
     scale: f64,
+    /// The first entry of each band in `listed`, and the end.
+    starts: Vec<usize>,
+    /// The numbers of ranges.
+    listed: Vec<u32>,
+}
+
+impl Bands {
+    /// Sorts ranges into bands: as many as there are ranges, or fewer if ranges are long, so that the lists remain short.
+    fn new(ranges: &[(f64, f64)]) -> Self {
+        let low = ranges.iter().map(|one| one.0).fold(f64::INFINITY, f64::min);
+        let ends = ranges.iter().map(|one| one.1);
+        let height = ends.fold(f64::NEG_INFINITY, f64::max) - low;
+        let mut bands = Self {
+            low,
+            scale: 0.0,
+            starts: Vec::new(),
+            listed: Vec::new(),
+        };
+        let mut count = ranges.len().max(1);
+        loop {
+            bands.scale = count as f64 / height;
+            let entries: usize = ranges
+                .iter()
+                .map(|(low, high)| bands.band(*high, count) - bands.band(*low, count) + 1)
+                .sum();
+            if count == 1 || entries <= ranges.len().saturating_mul(MOST_ENTRIES) {
+                break;
+            }
+            count /= 2;
+        }
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (number, (low, high)) in (0_u32..).zip(ranges) {
+            let (first, last) = (bands.band(*low, count), bands.band(*high, count));
+            for list in lists.iter_mut().take(last + 1).skip(first) {
+                list.push(number);
+            }
+        }
+        bands.starts.push(0);
+        for list in lists {
+            bands.listed.extend(list);
+            bands.starts.push(bands.listed.len());
+        }
+        bands
+    }
+
+    /// The band of a coordinate; monotonic.
+    fn band(&self, y: f64, count: usize) -> usize {
+        // The cast of NaN (all ranges at one height) is 0; large numbers are clamped to the last band.
+        let band = ((y - self.low) * self.scale) as usize;
+        band.min(count - 1)
+    }
+
+    /// The ranges that may intersect another one; some are returned several times.
+    fn between(&self, low: f64, high: f64) -> impl Iterator<Item = usize> {
+        let count = self.starts.len().saturating_sub(1).max(1);
+        let (first, last) = (self.band(low, count), self.band(high, count));
+        let start = self.starts.get(first).copied().unwrap_or(0);
+        let end = self.starts.get(last + 1).copied().unwrap_or(start);
+        let listed = self.listed.get(start..end).unwrap_or(&[]);
+        listed.iter().map(|&number| index(number))
+    }
 }
 
 impl Polygons {
@@ -90,20 +159,32 @@ impl Polygons {
             }
         }
         let parts = parts.into_iter().filter(|rings| !rings.is_empty());
-        Ok(Self {
-            parts: parts.map(Part::new).collect(),
-        })
+        let parts: Vec<Part> = parts.map(Part::new).collect();
+        let ranges: Vec<(f64, f64)> = parts.iter().map(|part| part.bounds[1]).collect();
+        let bands = Bands::new(&ranges);
+        Ok(Self { parts, bands })
     }
 
     /// Whether a point is inside or on an edge.
     pub(super) fn covers(&self, point: [f64; 2]) -> bool {
-        self.parts.iter().any(|part| part.covers(point))
+        let [_, y] = point;
+        self.parts_between(y, y).any(|part| part.covers(point))
     }
 
     /// The overlap with a rectangle, which may be infinite.
     pub(super) fn overlap(&self, rectangle: &Rectangle) -> Overlap {
-        let parts = self.parts.iter().map(|part| part.overlap(rectangle));
-        Overlap::any(parts)
+        // Parts of other heights are outside.
+        let (low, high) = rectangle[1];
+        Overlap::any(
+            self.parts_between(low, high)
+                .map(|part| part.overlap(rectangle)),
+        )
+    }
+
+    /// The parts that may intersect a range of the second axis; some are returned several times.
+    fn parts_between(&self, low: f64, high: f64) -> impl Iterator<Item = &Part> {
+        let numbers = self.bands.between(low, high);
+        numbers.filter_map(|number| self.parts.get(number))
     }
 
     /// The rectangle around all parts; `None` if there are none.
@@ -127,68 +208,20 @@ impl Part {
             .iter()
             .flat_map(|ring| ring.iter().zip(ring.iter().skip(1)));
         let edges = pairs.map(|(a, b)| if a[1] <= b[1] { [*a, *b] } else { [*b, *a] });
-        let mut part = Self {
-            edges: edges.collect(),
+        let edges: Vec<[[f64; 2]; 2]> = edges.collect();
+        let ranges: Vec<(f64, f64)> = edges.iter().map(|[a, b]| (a[1], b[1])).collect();
+        Self {
+            bands: Bands::new(&ranges),
+            edges,
             rings,
             bounds,
-            starts: Vec::new(),
-            listed: Vec::new(),
-            scale: 0.0,
-        };
-        part.index();
-        part
-    }
-
-    /// Sorts the edges into bands: as many as there are edges, or fewer if edges are long, so that the lists remain short.
-    fn index(&mut self) {
-        let mut bands = self.edges.len().max(1);
-        let (low, high) = self.bounds[1];
-        loop {
-            self.scale = bands as f64 / (high - low);
-            let entries: usize = self
-                .edges
-                .iter()
-                .map(|[a, b]| {
-                    let (first, last) = (self.band(a[1], bands), self.band(b[1], bands));
-                    last - first + 1
-                })
-                .sum();
-            if bands == 1 || entries <= self.edges.len().saturating_mul(MOST_ENTRIES) {
-                break;
-            }
-            bands /= 2;
         }
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); bands];
-        for (number, [a, b]) in (0_u32..).zip(&self.edges) {
-            let (first, last) = (self.band(a[1], bands), self.band(b[1], bands));
-            for list in lists.iter_mut().take(last + 1).skip(first) {
-                list.push(number);
-            }
-        }
-        self.starts.push(0);
-        for list in lists {
-            self.listed.extend(list);
-            self.starts.push(self.listed.len());
-        }
-    }
-
-    /// The band of a coordinate; monotonic.
-    fn band(&self, y: f64, bands: usize) -> usize {
-        // The cast of NaN (all vertices at one height) is 0; large numbers are clamped to the last band.
-        let band = ((y - self.bounds[1].0) * self.scale) as usize;
-        band.min(bands - 1)
     }
 
     /// The edges that may intersect a range of the second axis; some are returned several times.
     fn edges_between(&self, low: f64, high: f64) -> impl Iterator<Item = &[[f64; 2]; 2]> {
-        let bands = self.starts.len().saturating_sub(1).max(1);
-        let (first, last) = (self.band(low, bands), self.band(high, bands));
-        let start = self.starts.get(first).copied().unwrap_or(0);
-        let end = self.starts.get(last + 1).copied().unwrap_or(start);
-        let listed = self.listed.get(start..end).unwrap_or(&[]);
-        listed
-            .iter()
-            .filter_map(|edge| self.edges.get(zvf_store::format::int::index(*edge)))
+        let numbers = self.bands.between(low, high);
+        numbers.filter_map(|number| self.edges.get(number))
     }
 
     fn covers(&self, point: [f64; 2]) -> bool {

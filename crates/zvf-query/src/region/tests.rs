@@ -212,6 +212,50 @@ fn boundaries_are_inside_and_outside_of_not() {
 }
 
 #[test]
+fn many_polygons_cover_what_one_of_them_covers() {
+    let square = |x: f64, y: f64, width: f64, height: f64| {
+        let (a, b) = (x + width, y + height);
+        vec![vec![[x, y], [a, y], [a, b], [x, b], [x, y]]]
+    };
+    // Squares with gaps between them, one that is as high as all, one without height.
+    let mut parts: Vec<_> = (0..12)
+        .flat_map(|x| (0..12).map(move |y| [x, y].map(|n| 2.0 * f64::from(n))))
+        .map(|[x, y]| square(x, y, 1.0, 1.0))
+        .collect();
+    parts.extend([square(30.0, 0.0, 1.0, 23.0), square(40.0, 5.5, 3.0, 0.0)]);
+    let all = Polygons::new(parts.clone()).unwrap();
+    let single: Vec<Polygons> = parts
+        .into_iter()
+        .map(|part| Polygons::new(vec![part]).unwrap())
+        .collect();
+    let ends = [
+        f64::NEG_INFINITY,
+        -1.0,
+        0.0,
+        0.5,
+        1.0,
+        1.5,
+        5.5,
+        22.5,
+        23.0,
+        24.0,
+        f64::INFINITY,
+    ];
+    for x in [-1.0, 0.0, 0.5, 1.5, 22.5, 23.0, 30.5, 41.0, 44.0] {
+        for (number, y) in ends.into_iter().enumerate() {
+            let point = [x, y];
+            let one = single.iter().any(|one| one.covers(point));
+            assert_eq!(all.covers(point), one, "{point:?}");
+            for high in ends.into_iter().skip(number) {
+                let rectangle = [(x, x + 0.25), (y, high)];
+                let one = Overlap::any(single.iter().map(|one| one.overlap(&rectangle)));
+                assert_eq!(all.overlap(&rectangle), one, "{rectangle:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn geojson_is_the_same_polygon_as_text() {
     let text = "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 0)), ((9 9, 10 9, 10 10, 9 9)))";
     let collection = r#"{"type": "FeatureCollection", "features": [
