@@ -9,7 +9,10 @@ use crate::Outcome;
 
 /// Root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Cargo states the folder when it runs the program, which another checkout with the same target folder may have built.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR");
+    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let here = Path::new(&here);
     here.parent().unwrap_or(here).to_path_buf()
 }
 
