@@ -32,8 +32,10 @@ const NO_CRS: &str = "OGC:CRS84";
 const POINTS: &str =
     "points: GeoPandas makes a row of each vertex with get_coordinates(include_z=True)";
 
-/// Marks the column of geometry as the column of positions, if the table has no other. `geo` is the metadata of a GeoParquet file.
+/// Marks the column of geometry as the column of positions, if the table has no other. `geo` is the metadata of a GeoParquet
+/// file; Arrow files have the same in their schema.
 pub(crate) fn marked(schema: SchemaRef, geo: Option<&str>, options: &Options) -> SchemaRef {
+    let geo = geo.or_else(|| schema.metadata().get(GEO).map(String::as_str));
     let Some((at, crs)) = stated(&schema, geo) else {
         return schema;
     };
