@@ -261,6 +261,11 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(NoBackend::Build)?;
         client = client.with_config(parsed, value);
     }
+    let (url, login) = without_login(url);
+    if let Some(login) = login {
+        let headers = [(reqwest::header::AUTHORIZATION, login)];
+        client = client.with_default_headers(headers.into_iter().collect());
+    }
     let base = url.as_str().trim_end_matches('/');
     let store = HttpBuilder::new()
         .with_url(base)
@@ -275,6 +280,31 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         merge: Merge::WEB,
     };
     Ok((Arc::new(store), backs))
+}
+
+/// The URL without user and password, and the header `Authorization` for them: the client ignores them in URLs, and its errors would print
+/// them. At a redirect to another server the client leaves the header out.
+#[cfg(feature = "http")]
+fn without_login(url: &Url) -> (Url, Option<object_store::HeaderValue>) {
+    use base64::Engine;
+    use percent_encoding::percent_decode_str;
+    let mut plain = url.clone();
+    let password = url.password().unwrap_or_default();
+    // Only URLs without a host refuse to be without a user.
+    let changed = plain.set_username("").and(plain.set_password(None));
+    if changed.is_err() || (url.username().is_empty() && password.is_empty()) {
+        return (plain, None);
+    }
+    let mut login: Vec<u8> = percent_decode_str(url.username()).collect();
+    login.push(b':');
+    login.extend(percent_decode_str(password));
+    let text = base64::engine::general_purpose::STANDARD.encode(login);
+    let header = object_store::HeaderValue::try_from(format!("Basic {text}"));
+    let header = header.ok().map(|mut header| {
+        header.set_sensitive(true);
+        header
+    });
+    (plain, header)
 }
 
 #[cfg(all(feature = "backends", not(feature = "http")))]
@@ -318,6 +348,25 @@ mod tests {
             let error = Location::resolve(address, &IoOptions::new()).unwrap_err();
             assert_eq!(error.class(), crate::Class::Misuse, "{address}");
             assert!(error.to_string().contains(letter), "{error}");
+        }
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn user_and_password_of_a_url_are_a_header() {
+        for (address, plain, header) in [
+            ("http://h/a.zv?b=c", "http://h/a.zv?b=c", None),
+            (
+                "http://Aladdin:open%20sesame@h:8000/a.zv",
+                "http://h:8000/a.zv",
+                Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            ),
+            ("https://me@h/", "https://h/", Some("Basic bWU6")),
+        ] {
+            let (url, login) = super::without_login(&url::Url::parse(address).unwrap());
+            assert_eq!(url.as_str(), plain);
+            let login = login.as_ref().map(|login| login.to_str().unwrap());
+            assert_eq!(login, header, "{address}");
         }
     }
 
