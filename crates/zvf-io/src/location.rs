@@ -130,8 +130,8 @@ impl Location {
                     NoBackend::Build(source) => bad(source.to_string()),
                 })?;
                 let prefix = match scheme {
-                    // The whole address is the base of the client.
-                    "http" | "https" => String::new(),
+                    // The whole address is the base of the client, unless it lists.
+                    "http" | "https" if !backs.lists => String::new(),
                     _ => Path::from_url_path(url.path())
                         .map_err(|e| bad(e.to_string()))?
                         .as_ref()
@@ -261,14 +261,19 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(NoBackend::Build)?;
         client = client.with_config(parsed, value);
     }
-    let (url, login) = without_login(url);
+    let (mut url, login) = without_login(url);
     if let Some(login) = login {
         let headers = [(reqwest::header::AUTHORIZATION, login)];
         client = client.with_default_headers(headers.into_iter().collect());
     }
-    let base = url.as_str().trim_end_matches('/');
+    // Listings of WebDAV name objects by their whole path on the server, so that the path of the address belongs to the keys.
+    let base = match lists {
+        true => String::new(),
+        false => url.path().trim_end_matches('/').to_owned(),
+    };
+    url.set_path(&base);
     let store = HttpBuilder::new()
-        .with_url(base)
+        .with_url(url.as_str())
         .with_client_options(client)
         .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries())
@@ -402,6 +407,24 @@ mod tests {
         let wrong = IoOptions::new().with_backend_option("s3://bucket", "eu-west-1");
         let error = wrong.for_address("s3://bucket/a.zv").unwrap_err();
         assert_eq!(error.class(), crate::Class::Misuse);
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn a_server_with_webdav_has_the_path_in_its_keys() {
+        let plain = IoOptions::new();
+        let dav = plain.clone().with_backend_option("webdav", "true");
+        for (address, options, expected) in [
+            ("http://host/a%20b/s.zv/", &plain, ""),
+            ("http://host/a%20b/s.zv/", &dav, "a b/s.zv"),
+            ("http://host", &dav, ""),
+        ] {
+            let Location::Remote { prefix, .. } = Location::resolve(address, options).unwrap()
+            else {
+                panic!("expected a remote location")
+            };
+            assert_eq!(prefix, expected, "{address}");
+        }
     }
 
     #[cfg(feature = "cloud")]
