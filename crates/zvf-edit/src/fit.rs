@@ -42,6 +42,7 @@ impl Edit {
     }
 
     /// The number of existing objects.
+    #[must_use]
     pub fn object_count(&self) -> u64 {
         let index = self.index.as_ref();
         index.map_or(0, |index| {
@@ -50,6 +51,7 @@ impl Edit {
     }
 
     /// Whether an object exists.
+    #[must_use]
     pub fn has_object(&self, id: i64) -> bool {
         let index = self.index.as_ref();
         index.is_some_and(|index| index.row(id).is_some() && !index.deleted.contains(&id))
