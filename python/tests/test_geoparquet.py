@@ -54,7 +54,7 @@ def test_points_are_positions(tmp_path: Path, dims: int, flavor: str, byte_order
     # Values for the vertices at the points; more points.
     table = pq.read_table(file).append_column("more", pa.array(np.arange(500) * 2))
     pq.write_table(table, file)
-    zvf.run({"job": "edit-set-attribute", "store": str(url), "name": "more", "from": str(file)})
+    zvf.run({"job": "edit-set-attribute", "store": str(url), "name": "more", "type": "int64", "from": str(file)})
     found = zvf.open(url).query().read().vertices
     np.testing.assert_array_equal(found["more"], found["size"] * 2)
     zvf.append(url, file)

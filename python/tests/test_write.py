@@ -643,7 +643,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"positions": P, "kind": "polyline", "groups": {"g": [[1]]}, "offsets": [0, 3]}, "ids"),
     ({"vertices": 3, "chunk_shape": [1.0] * 3}, "__arrow_c_stream__"),
     ({"vertices": pa.table({"a": [1]}), "chunk_shape": [1.0] * 3}, "position"),
-    ({"vertices": pa.table({"a": [1]})}, "chunk_shape"),
+    ({"vertices": pa.table({"a": [1]})}, "expected position, or x, y, z"),
     ({"positions": P, "codec": "lzma"}, "codec"),
     ({"positions": P, "shard_shape": "few"}, "shard_shape"),
     ({"positions": P, "version": "0.7"}, "0.9.2"),

@@ -6,6 +6,7 @@ use super::edit::Edit;
 use super::fill;
 use zvf_encode::batches::Owners;
 use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
+use zvf_format::int::wide;
 
 /// A converted batch, and the attributes that did not fit.
 #[derive(Debug, Clone)]
@@ -38,6 +39,22 @@ impl Edit {
             let all = index.ids.iter().copied();
             all.filter(|id| !index.deleted.contains(id))
         })
+    }
+
+    /// The number of existing objects.
+    #[must_use]
+    pub fn object_count(&self) -> u64 {
+        let index = self.index.as_ref();
+        index.map_or(0, |index| {
+            wide(index.ids.len().saturating_sub(index.deleted.len()))
+        })
+    }
+
+    /// Whether an object exists.
+    #[must_use]
+    pub fn has_object(&self, id: i64) -> bool {
+        let index = self.index.as_ref();
+        index.is_some_and(|index| index.row(id).is_some() && !index.deleted.contains(&id))
     }
 
     /// Converts a batch to the types of the store. Numbers keep their value exactly, except that floats are rounded to shorter floats. `id` returns

@@ -49,12 +49,15 @@ impl fmt::Display for Failure {
 pub(crate) fn sort(key: &str, error: Error) -> Failure {
     match error {
         Error::PermissionDenied { source, .. } | Error::Unauthenticated { source, .. } => {
-            denied(key, source)
+            denied(key, plain(source))
+        }
+        Error::Generic { store, source } => {
+            let source = plain(source);
+            sort_generic(key, Error::Generic { store, source })
         }
         error @ (Error::NotSupported { .. } | Error::NotImplemented { .. }) => {
             unsupported(key, error.to_string())
         }
-        error @ Error::Generic { .. } => sort_generic(key, error),
         error => Failure::Final(IoError::backend(key, error)),
     }
 }
@@ -116,16 +119,33 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     Failure::passing(error)
 }
 
-/// An error and its sources, as text.
-fn chain(error: &Error) -> String {
+/// An error and those of its sources that it does not contain, as text.
+fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
-    let mut next = StdError::source(error);
+    let mut next = error.source();
     while let Some(error) = next {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let source = error.to_string();
+        if !text.contains(&source) {
+            text.push_str(": ");
+            text.push_str(&source);
+        }
         next = error.source();
     }
     text
+}
+
+/// The error without the queries of URLs in its text: they have the signatures of signed URLs.
+fn plain(source: Boxed) -> Boxed {
+    let text = chain(source.as_ref());
+    let has_query = |word: &str| word.contains("://") && word.contains('?');
+    if !text.split_whitespace().any(has_query) {
+        return source;
+    }
+    let words = text.split(' ').map(|word| match word.split_once('?') {
+        Some((address, _)) if has_query(word) => format!("{address}?…"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ").into()
 }
 
 /// The status of an answer, parsed from a text such as "… status code: 503 …".
@@ -138,7 +158,7 @@ fn status(text: &str) -> Option<u16> {
 mod tests {
     use object_store::Error;
 
-    use super::{Failure, sort};
+    use super::{Failure, chain, sort};
     use crate::IoError;
 
     fn generic(text: &str) -> Error {
@@ -184,6 +204,28 @@ mod tests {
                 panic!("{text}")
             };
             assert!(!error.is_transient() && !error.is_denied(), "{text}");
+        }
+    }
+
+    #[test]
+    fn signatures_of_urls_are_not_in_errors() {
+        let text = |status: &str| {
+            format!(
+                "Error performing GET http://h/a.zv/zarr.json?sig=SECRET&b=c in 3ms - Server returned non-2xx status code: {status}: why?"
+            )
+        };
+        let denied = Error::PermissionDenied {
+            path: "a".to_owned(),
+            source: text("403 Forbidden").into(),
+        };
+        for error in [denied, generic(&text("503")), generic(&text("400 Bad"))] {
+            let told = match sort("k", error) {
+                Failure::Final(error) => chain(&error),
+                Failure::Passing(source) => source.to_string(),
+            };
+            assert!(!told.contains("SECRET"), "{told}");
+            let rest = "GET http://h/a.zv/zarr.json?… in 3ms - Server returned";
+            assert!(told.contains(rest) && told.contains("why?"), "{told}");
         }
     }
 

@@ -130,8 +130,8 @@ impl Location {
                     NoBackend::Build(source) => bad(source.to_string()),
                 })?;
                 let prefix = match scheme {
-                    // The whole address is the base of the client.
-                    "http" | "https" => String::new(),
+                    // The whole address is the base of the client, unless it lists.
+                    "http" | "https" if !backs.lists => String::new(),
                     _ => Path::from_url_path(url.path())
                         .map_err(|e| bad(e.to_string()))?
                         .as_ref()
@@ -261,9 +261,19 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(NoBackend::Build)?;
         client = client.with_config(parsed, value);
     }
-    let base = url.as_str().trim_end_matches('/');
+    let (mut url, login) = without_login(url);
+    if let Some(login) = login {
+        let headers = [(reqwest::header::AUTHORIZATION, login)];
+        client = client.with_default_headers(headers.into_iter().collect());
+    }
+    // Listings of WebDAV name objects by their whole path on the server, so that the path of the address belongs to the keys.
+    let base = match lists {
+        true => String::new(),
+        false => url.path().trim_end_matches('/').to_owned(),
+    };
+    url.set_path(&base);
     let store = HttpBuilder::new()
-        .with_url(base)
+        .with_url(url.as_str())
         .with_client_options(client)
         .with_http_connector(crate::web_answers::WebConnector::default())
         .with_retry(retries())
@@ -275,6 +285,31 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         merge: Merge::WEB,
     };
     Ok((Arc::new(store), backs))
+}
+
+/// The URL without user and password, and the header `Authorization` for them: the client ignores them in URLs, and its errors would print
+/// them. At a redirect to another server the client leaves the header out.
+#[cfg(feature = "http")]
+fn without_login(url: &Url) -> (Url, Option<object_store::HeaderValue>) {
+    use base64::Engine;
+    use percent_encoding::percent_decode_str;
+    let mut plain = url.clone();
+    let password = url.password().unwrap_or_default();
+    // Only URLs without a host refuse to be without a user.
+    let changed = plain.set_username("").and(plain.set_password(None));
+    if changed.is_err() || (url.username().is_empty() && password.is_empty()) {
+        return (plain, None);
+    }
+    let mut login: Vec<u8> = percent_decode_str(url.username()).collect();
+    login.push(b':');
+    login.extend(percent_decode_str(password));
+    let text = base64::engine::general_purpose::STANDARD.encode(login);
+    let header = object_store::HeaderValue::try_from(format!("Basic {text}"));
+    let header = header.ok().map(|mut header| {
+        header.set_sensitive(true);
+        header
+    });
+    (plain, header)
 }
 
 #[cfg(all(feature = "backends", not(feature = "http")))]
@@ -321,6 +356,25 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "http")]
+    #[test]
+    fn user_and_password_of_a_url_are_a_header() {
+        for (address, plain, header) in [
+            ("http://h/a.zv?b=c", "http://h/a.zv?b=c", None),
+            (
+                "http://Aladdin:open%20sesame@h:8000/a.zv",
+                "http://h:8000/a.zv",
+                Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            ),
+            ("https://me@h/", "https://h/", Some("Basic bWU6")),
+        ] {
+            let (url, login) = super::without_login(&url::Url::parse(address).unwrap());
+            assert_eq!(url.as_str(), plain);
+            let login = login.as_ref().map(|login| login.to_str().unwrap());
+            assert_eq!(login, header, "{address}");
+        }
+    }
+
     #[test]
     fn options_with_an_address_apply_below_it() {
         let options = IoOptions::new()
@@ -353,6 +407,24 @@ mod tests {
         let wrong = IoOptions::new().with_backend_option("s3://bucket", "eu-west-1");
         let error = wrong.for_address("s3://bucket/a.zv").unwrap_err();
         assert_eq!(error.class(), crate::Class::Misuse);
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn a_server_with_webdav_has_the_path_in_its_keys() {
+        let plain = IoOptions::new();
+        let dav = plain.clone().with_backend_option("webdav", "true");
+        for (address, options, expected) in [
+            ("http://host/a%20b/s.zv/", &plain, ""),
+            ("http://host/a%20b/s.zv/", &dav, "a b/s.zv"),
+            ("http://host", &dav, ""),
+        ] {
+            let Location::Remote { prefix, .. } = Location::resolve(address, options).unwrap()
+            else {
+                panic!("expected a remote location")
+            };
+            assert_eq!(prefix, expected, "{address}");
+        }
     }
 
     #[cfg(feature = "cloud")]

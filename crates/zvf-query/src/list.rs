@@ -1,6 +1,6 @@
 //! Lists of the objects and links of a store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,6 +60,15 @@ pub fn list_objects<'a>(
     level: u32,
     own_level_only: bool,
 ) -> BoxFuture<'a, Result<Answer, QueryError>> {
+    list_chosen(store, (level, own_level_only), None)
+}
+
+/// Lists the objects with some ids, or all, as [`list_objects`]. Reads the manifests and attributes of these alone.
+pub(crate) fn list_chosen(
+    store: &Store,
+    (level, own_level_only): (u32, bool),
+    chosen: Option<Arc<HashSet<i64>>>,
+) -> BoxFuture<'_, Result<Answer, QueryError>> {
     Box::pin(async move {
         let need = Need {
             object_attributes: Names::All,
@@ -70,7 +79,7 @@ pub fn list_objects<'a>(
         let store = store.clone();
         Answer::start(|mut emit| async move {
             let last = levels.iter().map(Level::next_round).max().unwrap_or(0);
-            let run = objects(levels, &mut emit).await;
+            let run = objects(levels, chosen.as_deref(), &mut emit).await;
             emit.end(run, &store, last.saturating_add(2)).await
         })
         .await
@@ -88,7 +97,11 @@ fn of_level(number: u32) -> HashMap<String, String> {
     HashMap::from([("zvf.level".to_owned(), number.to_string())])
 }
 
-async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryError> {
+async fn objects(
+    levels: Vec<Level>,
+    chosen: Option<&HashSet<i64>>,
+    emit: &mut Emit,
+) -> Result<Summary, QueryError> {
     let mut summary = Summary {
         levels: levels.iter().map(Level::number).collect(),
         warnings: stale_first(levels.first()),
@@ -116,7 +129,18 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
         let (ids, lengths) = futures::join!(index.ids_in(round), lengths(level, round));
         let (ids, (chunks, lengths, cells)) = (ids?, lengths?);
         summary.cells_read = summary.cells_read.saturating_add(cells);
+        // The parts of the manifests with chosen objects.
+        let parts: Option<HashSet<u64>> = chosen.map(|chosen| {
+            let rows = ids.objects().filter(|(_, id)| chosen.contains(id));
+            rows.map(|(row, _)| index.chunk_of(row)).collect()
+        });
+        let is_listed = |row: &u64| {
+            !ids.is_deleted(*row) && chosen.is_none_or(|chosen| chosen.contains(&ids.id(*row)))
+        };
         for number in 0..index.manifest_chunks() {
+            if parts.as_ref().is_some_and(|parts| !parts.contains(&number)) {
+                continue;
+            }
             let part = index.manifest_chunk_in(round, number).await?;
             let (first, end) = (
                 part.first_slot(),
@@ -124,7 +148,7 @@ async fn objects(levels: Vec<Level>, emit: &mut Emit) -> Result<Summary, QueryEr
             );
             for start in (first..end).step_by(BATCH) {
                 let rows = start..start.saturating_add(int::wide(BATCH)).min(end);
-                for row in rows.filter(|row| !ids.is_deleted(*row)) {
+                for row in rows.filter(is_listed) {
                     let id = ids.id(row);
                     sums.add(at, id, count(level, part.blob(row), &chunks, &lengths, id)?);
                 }

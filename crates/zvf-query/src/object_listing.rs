@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -20,10 +21,11 @@ use zvf_store::{Names, Need, Store};
 use crate::condition_columns::values_of;
 use crate::error::{OrBug, nearest};
 use crate::filter::{Filter, Val};
+use crate::list::list_chosen;
 use crate::object_ids::no_objects;
 use crate::object_terms::resolve;
 use crate::row_samples::bytes_of;
-use crate::{Answer, Place, Query, QueryError, Table, list_objects};
+use crate::{Answer, Place, Query, QueryError, Table};
 
 /// The column of ids, and the prefix of attributes with the name of another column.
 const ID: &str = "object_id";
@@ -98,23 +100,24 @@ impl Default for ObjectListing {
     }
 }
 
-/// The objects of an [`ObjectListing`], in batches with the columns of [`list_objects`].
+/// The objects of an [`ObjectListing`], in batches with the columns of [`list_objects`](crate::list_objects).
 ///
 /// # Cost
 ///
-/// As [`list_objects`]. A condition is evaluated first. Parts on ids read the table of ids, parts on groups also the attributes of groups and the members
-/// of the groups that satisfy them. Parts on attributes and `count()` read the list of objects, and hold these columns in memory. Parts on lengths and
-/// ends read the vertices of the objects that satisfy the other parts. Sorting holds objects in memory: about twice the limit, or all without a limit.
+/// As [`list_objects`](crate::list_objects), but of manifests and attributes only those of the listed objects. A condition is evaluated first. Parts on ids
+/// read the table of ids, parts on groups also the attributes of groups and the members of the groups that satisfy them. Parts on attributes and `count()`
+/// read the list of all objects, and hold these columns in memory. Parts on lengths and ends read the vertices of the objects that satisfy the other parts.
+/// Sorting holds objects in memory: about twice the limit, or all without a limit.
 ///
 /// # Errors
 ///
 /// Misuse: a condition on vertices, an unknown column or one with several values for an object, no object index. Limit: more objects to sort than
-/// fit the memory budget. The errors of [`list_objects`].
+/// fit the memory budget. The errors of [`list_objects`](crate::list_objects).
 #[derive(Debug)]
 pub struct ListedObjects {
     answer: Answer,
     schema: SchemaRef,
-    chosen: Option<HashSet<i64>>,
+    chosen: Option<Arc<HashSet<i64>>>,
     /// The number of all objects, if it is known before they are read.
     known: Option<u64>,
     seen: u64,
@@ -131,7 +134,8 @@ impl ListedObjects {
     pub fn start(store: &Store, listing: ObjectListing) -> BoxFuture<'_, Result<Self, QueryError>> {
         Box::pin(async move {
             let (level, own) = (listing.level, listing.own_level_only);
-            let answer = list_objects(store, level, own).await?;
+            // Nothing but documents is read before the first batch is requested.
+            let mut answer = list_chosen(store, (level, own), None).await?;
             let schema = answer.schema(Table::Objects).cloned();
             let schema = schema.ok_or_else(|| no_objects(level))?;
             let sorter = match listing.sort.as_slice() {
@@ -148,6 +152,8 @@ impl ListedObjects {
             let (chosen, remarks) = match listing.condition {
                 Some(condition) => {
                     let (ids, remarks) = satisfying(store, (level, own), condition).await?;
+                    let ids = Arc::new(ids);
+                    answer = list_chosen(store, (level, own), Some(ids.clone())).await?;
                     (Some(ids), remarks)
                 }
                 None => (None, Vec::new()),

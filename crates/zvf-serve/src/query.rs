@@ -14,6 +14,7 @@ use axum::extract::{Query as Parameters, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use bytes::Bytes;
 use futures::Stream;
+use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc;
 use zvf_convert::output::{Style, batch_with_times, with_times, write_json_str, write_value};
 use zvf_query::{Outputs, QuerySpec, Table, UniqueJson};
@@ -61,11 +62,20 @@ struct Asked {
 /// Answers GET and HEAD: the parameters have the text form of the members of [`QuerySpec`].
 pub(crate) async fn answer(
     State(sources): State<Arc<Sources>>,
+    RawQuery(text): RawQuery,
     headers: HeaderMap,
     given: Result<Parameters<Vec<(String, String)>>, axum::extract::rejection::QueryRejection>,
 ) -> HandlerResult {
     let Parameters(given) =
         given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
+    // The parameters have U+FFFD in place of other bytes, which would be compared with texts of the store.
+    if percent_decode_str(&text.unwrap_or_default())
+        .decode_utf8()
+        .is_err()
+    {
+        let found = "query: found an escape such as %F6 that is not UTF-8, expected UTF-8";
+        return Err(HttpError::bad_request(found));
+    }
     let mut own = OwnWords::default();
     let mut spec = QuerySpec::new();
     let mut seen = BTreeSet::new();

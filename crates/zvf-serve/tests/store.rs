@@ -280,6 +280,10 @@ fn queries_are_answered_in_arrow_and_json() -> Result<()> {
         let status = served.get(&format!("/query?{wrong}"))?.status;
         assert!((400..500).contains(&status), "{wrong}: {status}");
     }
+    // Latin-1.
+    let answer = served.get("/query?where=name%3D%27zo%F6%27")?;
+    let text = String::from_utf8_lossy(&answer.body);
+    assert!(answer.status == 400 && text.contains("UTF-8"), "{text}");
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use zvf_edit::{Edit, Scope, SetAttribute, vacuum};
 use zvf_meta::ArrayDoc;
 use zvf_migrate::{MigrateOptions, migrate};
 use zvf_pyramid::{LevelStep, Method, PyramidSpec, build_pyramid};
-use zvf_query::Query;
+use zvf_query::{Filter, ListedObjects, ObjectListing, Query};
 use zvf_store::{CallerStep, CallerStore, IoTrace, Object, OpenOptions, Store};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, TargetVersion};
 
@@ -191,6 +191,40 @@ async fn a_value_for_a_vertex_of_an_object_reads_no_manifests_of_others() {
     let found = ask(&memory.open().await, of(vec![700])).await;
     assert_eq!(column(&found.vertices, "n"), ["2100", "-7", "2102"]);
     memory.check_clean().await;
+}
+
+#[tokio::test]
+async fn a_list_of_few_objects_reads_few_manifests() {
+    let memory = lines(spec(), 1300).await;
+    for (condition, ids, parts) in [
+        ("object_id = 700", &["700"][..], 1),
+        (
+            "object_id in (1200, 5, 1299, 5000)",
+            &["5", "1200", "1299"],
+            2,
+        ),
+        ("object_id > 5000", &[], 0),
+        ("count() < 3", &[], 3),
+    ] {
+        let trace = IoTrace::on();
+        let open = memory.open_options().with_trace(trace.clone());
+        let store = Store::open_with(ADDRESS, open).await.unwrap();
+        let mut listing = ObjectListing::default();
+        listing.condition = Some(Filter::parse(condition).unwrap());
+        let mut listed = ListedObjects::start(&store, listing).await.unwrap();
+        let (mut found, mut lengths) = (Vec::new(), Vec::new());
+        while let Some(batch) = listed.next().await.unwrap() {
+            found.extend(column(&batch, "object_id"));
+            lengths.extend(column(&batch, "vertices"));
+        }
+        assert_eq!(found, ids, "{condition}");
+        assert_eq!(listed.total(), ids.len() as u64, "{condition}");
+        assert!(lengths.iter().all(|length| length == "3"), "{lengths:?}");
+        let requests = trace.take();
+        let prefix = format!("{MANIFESTS}/c/");
+        let read = requests.iter().filter(|one| one.key.starts_with(&prefix));
+        assert_eq!(read.count(), parts, "{condition}");
+    }
 }
 
 #[tokio::test]

@@ -144,6 +144,23 @@ async fn an_edit_succeeds_whichever_request_fails_once() {
     assert!(tried > 100, "{tried}");
 }
 
+#[tokio::test]
+async fn an_edit_waits_for_other_conditional_puts() {
+    for sort in [Sort::PutNew, Sort::Replace] {
+        let requests = count(sort).await;
+        assert!(requests > 0, "{sort:?}");
+        for which in 0..requests {
+            let memory = made().await;
+            let conflict = Trouble::Before(Fault::Conflict);
+            let backend = Unsteady::new(memory.0.clone(), sort, conflict, which..which + 1);
+            if let Err(error) = change(through(Arc::new(backend))).await {
+                panic!("{sort:?} {which}: {error}");
+            }
+            assert_eq!(ids(&memory).await, set([1, 3, 4, 7]), "{sort:?} {which}");
+        }
+    }
+}
+
 /// Where copies are not allowed, objects are read and put.
 #[tokio::test]
 async fn an_edit_needs_no_copies_by_the_backend() {

@@ -509,7 +509,7 @@ impl Edit {
     ) -> Result<Matched, WriteError> {
         let of = match change.scope {
             Scope::Link => wide(self.all_links().await?.len()),
-            Scope::Object => wide(self.object_ids().count()),
+            Scope::Object => self.object_count(),
             Scope::Vertex => self.first_rows().await?.1,
         };
         if change.new.is_some() {

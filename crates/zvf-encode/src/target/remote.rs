@@ -224,10 +224,10 @@ impl RemoteTarget {
         let put = self.handle.block_on(self.send(key, bytes.len(), |_| async {
             let put = self.store.put_opts(&path, payload.clone(), options()).await;
             put.map_err(|error| match error {
-                // 409: another conditional put is running, and may fail.
-                Error::AlreadyExists { source, .. } => Error::Generic {
+                // 409: another conditional put is running, and may fail. The text of the answer has a status that is not retried elsewhere.
+                Error::AlreadyExists { .. } => Error::Generic {
                     store: "object store",
-                    source,
+                    source: "another conditional put of the object is running".into(),
                 },
                 other => other,
             })

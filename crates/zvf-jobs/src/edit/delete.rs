@@ -1,6 +1,6 @@
 //! The job `edit-delete`: objects by their ids, or points and objects by a selection.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -239,8 +239,6 @@ pub fn existing_ids(
     if !edit.spec().has_objects() {
         return Ok(Vec::new());
     }
-    let known: HashSet<i64> = edit.object_ids().collect();
-    let has = |id| known.contains(&id);
-    let count = int::wide(known.len());
+    let (count, has) = (edit.object_count(), |id| edit.has_object(id));
     ids.among(count, has, || edit.object_ids(), ignore_missing)
 }

@@ -154,19 +154,16 @@ async fn members(
     ignore_missing: bool,
     context: &Context,
 ) -> Result<Vec<i64>> {
-    let (mut found, mut at) = (Vec::new(), 0);
-    // Successive ids are looked up together: each time, the ids of all objects are compared.
-    let are_ids = |a: &Term, b: &Term| name(a).is_none() && name(b).is_none();
-    for terms in objects.unwrap_or_default().chunk_by(are_ids) {
-        match terms.first().and_then(name) {
+    let mut found = Vec::new();
+    for (at, term) in objects.into_iter().flatten().enumerate() {
+        match name(term) {
             Some(name) => found.push(edit.object_named(name).await?),
             None => {
-                let ids = ids_of(terms, (list, at), context).await?;
+                let ids = ids_of(std::slice::from_ref(term), (list, at), context).await?;
                 let ids = existing_ids(edit, &ids, ignore_missing);
                 found.extend(ids.map_err(JobError::query(""))?);
             }
         }
-        at += terms.len();
     }
     Ok(found)
 }

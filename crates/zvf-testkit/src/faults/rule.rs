@@ -21,6 +21,8 @@ pub enum Fault {
     Reset,
     /// Status 403.
     Denied,
+    /// Status 409: another conditional put of the object is running.
+    Conflict,
     /// Status 404, regardless of what the backend has.
     Missing,
     /// The body comes in pieces of so many bytes with a pause before each.
@@ -186,6 +188,10 @@ pub(super) fn refusal(fault: &Fault, key: &str) -> Option<Error> {
         Fault::Denied => Error::PermissionDenied {
             path: key.to_owned(),
             source: "403 Forbidden".into(),
+        },
+        Fault::Conflict => Error::AlreadyExists {
+            path: key.to_owned(),
+            source: "server returned non-2xx status code: 409 Conflict".into(),
         },
         Fault::Missing => Error::NotFound {
             path: key.to_owned(),
