@@ -53,7 +53,7 @@ use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use half::f16;
@@ -93,6 +93,18 @@ const OF_GROUPS: [&str; 2] = ["object_ids", "name"];
 pub fn with_nulls(column: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef, WriteError> {
     let data = column.to_data().into_builder().nulls(nulls).build();
     Ok(make_array(data.or_bug("nulls of another number of rows")?))
+}
+
+/// The table with these columns, which have the same length.
+fn rebuilt(
+    table: &RecordBatch,
+    fields: Vec<Field>,
+    columns: Vec<ArrayRef>,
+) -> Result<RecordBatch, WriteError> {
+    let metadata = table.schema_ref().metadata().clone();
+    let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+    let rows = RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
+    RecordBatch::try_new_with_options(schema, columns, &rows).or_bug("columns of other lengths")
 }
 
 /// The type of the attribute that a column becomes, and the number of values in a row; `None` for a type that a store cannot hold.

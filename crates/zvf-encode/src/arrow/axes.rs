@@ -6,8 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Field;
 use zvf_meta::Axis;
 
-use super::units::rebuilt;
-use super::{array, column_type, values};
+use super::{array, column_type, rebuilt, values};
 use crate::WriteError;
 use crate::error::OrBug;
 use crate::spec::store::{AttributeSpec, AttributeType};

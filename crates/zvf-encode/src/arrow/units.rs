@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Field, Schema};
 use zvf_meta::moments::{MomentScale, Moments};
 use zvf_meta::{Affine, Kind, map_of_axes, radius_factor, units};
 
 use super::axes::with_positions;
-use super::{OF_EDITS, UNIT, attribute_name, column_type, described, elements, stated_axes};
+use super::{
+    OF_EDITS, UNIT, attribute_name, column_type, described, elements, rebuilt, stated_axes,
+};
 use crate::WriteError;
 use crate::batches::batch::{Batch, ObjectTable};
 use crate::error::OrBug;
@@ -131,18 +133,6 @@ fn scaled(
         WriteError::input(format!("column {name}"), number.to_string(), expected)
     })?;
     Ok(Arc::new(scaled))
-}
-
-/// The table with these columns, which have the same length.
-pub(super) fn rebuilt(
-    table: &RecordBatch,
-    fields: Vec<Field>,
-    columns: Vec<ArrayRef>,
-) -> Result<RecordBatch, WriteError> {
-    let metadata = table.schema_ref().metadata().clone();
-    let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-    let rows = RecordBatchOptions::new().with_row_count(Some(table.num_rows()));
-    RecordBatch::try_new_with_options(schema, columns, &rows).or_bug("columns of other lengths")
 }
 
 impl StoreSpec {
