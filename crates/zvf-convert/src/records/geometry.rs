@@ -300,10 +300,7 @@ fn decoded_point(bytes: &[u8]) -> Result<Vec<f64>, String> {
         _ => return Err(cut()),
     };
     let (kind, mut rest) = rest.split_first_chunk::<4>().ok_or_else(cut)?;
-    let kind = match is_little {
-        true => u32::from_le_bytes(*kind),
-        false => u32::from_be_bytes(*kind),
-    };
+    let kind = u32::from_le_bytes(little(*kind, is_little));
     const SRID: u32 = 1 << 29;
     const M: u32 = 1 << 30;
     const Z: u32 = 1 << 31;
@@ -332,11 +329,16 @@ fn decoded_point(bytes: &[u8]) -> Result<Vec<f64>, String> {
     if numbers.len() != dims || !end.is_empty() {
         return Err(cut());
     }
-    let number = |bytes: &[u8; 8]| match is_little {
-        true => f64::from_le_bytes(*bytes),
-        false => f64::from_be_bytes(*bytes),
-    };
+    let number = |bytes: &[u8; 8]| f64::from_le_bytes(little(*bytes, is_little));
     Ok(numbers.iter().map(number).collect())
+}
+
+/// The bytes of a number, the lowest first.
+fn little<const N: usize>(mut bytes: [u8; N], is_little: bool) -> [u8; N] {
+    if !is_little {
+        bytes.reverse();
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -361,11 +363,8 @@ mod tests {
             decoded_point(&little(0xa000_0001, &[0xe6, 0x10, 0, 0], &three)).unwrap(),
             three
         );
-        let big = [
-            &[0, 0, 0, 0, 1][..],
-            &1.5_f64.to_be_bytes(),
-            &(-2.0_f64).to_be_bytes(),
-        ];
+        let swapped = |number: f64| super::little(number.to_le_bytes(), false);
+        let big = [&[0, 0, 0, 0, 1][..], &swapped(1.5), &swapped(-2.0)];
         assert_eq!(decoded_point(&big.concat()).unwrap(), two);
         assert_eq!(decoded_point(&little(2, &[], &two)).unwrap_err(), "a line");
         assert_eq!(
