@@ -48,10 +48,9 @@ use crate::error::Result;
 ///
 /// The errors of the command; usage, for an output file inside a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
-    match command {
-        // Checked before the pages are made; jobs check the places of their files.
-        Command::Man(args) => zvf_jobs::check_outside(&args.dir)?,
-        _ => {}
+    // Checked before the pages are made; jobs check the places of their files.
+    if let Command::Man(args) = command {
+        zvf_jobs::check_outside(&args.dir)?;
     }
     interruption::guarded(None, || dispatch(command, context))
 }
