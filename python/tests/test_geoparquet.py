@@ -76,6 +76,15 @@ def test_points_of_geoarrow_are_positions(tmp_path: Path, kind: str) -> None:
     rows(tmp_path / "p.zv", PLACES)
 
 
+def test_a_measure_is_no_coordinate(tmp_path: Path) -> None:
+    column = pa.StructArray.from_arrays([pa.array(axis) for axis in PLACES.T], ["x", "y", "m"])
+    schema = pa.schema([pa.field("place", column.type, metadata={"ARROW:extension:name": "geoarrow.point"})])
+    with pa.ipc.new_file(tmp_path / "p.arrow", schema) as file:
+        file.write_table(pa.table([column], schema=schema))
+    with pytest.raises(zvf.Error, match="place"):
+        zvf.import_(tmp_path / "p.zv", tmp_path / "p.arrow")
+
+
 def test_other_geometry_is_refused(tmp_path: Path) -> None:
     point = shapely.Point(1, 2)
     for shape, told in [

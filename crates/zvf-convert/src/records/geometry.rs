@@ -75,13 +75,19 @@ fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)>
     let mut fields = schema.fields().iter().enumerate();
     fields.find_map(|(at, field)| {
         let kind = field.metadata().get(UUID.0)?;
-        if !WKB.contains(&&**kind) && kind != POINT {
+        let is_known = WKB.contains(&&**kind) || (kind == POINT && !has_measure(field.data_type()));
+        if !is_known {
             return None;
         }
         let more = field.metadata().get("ARROW:extension:metadata");
         let more: Option<Value> = more.and_then(|more| serde_json::from_str(more).ok());
         Some((at, more.and_then(|more| named_crs(more.get("crs")?))))
     })
+}
+
+/// Whether points are lists with a measure, which would be taken for a coordinate.
+fn has_measure(kind: &DataType) -> bool {
+    matches!(kind, DataType::FixedSizeList(item, _) if item.name().ends_with('m'))
 }
 
 /// A coordinate reference system as authority and code; `None` if it has another form.
@@ -172,9 +178,11 @@ fn item() -> Arc<Field> {
 fn is_points(kind: &DataType) -> bool {
     match kind {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
-        DataType::Struct(fields) => fields
-            .iter()
-            .all(|field| *field.data_type() == DataType::Float64),
+        DataType::Struct(fields) => {
+            let numbers = |field: &Arc<Field>| *field.data_type() == DataType::Float64;
+            let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+            fields.iter().all(numbers) && [&["x", "y"][..], &["x", "y", "z"]].contains(&&*names)
+        }
         _ => false,
     }
 }
@@ -265,7 +273,7 @@ fn point(
         return Ok(None);
     }
     if let Some(fields) = column.as_struct_opt() {
-        let axes = fields.columns().iter().take(3);
+        let axes = fields.columns().iter();
         let axes =
             axes.filter_map(|axis| axis.as_primitive_opt::<arrow_array::types::Float64Type>());
         let point = axes.map(|axis| {
@@ -290,7 +298,7 @@ fn point(
     })
 }
 
-/// The numbers of a point in well-known binary, of ISO or of PostGIS. The error is what was found instead.
+/// Reads the coordinates of a point in well-known binary, in the form of ISO or of PostGIS. The error names the geometry that was found instead.
 fn decoded_point(bytes: &[u8]) -> Result<Vec<f64>, String> {
     let cut = || "bytes that are no well-known binary".to_owned();
     let (order, rest) = bytes.split_first().ok_or_else(cut)?;
@@ -344,6 +352,33 @@ fn little<const N: usize>(mut bytes: [u8; N], is_little: bool) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A measure is not a coordinate.
+    #[test]
+    fn only_x_y_and_z_are_coordinates() {
+        let fields = |names: &[&str]| {
+            let fields = names.iter();
+            let fields = fields.map(|name| Field::new(*name, DataType::Float64, true));
+            DataType::Struct(fields.collect())
+        };
+        assert!(is_points(&fields(&["x", "y"])) && is_points(&fields(&["x", "y", "z"])));
+        for names in [
+            &["x", "y", "m"][..],
+            &["x", "y", "z", "m"],
+            &["y", "x"],
+            &["x"],
+        ] {
+            assert!(!is_points(&fields(names)), "{names:?}");
+        }
+        for (name, measured) in [("xy", false), ("xyz", false), ("xym", true), ("xyzm", true)] {
+            let item = Arc::new(Field::new(name, DataType::Float64, true));
+            assert_eq!(
+                has_measure(&DataType::FixedSizeList(item, 3)),
+                measured,
+                "{name}"
+            );
+        }
+    }
 
     #[test]
     fn points_of_either_order_and_dialect_are_read() {
