@@ -119,7 +119,7 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     Failure::passing(error)
 }
 
-/// An error and those of its sources that it does not contain, as text.
+/// The text of an error and of its sources. A source whose text is already part of the error is left out.
 fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use zvf_store::format::int::wide;
 use zvf_volume::{AxisRanges, ConvertOptions, Counts, Volume, VolumeError, VolumeInfo};
 
 use crate::checks::outside;
@@ -196,10 +197,6 @@ impl VolumeConvertJob {
             lost: done.lost,
         })
     }
-}
-
-fn wide(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Waits for work on the volume at an address. The work is dropped when the job is to stop, so that it removes what it has written.

@@ -18,7 +18,7 @@ pub(super) fn info(done: &VolumeInfoReport) -> String {
     text
 }
 
-/// What was read.
+/// The file with a part of a volume: its extents, its type, and how much was read for it.
 pub(super) fn sliced(done: &VolumeSliceReport) -> String {
     format!(
         "{}: {} of {} ({}), from {} and {}\n",
@@ -31,7 +31,7 @@ pub(super) fn sliced(done: &VolumeSliceReport) -> String {
     )
 }
 
-/// What was written.
+/// The new file or folder: its number of elements and its container.
 pub(super) fn converted(done: &VolumeConvertReport) -> String {
     let (elements, form) = (count(done.elements), done.form);
     format!("{}: {elements} written as {form}\n", done.output)

@@ -57,7 +57,7 @@ pub(super) fn with_positions<'t>(
     Ok(Cow::Owned(rebuilt(table, fields, columns)?))
 }
 
-/// The values of some columns, those of a row together.
+/// Joins columns of numbers into one column of lists: a list has the numbers of a row.
 fn joined(table: &RecordBatch, places: &[usize]) -> Result<ArrayRef, WriteError> {
     let mut lists: Vec<(&str, Values)> = Vec::with_capacity(places.len());
     let mut kinds: Vec<NumberType> = Vec::with_capacity(places.len());
