@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use super::edit::{Added, Edit, Words};
 use super::matching::{Scope, put_whole};
 use super::ops;
-use super::state::EditedChunk;
 use super::tables::AttributeTable;
 use zvf_encode::batches::Categories;
 use zvf_encode::error::OrBug;
@@ -90,30 +89,12 @@ impl Edit {
             coded = Some(Values::of_bytes(dictionary.number, &bytes));
         }
         let values = coded.as_ref().unwrap_or(values);
-        let slots = self.state.load_all().await?;
-        let rows: usize = slots
-            .iter()
-            .filter_map(|&slot| self.state.chunk(slot))
-            .map(EditedChunk::count)
-            .sum();
+        let slots = self.state.all_slots()?;
+        self.state.measure(slots.iter().copied()).await?;
+        let rows: usize = slots.iter().map(|&slot| self.state.rows(slot)).sum();
         let bytes = ops::column_bytes("vertex attribute", &stored, values, rows)?;
         let width = zvf_encode::batches::row_size(&stored);
-        let mut pieces = bytes.chunks_exact(width.max(1));
-        let start = self
-            .state
-            .columns
-            .last()
-            .or_bug("rows without a position")?
-            .end;
-        let column = self.state.columns.len();
-        self.state.columns.push(start..start + width);
-        for slot in slots {
-            let chunk = self.state.chunk_mut(slot)?;
-            chunk.changed.insert(column);
-            for rows in &mut chunk.fragments {
-                rows.widen(&mut pieces, width)?;
-            }
-        }
+        self.state.add_column(&slots, &bytes, width)?;
         self.state.spec.vertex_attributes.push(stored);
         self.words.push(words);
         self.added.push(Added {

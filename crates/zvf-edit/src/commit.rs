@@ -419,6 +419,12 @@ fn vertex_cells(
             }
         }
     }
+    for (slot, at, bytes) in state.attribute_columns.iter() {
+        let column = columns.get_mut(at).zip(dirty.get_mut(at));
+        let (column, dirty) = column.or_bug(format_args!("no column {at}"))?;
+        column.set(state.coord(slot)?, bytes.to_vec());
+        *dirty = true;
+    }
     for (column, dirty) in columns.into_iter().zip(dirty) {
         if dirty {
             arrays.insert(column.path().to_owned(), column);

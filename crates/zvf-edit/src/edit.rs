@@ -93,7 +93,7 @@ pub(crate) struct Added {
 ///
 /// # Cost
 /// Reads and writes the changed chunks, their links, and the manifests of the changed objects; reads the table of ids. Of other chunks of these
-/// objects, only the fragment indexes are read. If a vertex moves beyond the lower corner of the grid, every cell of the level is written. All this
+/// objects, only the fragment indexes are read; of chunks with a changed attribute, only the values of this attribute. If a vertex moves beyond the lower corner of the grid, every cell of the level is written. All this
 /// data is held in memory: an operation is refused before it reads its chunks if all chunks of the edit would take more than 16 MiB plus twice the
 /// [memory budget](zvf_encode::WriteOptions::memory_budget).
 ///
@@ -395,6 +395,10 @@ impl Edit {
     /// Replaces values of a vertex attribute. Vertices are unchanged, unless the attribute splits chunks: then each vertex moves to the chunk of its
     /// value with all its data, as by [`move_vertices`](Self::move_vertices).
     ///
+    /// # Cost
+    /// Reads the values of the attribute in the chunks of the vertices, and the fragment indexes of the level; writes the values. Other attributes are
+    /// not read, unless the attribute splits chunks.
+    ///
     /// # Errors
     /// Misuse: an attribute that does not exist, values that do not fit. I/O.
     pub fn set_vertex_attribute<'a>(
@@ -420,7 +424,7 @@ impl Edit {
     /// Adds a vertex attribute: a value for every vertex, in the order of [`At::All`].
     ///
     /// # Cost
-    /// Reads all chunks.
+    /// Reads the fragment indexes of the level; holds the values.
     ///
     /// # Errors
     /// Misuse: a name that is taken, values that do not fit. I/O.

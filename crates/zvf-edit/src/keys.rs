@@ -97,8 +97,7 @@ impl Edit {
         // These values have the type of the keys.
         let bytes = ops::column_bytes("vertex attribute", one, values, spots.len());
         let bytes = bytes.or_bug("values that are keys, but not of their type")?;
-        let width = zvf_encode::batches::row_size(one);
-        self.overwrite(at + 1, spots, &bytes, width)
+        self.state.set_values(at + 1, spots, &bytes)
     }
 
     /// Sets values of the attribute: its vertices move to the chunks of these values.
@@ -113,6 +112,7 @@ impl Edit {
             let found = format!("{} values", values.len());
             return Err(WriteError::input(what, found, spots.len().to_string()));
         }
+        self.load_spots(&spots).await?;
         let mut to = Vec::with_capacity(spots.len());
         for (rank, spot) in self.state.ranks(values)?.into_iter().zip(&spots) {
             let mut chunk = self.state.coord(spot.0)?.to_vec();

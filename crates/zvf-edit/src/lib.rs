@@ -31,6 +31,7 @@
 
 mod append;
 mod assign;
+mod attribute_columns;
 mod attributes;
 mod between;
 mod column;

@@ -127,7 +127,9 @@ impl Edit {
             return self.all_links().await;
         }
         let mut ends: Vec<Vertex> = Vec::new();
-        for spot in self.find(at).await? {
+        let spots = self.find(at).await?;
+        self.load_spots(&spots).await?;
+        for spot in spots {
             ends.extend(self.name(spot));
         }
         let width = self.state.spec.links.width.max(1);
@@ -173,13 +175,15 @@ impl Edit {
                 let places = ids.zip(&given.ends).map(|(id, at)| Some((id?, (*at)?)));
                 let places: Vec<Option<(i64, u64)>> = places.collect();
                 let spots = self.spots_in_objects(&places).await?;
-                let slots: BTreeSet<u32> = spots.iter().flatten().map(|spot| spot.0).collect();
-                self.state.load(slots).await?;
+                let found: Vec<Spot> = spots.iter().flatten().copied().collect();
+                self.load_spots(&found).await?;
                 spots
             }
             None => {
                 let rows: Vec<u64> = given.ends.iter().flatten().copied().collect();
-                let mut spots = self.spots(&rows).await?.into_iter();
+                let spots = self.spots(&rows).await?;
+                self.load_spots(&spots).await?;
+                let mut spots = spots.into_iter();
                 let ends = given.ends.iter();
                 ends.map(|end| end.and_then(|_| spots.next())).collect()
             }

@@ -72,6 +72,7 @@ impl Edit {
                 "each vertex once",
             ));
         }
+        self.load_spots(spots).await?;
         self.state.load(chunks.iter().copied()).await?;
         let away: Vec<bool> = spots
             .iter()
@@ -85,13 +86,7 @@ impl Edit {
         let leaving: Vec<Spot> = leaving.collect();
         if let Some(bytes) = positions {
             self.state.reach_of(bytes);
-            let width = self
-                .state
-                .columns
-                .first()
-                .or_bug("rows without a position")?
-                .len();
-            self.overwrite(0, spots, bytes, width)?;
+            self.state.set_values(0, spots, bytes)?;
         }
         let moving = spots.iter().zip(chunks);
         let moving = moving.map(|(spot, to)| Ok((self.name(*spot)?, *to)));

@@ -8,7 +8,7 @@ use super::state::{EditState, FragmentAt};
 use super::vertex::{Vertex, stored};
 use zvf_encode::error::{OrBug, narrow, to_index};
 use zvf_encode::{AttributeSpec, Values, WriteError};
-use zvf_format::int::{index, wide};
+use zvf_format::int::wide;
 
 /// The error for ids of objects in a store without objects.
 #[cold]
@@ -129,7 +129,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Finds rows by their address, reading only the chunks that contain them.
+    /// Finds rows by their address, without reading chunks.
     pub(super) async fn find(&mut self, at: &At<'_>) -> Result<Vec<Spot>, WriteError> {
         match at {
             At::All => self.all().await,
@@ -149,15 +149,11 @@ impl Edit {
                 let present = present.collect::<Result<Vec<u64>, _>>()?;
                 self.spots(&present).await
             }
-            At::Objects(places) => {
-                let spots = Box::pin(self.find_in_objects(places)).await?;
-                self.load_spots(&spots).await?;
-                Ok(spots)
-            }
+            At::Objects(places) => Box::pin(self.find_in_objects(places)).await,
         }
     }
 
-    /// Finds rows by their current numbers, reading only the chunks that contain them.
+    /// Finds rows by their current numbers, without reading chunks.
     pub(super) async fn spots(&mut self, rows: &[u64]) -> Result<Vec<Spot>, WriteError> {
         let slots = self.state.all_slots()?;
         self.state.measure(slots.iter().copied()).await?;
@@ -168,12 +164,11 @@ impl Edit {
             }
         }
         let spot = |row: &u64| all.spot(*row).or_bug(format_args!("no vertex {row}"));
-        let spots = rows.iter().map(spot).collect::<Result<Vec<_>, _>>()?;
-        self.load_spots(&spots).await?;
-        Ok(spots)
+        rows.iter().map(spot).collect()
     }
 
-    async fn load_spots(&mut self, spots: &[Spot]) -> Result<(), WriteError> {
+    /// Reads the chunks that contain rows.
+    pub(super) async fn load_spots(&mut self, spots: &[Spot]) -> Result<(), WriteError> {
         let slots: BTreeSet<u32> = spots.iter().map(|spot| spot.0).collect();
         self.state.load(slots).await
     }
@@ -263,7 +258,9 @@ impl Edit {
     /// Every row, in the order of query results.
     async fn all(&mut self) -> Result<Vec<Spot>, WriteError> {
         let mut all = Vec::new();
-        for slot in self.state.load_all().await? {
+        let slots = self.state.all_slots()?;
+        self.state.measure(slots.iter().copied()).await?;
+        for slot in slots {
             for (fragment, count) in (0_u32..).zip(self.state.sizes(slot)) {
                 all.extend((0..count).map(|at| (slot, fragment, at)));
             }
@@ -291,27 +288,9 @@ impl Edit {
         let spec = self.state.spec.vertex_attributes.get(number).cloned();
         let spec = spec.or_bug(format_args!("no vertex attribute {number}"))?;
         let bytes = column_bytes("vertex attribute", &spec, values, spots.len())?;
-        let width = zvf_encode::batches::row_size(&spec);
-        self.overwrite(number + 1, &spots, &bytes, width)
-    }
-
-    pub(super) fn overwrite(
-        &mut self,
-        column: usize,
-        spots: &[Spot],
-        bytes: &[u8],
-        width: usize,
-    ) -> Result<(), WriteError> {
-        let range = self.state.columns.get(column).cloned();
-        let range = range.or_bug(format_args!("no column {column}"))?;
-        for (&(slot, fragment, at), value) in spots.iter().zip(bytes.chunks_exact(width.max(1))) {
-            let chunk = self.state.chunk_mut(slot)?;
-            chunk.changed.insert(column);
-            let rows = chunk.fragments.get_mut(index(fragment));
-            let missing = || WriteError::bug(format!("fragment {fragment} is gone"));
-            rows.ok_or_else(missing)?.set(at, &range, value)?;
-        }
-        Ok(())
+        let slots = spots.iter().map(|spot| spot.0).collect();
+        self.state.load_column(slots, number + 1).await?;
+        self.state.set_values(number + 1, &spots, &bytes)
     }
 }
 
@@ -353,6 +332,7 @@ impl EditState {
                 _ => false,
             };
         }
+        changed.extend(self.attribute_columns.slots());
         (moved, changed)
     }
 }

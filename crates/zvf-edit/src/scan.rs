@@ -8,7 +8,7 @@ use zvf_store::GridArray;
 
 use super::edit::Edit;
 use super::matching::lay;
-use super::state::{EditState, FragmentAt};
+use super::state::{EditState, FragmentAt, values_of_every_row};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::OrBug;
 use zvf_encode::{NumberType, WriteError};
@@ -118,7 +118,7 @@ impl Edit {
         for part in parts {
             match part {
                 KeySource::Position => arrays.push(level.vertices()),
-                // The level does not have attributes that this edit added; the edit holds all chunks then.
+                // The level does not have attributes that this edit added.
                 KeySource::Attribute(at) => {
                     arrays.extend(level.vertex_attributes().get(*at).map(|one| &one.array));
                 }
@@ -155,6 +155,7 @@ impl Edit {
     ) -> Result<(), WriteError> {
         let sizes = self.state.sizes(slot);
         let count: usize = sizes.iter().sum();
+        let stored = self.state.level.vertex_attributes().len();
         let mut cells = cells.map(Vec::into_iter);
         let mut columns: Vec<(NumberType, usize, Vec<u8>)> = Vec::new();
         let mut orphans = vec![false; count];
@@ -176,38 +177,39 @@ impl Edit {
                     let rank = self.state.lead(slot)?.or_bug("a chunk without a value")?;
                     rank.to_le_bytes().repeat(count)
                 }
-                KeySource::Position | KeySource::Attribute(_) => match &mut cells {
-                    Some(cells) => {
-                        let cell = cells.next().or_bug("fewer cells than arrays")?;
-                        cell.unwrap_or_default().to_vec()
+                KeySource::Position | KeySource::Attribute(_) => {
+                    let at = match part {
+                        KeySource::Attribute(at) => at + 1,
+                        _ => 0,
+                    };
+                    match &mut cells {
+                        Some(cells) => {
+                            let cell = match at <= stored {
+                                true => cells.next().or_bug("fewer cells than arrays")?,
+                                false => None,
+                            };
+                            match self.state.attribute_columns.get(slot, at) {
+                                Some(changed) => changed.to_vec(),
+                                None => cell.unwrap_or_default().to_vec(),
+                            }
+                        }
+                        None => {
+                            let chunk = self.state.chunk(slot).or_bug("a chunk without cells")?;
+                            self.state.column(chunk, at)?
+                        }
                     }
-                    None => {
-                        let at = match part {
-                            KeySource::Attribute(at) => at + 1,
-                            _ => 0,
-                        };
-                        let chunk = self.state.chunk(slot).or_bug("a chunk without cells")?;
-                        self.state.column(chunk, at)?
-                    }
-                },
+                }
             };
-            if column.len() != count * width {
-                let path = match part {
-                    KeySource::Attribute(at) => {
-                        let one = self.state.spec.vertex_attributes.get(*at);
-                        let name = one.map(|one| one.name.as_str()).unwrap_or_default();
-                        format!("0/vertex_attributes/{name}")
-                    }
-                    _ => self.state.level.vertices().path().to_owned(),
-                };
-                let coord = self.state.coord(slot)?;
-                let found = format!("{} bytes for {count} rows at chunk {coord:?}", column.len());
-                return Err(WriteError::unsupported(
-                    path,
-                    found,
-                    "a value for every row",
-                ));
-            }
+            let path = match part {
+                KeySource::Attribute(at) => {
+                    let one = self.state.spec.vertex_attributes.get(*at);
+                    let name = one.map(|one| one.name.as_str()).unwrap_or_default();
+                    format!("0/vertex_attributes/{name}")
+                }
+                _ => self.state.level.vertices().path().to_owned(),
+            };
+            let place = (path.as_str(), self.state.coord(slot)?);
+            values_of_every_row(place, column.len(), count, width)?;
             columns.push((number, width, column));
         }
         let width = columns.iter().map(|(_, width, _)| width).sum();

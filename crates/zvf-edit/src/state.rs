@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
+use super::attribute_columns::AttributeColumns;
 use super::rows::VertexRows;
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
 use zvf_encode::batches::{Corners, SplitKeys, VertexLayout};
@@ -13,7 +14,7 @@ use zvf_encode::{StoreSpec, WriteError};
 use zvf_format::int::{index, wide};
 
 /// Number of chunks whose cells are requested together.
-const BATCH: usize = 32;
+pub(super) const BATCH: usize = 32;
 
 /// Bytes that an edit may take in addition to twice its budget; the program itself takes the rest of 64 MB.
 const SPARE: u128 = 16 << 20;
@@ -98,6 +99,8 @@ pub(crate) struct EditState {
     pub(crate) keys: Option<SplitKeys>,
     /// The byte ranges of a row: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
+    /// Changed attributes of chunks whose rows are not in memory.
+    pub(crate) attribute_columns: AttributeColumns,
     /// By slot. `None`: not read.
     pub(crate) chunks: Vec<(ChunkCoord, Option<EditedChunk>)>,
     /// The number of rows of each fragment, by slot, for chunks whose cells were not read.
@@ -138,6 +141,7 @@ impl EditState {
             spec,
             keys,
             columns,
+            attribute_columns: AttributeColumns::default(),
             chunks: Vec::new(),
             sizes: HashMap::new(),
             slots: HashMap::new(),
@@ -383,7 +387,8 @@ impl EditState {
         for (number, some) in stored.chunks(BATCH).enumerate() {
             self.check_read(stored.len() - number * BATCH)?;
             for (slot, read) in self.read(&reader, some).await? {
-                let chunk = self.parse(slot, &read)?;
+                let mut chunk = self.parse(slot, &read)?;
+                self.join_columns(slot, &mut chunk)?;
                 self.keep(slot, chunk)?;
             }
         }
@@ -449,23 +454,42 @@ impl EditState {
     }
 
     fn fits(&self, rows: u128) -> bool {
-        self.needed(rows) <= u128::from(wide(self.budget))
+        self.needed(rows, 0) <= u128::from(wide(self.budget))
     }
 
-    /// The memory budget that an edit of so many vertices needs.
-    fn needed(&self, rows: u128) -> u128 {
+    /// The memory budget that an edit of so many vertices needs that has as many `more` bytes of columns.
+    fn needed(&self, rows: u128, more: u128) -> u128 {
         // For each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
         let row = u128::from(wide(width) * 2 + 16);
-        (rows * row).saturating_sub(SPARE) / 2
+        let columns = 2 * (self.attribute_columns.bytes() + more);
+        (rows * row + columns).saturating_sub(SPARE) / 2
+    }
+
+    /// Refuses as many `more` bytes of columns of `chunks` chunks if the edit would then take more memory than [allowed](Self::load).
+    pub(super) fn check_columns(&self, chunks: usize, more: u128) -> Result<(), WriteError> {
+        let needed = self.needed(self.loaded.1, more);
+        if needed <= u128::from(wide(self.budget)) {
+            return Ok(());
+        }
+        let listed = self.level.vertices().presence().len();
+        let expected = format!(
+            "at least {needed} bytes: this edit holds the values of {chunks} of {listed} chunks in memory"
+        );
+        Err(self.small_budget(expected))
     }
 
     fn over_budget(&self, held: usize, rows: u128) -> WriteError {
         let listed = self.level.vertices().presence().len();
-        let needed = self.needed(rows);
+        let needed = self.needed(rows, 0);
         let expected = format!(
             "at least {needed} bytes: this edit holds {held} of {listed} chunks with about {rows} vertices in memory"
         );
+        self.small_budget(expected)
+    }
+
+    #[cold]
+    fn small_budget(&self, expected: String) -> WriteError {
         let found = format!("{} bytes", self.budget);
         WriteError::input("memory budget", found, expected)
     }
@@ -484,20 +508,17 @@ impl EditState {
         let count = index(read.rows);
         let attributes = read.columns.iter().zip(self.level.vertex_attributes());
         for (column, (values, one)) in self.columns.iter().skip(1).zip(attributes) {
-            let stored = values
+            let bytes = values
                 .as_ref()
-                .map_or((0, 0), |values| (values.rows(), values.row_bytes()));
-            if count > 0 && stored != (count, column.len()) {
-                let bytes = stored.0 * stored.1;
-                let found = format!(
-                    "{bytes} bytes for {count} rows at chunk {:?}",
-                    read.coord.as_slice()
-                );
-                let expected = "a value for every row";
-                return Err(WriteError::unsupported(one.array.path(), found, expected));
+                .map_or(0, |values| values.rows() * values.row_bytes());
+            if count > 0 {
+                let place = (one.array.path(), read.coord.as_slice());
+                values_of_every_row(place, bytes, count, column.len())?;
             }
         }
-        let width = self.columns.iter().map(ExactSizeIterator::len).sum();
+        // The stored columns; those that the edit added follow from `join_columns`.
+        let width = self.columns.iter().take(1 + read.columns.len());
+        let width = width.map(ExactSizeIterator::len).sum();
         let mut row = 0_u32;
         let mut fragments = Vec::with_capacity(sizes.len());
         for size in sizes {
@@ -519,13 +540,6 @@ impl EditState {
             before: count,
             ..EditedChunk::default()
         })
-    }
-
-    /// Reads every chunk of the level; returns their slots in the order of query results: by coordinate.
-    pub(crate) async fn load_all(&mut self) -> Result<Vec<u32>, WriteError> {
-        let slots = self.all_slots()?;
-        self.load(slots.iter().copied()).await?;
-        Ok(slots)
     }
 
     /// The chunks of the level and of the edit, in the order of query results: by coordinate.
@@ -584,6 +598,21 @@ impl EditState {
         }
         Ok(column)
     }
+}
+
+/// Refuses a cell of an attribute that has not `width` bytes for each of `rows` rows; its `place` is the array and the chunk.
+pub(super) fn values_of_every_row(
+    (path, chunk): (&str, &[i64]),
+    bytes: usize,
+    rows: usize,
+    width: usize,
+) -> Result<(), WriteError> {
+    if bytes == rows * width {
+        return Ok(());
+    }
+    let found = format!("{bytes} bytes for {rows} rows at chunk {chunk:?}");
+    let expected = "a value for every row";
+    Err(WriteError::unsupported(path, found, expected))
 }
 
 /// The fragment index of a chunk.

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod attribute_columns;
 mod chains;
 mod codecs;
 mod compare;
