@@ -1,7 +1,7 @@
 //! Resolves a condition for the attributes of one level.
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use zvf_store::format::dtype::DType;
@@ -92,7 +92,13 @@ impl Binder<'_> {
     fn node(&mut self, condition: &Expr) -> Result<Node, QueryError> {
         Ok(match condition {
             Expr::All(parts) => Node::All(self.nodes(parts)?),
-            Expr::Any(parts) => Node::Any(self.nodes(parts)?),
+            Expr::Any(parts) => {
+                let parts = self.alternatives(parts)?;
+                match parts.as_slice() {
+                    [only] => self.node(only)?,
+                    parts => Node::Any(self.nodes(parts)?),
+                }
+            }
             Expr::Not(part) => Node::Not(Box::new(self.node(part)?)),
             Expr::Compare(op, left, right) => match (left.as_ref(), right.as_ref()) {
                 (Expr::Name { name, channel }, Expr::Literal(value)) if self.is_stored(name)? => {
@@ -172,6 +178,32 @@ impl Binder<'_> {
         })
     }
 
+    /// The parts of an `or`, with all literals to which an attribute may be equal in one list: lists are searched, parts are tested one by one.
+    fn alternatives(&self, parts: &[Expr]) -> Result<Vec<Expr>, QueryError> {
+        let mut joined: Vec<Expr> = Vec::new();
+        let mut lists: HashMap<(&str, Option<usize>), usize> = HashMap::new();
+        for part in parts {
+            let Some((name, channel, items)) = equal_to(part) else {
+                joined.push(part.clone());
+                continue;
+            };
+            if !self.is_stored(name)? {
+                joined.push(part.clone());
+                continue;
+            }
+            let at = *lists.entry((name, channel)).or_insert(joined.len());
+            match joined.get_mut(at) {
+                Some(Expr::In(_, known)) => known.extend_from_slice(items),
+                _ => {
+                    let name = name.to_owned();
+                    let value = Box::new(Expr::Name { name, channel });
+                    joined.push(Expr::In(value, items.to_vec()));
+                }
+            }
+        }
+        Ok(joined)
+    }
+
     fn nodes(&mut self, parts: &[Expr]) -> Result<Vec<Node>, QueryError> {
         parts.iter().map(|part| self.node(part)).collect()
     }
@@ -246,6 +278,25 @@ impl Binder<'_> {
             )));
         }
         Ok(leaf(at, operand, &kind, Test::IsNan))
+    }
+}
+
+/// The attribute, its channel and the literals of a test whether it is equal to one of them.
+fn equal_to(part: &Expr) -> Option<(&str, Option<usize>, &[Expr])> {
+    let is_literal = |item: &Expr| matches!(item, Expr::Literal(_));
+    let (value, items) = match part {
+        Expr::Compare(Op::Equal, left, right) if is_literal(right) => {
+            (left, std::slice::from_ref(right.as_ref()))
+        }
+        Expr::Compare(Op::Equal, left, right) => (right, std::slice::from_ref(left.as_ref())),
+        Expr::In(value, items) => (value, items.as_slice()),
+        _ => return None,
+    };
+    match value.as_ref() {
+        Expr::Name { name, channel } if items.iter().all(is_literal) => {
+            Some((name, *channel, items))
+        }
+        _ => None,
     }
 }
 

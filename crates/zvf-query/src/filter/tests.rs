@@ -6,7 +6,7 @@ use serde_json::Value;
 use zvf_store::format::dtype::DType;
 
 use super::Filter;
-use super::bind::BoundFilter;
+use super::bind::{BoundFilter, Node};
 use super::operand::{Fault, Operand, OperandType, Truths};
 use crate::QueryError;
 
@@ -308,6 +308,21 @@ fn lists_find_what_single_comparisons_find() {
     let even: Vec<String> = (0..500).rev().map(|n| (2 * n).to_string()).collect();
     let found = truths(&format!("a in ({})", even.join(",")), "int64", &ints, 4);
     assert_eq!(found, [0, 2, 0, 0]);
+}
+
+/// Equalities of one attribute are one test, whatever stands between them.
+#[test]
+fn equalities_are_joined() {
+    let ints: Vec<u8> = (0..5_i64).flat_map(|v| v.to_le_bytes()).collect();
+    let text = "a == 1 or b == 7 or 4 = a or a in (2, 9) or a > 10 or b == 8";
+    assert_eq!(truths(text, "int64", &ints, 5), [1, 2, 2, 1, 2]);
+    let filter = bound("a == 1 or 4 = a or a in (2, 9)", "int64", None).unwrap();
+    assert!(matches!(filter.root, Node::Leaf(_)), "{:?}", filter.root);
+    let many: Vec<String> = (0..20_000).map(|n| format!("a == {}", 3 * n + 1)).collect();
+    assert_eq!(
+        truths(&many.join(" or "), "int64", &ints, 5),
+        [0, 2, 0, 0, 2]
+    );
 }
 
 #[test]
