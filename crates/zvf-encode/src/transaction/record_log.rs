@@ -195,11 +195,20 @@ impl RecordLog {
 
     /// Removes the file, which is no longer needed.
     pub fn done(self) -> Result<(), WriteError> {
-        drop(self.file);
-        std::fs::remove_file(&self.path).map_err(|e| WriteError::Tidying {
-            key: self.path.display().to_string(),
-            source: Box::new(WriteError::io(&self.path, e)),
+        let path = self.path.clone();
+        drop(self);
+        std::fs::remove_file(&path).map_err(|e| WriteError::Tidying {
+            key: path.display().to_string(),
+            source: Box::new(WriteError::io(&path, e)),
         })
+    }
+}
+
+impl Drop for RecordLog {
+    /// Unlocks the file. Closing it is not enough while a process that this program is starting still has a copy of the descriptor.
+    fn drop(&mut self) {
+        // A lock that cannot be removed ends when all copies are closed.
+        let _unlocked = self.file.unlock();
     }
 }
 
@@ -298,4 +307,30 @@ pub fn misused(path: &Path, found: &str, expected: &str) -> WriteError {
 pub fn damaged(path: &Path, at: u64, expected: &str) -> WriteError {
     let what = format!("journal {}, byte {at}", path.display());
     WriteError::input(what, "a damaged record", expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RecordLog;
+    use crate::WriteError;
+    use crate::error::OrBug;
+
+    fn open(path: &std::path::Path) -> Result<RecordLog, WriteError> {
+        RecordLog::open(path, false, |_, _, _| Ok(()))
+    }
+
+    #[test]
+    fn a_closed_log_is_free_although_the_descriptor_was_copied() -> Result<(), WriteError> {
+        let folder = tempfile::tempdir().or_bug("a folder")?;
+        let path = folder.path().join("log");
+        let log = open(&path)?;
+        assert!(matches!(open(&path), Err(WriteError::Busy { .. })));
+        // As in a child between its start and the change to another program.
+        let copy = log.file.try_clone().or_bug("a copy")?;
+        drop(log);
+        let again = open(&path)?;
+        drop(copy);
+        assert!(matches!(open(&path), Err(WriteError::Busy { .. })));
+        again.done()
+    }
 }
