@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Float64Builder};
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
-use zvf_write::Kind;
 
-use super::source::{AXES, CRS, POSITION, TableSource, TakeBatch, TakeLink, UUID};
+use super::source::{AXES, CRS, ChangedColumns, POSITION, TableSource, UUID, with_schema};
 use crate::error::{ConvertError, InFile};
 use crate::options::Options;
 
@@ -103,17 +102,6 @@ fn named_crs(crs: &Value) -> Option<String> {
     Some(format!("{}:{code}", id.get("authority")?.as_str()?))
 }
 
-/// A table whose column of positions has points.
-#[derive(Debug)]
-struct Points {
-    path: PathBuf,
-    source: Box<dyn TableSource>,
-    schema: SchemaRef,
-    /// The column.
-    at: usize,
-    dims: usize,
-}
-
 /// The table with points as lists of numbers; a table without a [marked] column of points is returned unchanged. In a table that is read
 /// loosely, the column gets the name `position`.
 ///
@@ -159,14 +147,25 @@ pub(crate) fn as_positions(
     let names = json!(["x", "y", "z"].iter().take(dims).collect::<Vec<_>>());
     metadata.insert(AXES.to_owned(), names.to_string());
     let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
-    let path = path.to_owned();
-    Ok(Box::new(Points {
-        path,
-        source,
-        schema,
+    let points = Points {
+        path: path.to_owned(),
+        schema: Arc::clone(&schema),
         at,
         dims,
-    }))
+    };
+    let change = move |batch: &RecordBatch, first| points.decoded(batch, first);
+    Ok(ChangedColumns::new(source, schema, change))
+}
+
+/// The points of a table as lists of numbers.
+#[derive(Debug)]
+struct Points {
+    path: PathBuf,
+    /// The schema with lists.
+    schema: SchemaRef,
+    /// The column.
+    at: usize,
+    dims: usize,
 }
 
 /// The items of the lists.
@@ -225,40 +224,7 @@ impl Points {
             .get_mut(self.at)
             .or_bug("a field without a column")?;
         *place = Arc::new(lists.finish());
-        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        let table = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows);
-        Ok(table.or_bug("columns of other types")?)
-    }
-}
-
-impl TableSource for Points {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        let mut before = 0_usize;
-        self.source.vertices(rows, &mut |batch| {
-            take(&self.decoded(batch, before)?)?;
-            before = before.saturating_add(batch.num_rows());
-            Ok(())
-        })
-    }
-
-    fn linked(&self) -> Option<Kind> {
-        self.source.linked()
-    }
-
-    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
-        self.source.links(take)
-    }
-
-    fn header(&self) -> Option<Value> {
-        self.source.header()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.source.notes()
+        with_schema(&self.schema, columns, batch.num_rows())
     }
 }
 

@@ -3,14 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use arrow_select::concat::concat_batches;
-use serde_json::Value;
-use zvf_encode::error::OrBug;
-use zvf_write::Kind;
 
-use super::source::{TableSource, TakeBatch, TakeLink};
+use super::source::{ChangedColumns, TableSource, with_schema};
 use super::{geometry, rename, values};
 use crate::error::{ConvertError, InFile};
 use crate::options::Options;
@@ -20,57 +17,16 @@ use crate::table::parquet;
 use crate::table::text::OpenTextTable;
 use crate::{Format, las, npy, npz, ply};
 
-/// A source with renamed columns.
-#[derive(Debug)]
-struct Renamed<S> {
-    source: S,
-    schema: SchemaRef,
-}
-
-impl<S: TableSource + 'static> Renamed<S> {
-    fn of(source: S, options: &Options) -> Box<dyn TableSource> {
-        if options.rename.is_empty() {
-            return Box::new(source);
-        }
-        let schema = rename::schema(&source.schema(), options);
-        Box::new(Self { source, schema })
+/// A file with its columns renamed by the options.
+fn renamed(source: impl TableSource + 'static, options: &Options) -> Box<dyn TableSource> {
+    if options.rename.is_empty() {
+        return Box::new(source);
     }
-}
-
-impl<S: TableSource> TableSource for Renamed<S> {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
-        self.source.vertices(rows, &mut |batch| {
-            let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-            let columns = batch.columns().to_vec();
-            let renamed =
-                RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &rows);
-            take(&renamed.or_bug("columns with other names")?)
-        })
-    }
-
-    fn linked(&self) -> Option<Kind> {
-        self.source.linked()
-    }
-
-    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
-        self.source.links(take)
-    }
-
-    fn crs(&self) -> Option<Value> {
-        self.source.crs()
-    }
-
-    fn header(&self) -> Option<Value> {
-        self.source.header()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.source.notes()
-    }
+    let schema = rename::schema(&source.schema(), options);
+    let names = Arc::clone(&schema);
+    ChangedColumns::new(Box::new(source), schema, move |batch, _| {
+        with_schema(&names, batch.columns().to_vec(), batch.num_rows())
+    })
 }
 
 pub(crate) fn source(
@@ -80,10 +36,10 @@ pub(crate) fn source(
 ) -> Result<Box<dyn TableSource>, ConvertError> {
     Ok(match format {
         _ if format.is_text() => Box::new(OpenTextTable::open(path, format, options)?),
-        Format::Npy => Renamed::of(npy::Npy::open(path)?, options),
-        Format::Npz => Renamed::of(npz::read::Npz::open(path)?, options),
-        Format::Las | Format::Laz => Renamed::of(las::read::Las::open(path, options)?, options),
-        Format::Ply => Renamed::of(ply::read::Ply::open(path, options)?, options),
+        Format::Npy => renamed(npy::Npy::open(path)?, options),
+        Format::Npz => renamed(npz::read::Npz::open(path)?, options),
+        Format::Las | Format::Laz => renamed(las::read::Las::open(path, options)?, options),
+        Format::Ply => renamed(ply::read::Ply::open(path, options)?, options),
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let source = Box::new(parquet::Parquet::open(path, options)?);

@@ -1,8 +1,9 @@
 //! A file of vertices as record batches: the interface of readers.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
+use zvf_encode::error::OrBug;
 use zvf_write::Kind;
 
 use crate::error::{ConvertError, InFile};
@@ -73,4 +74,91 @@ pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// Changes a batch of rows; the number is that of its first row in the file.
+type ChangeBatch = dyn Fn(&RecordBatch, usize) -> Result<RecordBatch, ConvertError> + Send + Sync;
+
+/// A file with changed columns.
+pub(crate) struct ChangedColumns {
+    source: Box<dyn TableSource>,
+    schema: SchemaRef,
+    change: Box<ChangeBatch>,
+}
+
+impl ChangedColumns {
+    /// The file, with `change` for each batch, which then has this schema.
+    pub(crate) fn new(
+        source: Box<dyn TableSource>,
+        schema: SchemaRef,
+        change: impl Fn(&RecordBatch, usize) -> Result<RecordBatch, ConvertError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Box<dyn TableSource> {
+        let change = Box::new(change);
+        Box::new(Self {
+            source,
+            schema,
+            change,
+        })
+    }
+}
+
+impl std::fmt::Debug for ChangedColumns {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChangedColumns")
+            .field("source", &self.source)
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TableSource for ChangedColumns {
+    fn schema(&self) -> SchemaRef {
+        SchemaRef::clone(&self.schema)
+    }
+
+    fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
+        let mut first = 0_usize;
+        self.source.vertices(rows, &mut |batch| {
+            take(&(self.change)(batch, first)?)?;
+            first = first.saturating_add(batch.num_rows());
+            Ok(())
+        })
+    }
+
+    fn linked(&self) -> Option<Kind> {
+        self.source.linked()
+    }
+
+    fn links(&self, take: &mut TakeLink<'_>) -> Result<(), ConvertError> {
+        self.source.links(take)
+    }
+
+    fn crs(&self) -> Option<Value> {
+        self.source.crs()
+    }
+
+    fn header(&self) -> Option<Value> {
+        self.source.header()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.source.notes()
+    }
+}
+
+/// The columns of a batch with another schema of the same types.
+///
+/// # Errors
+/// Bug: columns of other types.
+pub(crate) fn with_schema(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, ConvertError> {
+    let rows = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns, &rows);
+    Ok(batch.or_bug("columns of other types")?)
 }
