@@ -66,7 +66,12 @@ pub(crate) fn capture(command: &mut Command) -> Outcome<String> {
         .output()
         .map_err(|error| format!("{}: {error}", show(command)))?;
     if !output.status.success() {
-        print!("{}", String::from_utf8_lossy(&output.stdout));
+        let text = String::from_utf8_lossy(&output.stdout);
+        // Cargo renders its messages for people on stderr.
+        let is_message = |line: &&str| line.starts_with("{\"reason\":");
+        for line in text.lines().filter(|line| !is_message(line)) {
+            println!("{line}");
+        }
         return Err(format!("{} ended with {}", show(command), output.status).into());
     }
     Ok(String::from_utf8(output.stdout)?)
