@@ -68,7 +68,8 @@ impl EditState {
         }
         let rows = unread.iter().map(|&slot| wide(self.rows(slot)));
         let rows: u128 = rows.map(u128::from).sum();
-        self.check_columns(unread.len(), rows * u128::from(wide(width)))?;
+        // A place of 16 bytes is held for each row that is set; bytes of columns count twice.
+        self.check_columns(unread.len(), rows * u128::from(wide(width + 8)))?;
         let level = self.level.clone();
         let attribute = column.checked_sub(1);
         let attribute = attribute.and_then(|at| level.vertex_attributes().get(at));

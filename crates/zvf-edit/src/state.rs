@@ -304,19 +304,26 @@ impl EditState {
         let Some(array) = self.level.vertex_fragments() else {
             return Ok(());
         };
-        let reader = self.level.chunks(ChunkParts {
-            positions: false,
-            ..ChunkParts::GEOMETRY
-        })?;
-        let mut stored = Vec::new();
+        let (mut stored, mut unindexed) = (Vec::new(), Vec::new());
         for &slot in &slots {
             let chunk = self.coord(slot)?;
-            stored.extend(array.presence().contains(chunk).then_some(slot));
+            if array.presence().contains(chunk) {
+                stored.push(slot);
+            } else if self.level.vertices().presence().contains(chunk) {
+                unindexed.push(slot);
+            }
         }
-        for some in stored.chunks(BATCH) {
-            for (slot, read) in self.read(&reader, some).await? {
-                let sizes = self.fragment_sizes(&read)?;
-                self.sizes.insert(slot, sizes);
+        // A chunk without a fragment index is an error if it has rows.
+        for (positions, slots) in [(false, stored), (true, unindexed)] {
+            let reader = self.level.chunks(ChunkParts {
+                positions,
+                ..ChunkParts::GEOMETRY
+            })?;
+            for some in slots.chunks(BATCH) {
+                for (slot, read) in self.read(&reader, some).await? {
+                    let sizes = self.fragment_sizes(&read)?;
+                    self.sizes.insert(slot, sizes);
+                }
             }
         }
         for slot in slots {

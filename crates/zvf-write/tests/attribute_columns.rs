@@ -155,3 +155,21 @@ async fn values_that_were_set_alone_stay_with_their_rows() {
     let f = |n| if n == 4 { 77 } else { 2000 + n };
     assert_eq!(stored(&memory, "f").await, of(&f));
 }
+
+/// The rows of a chunk are counted by its fragments: without them, a new attribute would have no values there.
+#[tokio::test]
+async fn a_chunk_without_its_fragment_index_is_an_error() {
+    let memory = points().await;
+    let key = "0/vertex_fragments/zarr.json";
+    let files = memory.files().await;
+    let mut doc: serde_json::Value = serde_json::from_slice(&files[key]).unwrap();
+    let listed = doc["attributes"]["nonempty_chunks"].as_array_mut().unwrap();
+    assert_eq!(listed.len(), 6);
+    listed.remove(3);
+    memory.put(key, doc.to_string().into_bytes()).await;
+    let mut edit = Edit::open(ADDRESS, memory.options()).await.unwrap();
+    let spec = AttributeSpec::number("x", NumberType::I64);
+    let fifty = Values::from(vec![1_i64; 50]);
+    let error = edit.add_vertex_attribute(spec, &fifty).await.unwrap_err();
+    assert!(error.to_string().contains("0/vertex_fragments"), "{error}");
+}
