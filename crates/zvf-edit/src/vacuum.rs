@@ -322,7 +322,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         if !level.fits_objects(rows) {
             let path = format!("{number}/object_index");
             let found = "rows of deleted objects";
-            let expected = "no coarse level that keeps them: `zvf pyramid STORE --remove` removes coarse levels";
+            let expected = "no coarse level that keeps them: `zvf pyramid STORE --refresh` makes the levels again without them, `zvf pyramid STORE --remove` removes the levels";
             return Err(WriteError::unsupported(path, found, expected));
         }
     }

@@ -518,9 +518,9 @@ impl Doctor<'_> {
         if !keeping.is_empty() {
             self.report.notes.push(format!(
                 "deleted objects that the object index still has a row of: {deleted}, and files that no reader uses: {files}; `zvf vacuum` removes them only without the \
-                 coarse levels that keep these rows ({}): `zvf pyramid {} --remove`",
+                 coarse levels that keep these rows ({}): `zvf pyramid {address} --refresh` makes the levels again, `zvf pyramid {address} --remove` removes them",
                 keeping.join(", "),
-                self.address
+                address = self.address
             ));
             return Ok(());
         }

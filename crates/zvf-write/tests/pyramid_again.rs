@@ -455,7 +455,11 @@ async fn vacuum_goes_on_once_no_level_keeps_rows() {
         .unwrap();
     delete(&memory, 5).await;
     let told = vacuum(ADDRESS, memory.options()).await.unwrap_err();
-    assert!(told.to_string().contains("--remove"), "{told}");
+    let told = told.to_string();
+    assert!(
+        told.contains("--refresh") && told.contains("--remove"),
+        "{told}"
+    );
     remove(&memory).await.unwrap();
     assert_eq!(vacuum(ADDRESS, memory.options()).await.unwrap().rows, 1);
     assert!(!memory.open().await.root().extra.contains_key("zvf_stale"));
