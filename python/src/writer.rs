@@ -260,43 +260,15 @@ impl Writer {
                 .map(|links| RecordBatch::new_empty(with_moments_as_numbers(&links.schema).into())),
         }
     }
-}
 
-#[pymethods]
-impl Writer {
-    /// Prepares a store; the tables say by their columns what it holds, their rows are not looked at.
-    #[staticmethod]
-    fn create(
-        py: Python<'_>,
-        url: String,
-        wanted: Wanted,
-        writing: Writing,
-        vertices: PyRef<'_, Table>,
-        links: Option<PyRef<'_, Table>>,
-        objects: Option<PyRef<'_, Table>>,
-    ) -> PyResult<Self> {
-        let stop = Stop::default();
-        let options = writing.called("zvf.write", &stop)?;
-        let spec = wanted.spec(&vertices, links.as_deref(), objects.as_deref())?;
-        let kind = spec.kind;
-        let create = async {
-            let writer = StoreWriter::create(&url, spec, options).await;
-            writer.map_err(|error| Failure::from(error).at(&url))
-        };
-        let writer = wait(py, OnInterrupt::Ask(&stop), create)?;
-        Ok(Self::of(url, stop, kind, writer, links.as_deref()))
-    }
-
-    /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.
-    fn push(
+    /// Pushes to the writer that is open.
+    fn push_to(
         &self,
         py: Python<'_>,
+        writer: &mut StoreWriter,
         vertices: &Bound<'_, PyAny>,
-        links: Option<&Bound<'_, PyAny>>,
+        links: Option<RecordBatch>,
     ) -> PyResult<u64> {
-        let links = links.map(whole).transpose()?.flatten();
-        let mut guard = alone(&self.writer, "writer")?;
-        let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
         let at = |error: WriteError| PyErr::from(Failure::from(error).at(&self.url));
         if self.whole && links.is_some() {
             let all = joined(vertices)?;
@@ -339,6 +311,63 @@ impl Writer {
             writer.push_records(&stored(&last)?, links).map_err(at)
         })?;
         Ok(writer.vertices())
+    }
+
+    /// Drops what a writer took; nothing is left.
+    fn abandoned(&self, py: Python<'_>, writer: StoreWriter) -> PyResult<()> {
+        let abandon = async {
+            writer.abandon().await;
+            Ok::<(), Failure>(())
+        };
+        wait(py, OnInterrupt::Ask(&self.stop), abandon)
+    }
+}
+
+#[pymethods]
+impl Writer {
+    /// Prepares a store; the tables say by their columns what it holds, their rows are not looked at.
+    #[staticmethod]
+    fn create(
+        py: Python<'_>,
+        url: String,
+        wanted: Wanted,
+        writing: Writing,
+        vertices: PyRef<'_, Table>,
+        links: Option<PyRef<'_, Table>>,
+        objects: Option<PyRef<'_, Table>>,
+    ) -> PyResult<Self> {
+        let stop = Stop::default();
+        let options = writing.called("zvf.write", &stop)?;
+        let spec = wanted.spec(&vertices, links.as_deref(), objects.as_deref())?;
+        let kind = spec.kind;
+        let create = async {
+            let writer = StoreWriter::create(&url, spec, options).await;
+            writer.map_err(|error| Failure::from(error).at(&url))
+        };
+        let writer = wait(py, OnInterrupt::Ask(&stop), create)?;
+        Ok(Self::of(url, stop, kind, writer, links.as_deref()))
+    }
+
+    /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.
+    ///
+    /// If the stream fails after some of its rows were taken, the writer is abandoned: the store would have only these rows, or, pushed again, have
+    /// them twice.
+    fn push(
+        &self,
+        py: Python<'_>,
+        vertices: &Bound<'_, PyAny>,
+        links: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let links = links.map(whole).transpose()?.flatten();
+        let mut guard = alone(&self.writer, "writer")?;
+        let writer = guard.as_mut().ok_or_else(|| ended("writer"))?;
+        let before = writer.vertices();
+        let pushed = self.push_to(py, writer, vertices, links);
+        let in_part = pushed.is_err() && writer.vertices() != before;
+        if in_part && let Some(writer) = guard.take() {
+            self.abandoned(py, writer)?;
+        }
+        pushed
     }
 
     /// Takes every batch of a stream of objects.
@@ -391,11 +420,7 @@ impl Writer {
         let Some(writer) = alone(&self.writer, "writer")?.take() else {
             return Ok(());
         };
-        let abandon = async {
-            writer.abandon().await;
-            Ok::<(), Failure>(())
-        };
-        wait(py, OnInterrupt::Ask(&self.stop), abandon)
+        self.abandoned(py, writer)
     }
 }
 

@@ -6,7 +6,7 @@ import datetime
 import gc
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,9 @@ import pyarrow as pa
 import pytest
 
 import zvf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RNG = np.random.default_rng(20_261_123)
 TYPES = "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
@@ -331,6 +334,38 @@ def test_a_writer_takes_batches_and_leaves_nothing_when_it_fails(tmp_path: Path)
     assert not failed.exists()
     with pytest.raises(zvf.MisuseError, match="ended"):
         writer.push({"position": parts[0]})
+
+
+def test_a_stream_that_fails_after_some_of_its_batches_ends_the_writer(tmp_path: Path) -> None:
+    rows = RNG.uniform(0, 10, (40, 3))
+    batches = pa.table({name: rows[:, axis] for axis, name in enumerate("xyz")}).to_batches(max_chunksize=10)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield from batches[:3]
+        raise ZeroDivisionError
+
+    def stream() -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(batches[0].schema, broken())
+
+    url = tmp_path / "broken.zarrvectors"
+    writer = zvf.Writer(url, kind="point_cloud", chunk_shape=[5.0] * 3)
+    writer.push(batches[0])
+    with pytest.raises(zvf.MisuseError, match="the Arrow stream failed"):
+        writer.push(stream())
+    # Rows of the first batches were taken: they must be neither twice in a store, nor alone.
+    with pytest.raises(zvf.MisuseError, match="ended"):
+        writer.push(batches[0])
+    with pytest.raises(zvf.MisuseError, match="ended"):
+        writer.finish()
+    assert not url.exists()
+
+    # A batch that is refused as a whole leaves the writer as it was.
+    with zvf.Writer(url, kind="point_cloud", chunk_shape=[5.0] * 3) as writer:
+        writer.push(batches[0])
+        with pytest.raises(zvf.MisuseError):
+            writer.push({"x": [1.0], "y": [1.0]})
+        writer.push(batches[1])
+    assert len(zvf.open(url).query().read().vertices) == 20
 
 
 def test_edits(tmp_path: Path) -> None:

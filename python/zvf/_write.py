@@ -82,7 +82,8 @@ class Writer:
 
         Both are data frames, Arrow tables or streams, or mappings of names to arrays. Vertices have a column `position` (lists of fixed size) or a column
         for each axis by its name, such as `x`, `y` and `z`, and, if the kind has objects, `object_id` (int64); links have `vertices` (lists of fixed size, uint64). Every other column is an attribute. A skeleton must be in
-        one call as a whole, with its links, and is held in memory; other streams are read batch by batch.
+        one call as a whole, with its links, and is held in memory; other streams are read batch by batch. If a stream fails after some of its rows
+        were taken, the writer ends, and no store is written.
         """
         rows = _zvf.Stream.of(_source(vertices))
         ends = None if links is None else _links(links)
