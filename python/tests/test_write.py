@@ -368,6 +368,16 @@ def test_a_stream_that_fails_after_some_of_its_batches_ends_the_writer(tmp_path:
     assert len(zvf.open(url).query().read().vertices) == 20
 
 
+def test_texts_of_pandas_in_each_arrow_type_may_be_missing(tmp_path: Path) -> None:
+    import pandas as pd
+
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        words = pd.Series(["a", None, "b"], dtype=pd.ArrowDtype(kind))
+        url = tmp_path / f"{kind}.zarrvectors"
+        zvf.write(url, kind="point_cloud", positions=np.zeros((3, 3)), attributes={"word": words}, chunk_shape=[5.0] * 3)
+        assert zvf.open(url).query().to_numpy()["word"].tolist() == ["a", None, "b"], kind
+
+
 def test_edits(tmp_path: Path) -> None:
     url = tmp_path / "edited.zarrvectors"
     positions = RNG.uniform(0, 10, (40, 3)).astype(np.float32)

@@ -188,7 +188,9 @@ def _of_pandas(name: str, values: Any) -> Array:
     if hasattr(dtype, "pyarrow_dtype"):
         import pyarrow as pa  # type: ignore[import-untyped]
 
-        if pa.types.is_temporal(dtype.pyarrow_dtype) or pa.types.is_nested(dtype.pyarrow_dtype):
+        kind = dtype.pyarrow_dtype
+        # pandas does not convert string views with missing values.
+        if pa.types.is_temporal(kind) or pa.types.is_nested(kind) or pa.types.is_string_view(kind):
             return _of_arrow(name, pa.array(values))
     if hasattr(dtype, "subtype") and hasattr(dtype, "fill_value"):
         # A sparse column is expanded to all values.
