@@ -1,50 +1,12 @@
 //! Columns of attributes in chunks whose rows are not in memory: an edit that sets an attribute reads and writes the cells of this attribute only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::ops::Spot;
 use super::state::{BATCH, EditState, EditedChunk, values_of_every_row};
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
 use zvf_format::int::{index, wide};
-
-/// Changed columns by slot and number of the column (1 is the first attribute), in the order of rows. A chunk whose rows are in memory has none here.
-#[derive(Debug, Default)]
-pub(crate) struct AttributeColumns {
-    by_slot: BTreeMap<u32, BTreeMap<usize, Vec<u8>>>,
-    bytes: u128,
-}
-
-impl AttributeColumns {
-    /// A column of a chunk.
-    pub(crate) fn get(&self, slot: u32, column: usize) -> Option<&[u8]> {
-        self.by_slot.get(&slot)?.get(&column).map(Vec::as_slice)
-    }
-
-    /// The chunks with changed columns.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.by_slot.keys().copied()
-    }
-
-    /// All columns.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, usize, &[u8])> {
-        let by_slot = self.by_slot.iter();
-        by_slot.flat_map(|(slot, columns)| {
-            let columns = columns.iter();
-            columns.map(|(column, bytes)| (*slot, *column, bytes.as_slice()))
-        })
-    }
-
-    /// Bytes of all columns.
-    pub(crate) fn bytes(&self) -> u128 {
-        self.bytes
-    }
-
-    fn insert(&mut self, slot: u32, column: usize, bytes: Vec<u8>) {
-        self.bytes += u128::from(wide(bytes.len()));
-        self.by_slot.entry(slot).or_default().insert(column, bytes);
-    }
-}
 
 impl EditState {
     /// Makes the column of an attribute ready to be [set](Self::set_values) in chunks, whose rows were [measured](Self::measure): reads its cells where
@@ -146,11 +108,11 @@ impl EditState {
                 firsts = (Some(slot), self.first_rows_of(slot));
             }
             let first = firsts.1.get(index(fragment)).ok_or_else(missing)?;
-            let columns = self.attribute_columns.by_slot.get_mut(&slot);
-            let place = columns.and_then(|columns| {
+            let values = self.attribute_columns.get_mut(slot, column);
+            let place = values.and_then(|values| {
                 let start = first.checked_add(at)?.checked_mul(width)?;
                 let end = start.checked_add(width)?;
-                columns.get_mut(&column)?.get_mut(start..end)
+                values.get_mut(start..end)
             });
             let place = place.or_bug("a value of a column that was not read")?;
             place.copy_from_slice(value);
@@ -165,9 +127,7 @@ impl EditState {
         chunk: &mut EditedChunk,
     ) -> Result<(), WriteError> {
         let stored = self.level.vertex_attributes().len();
-        let columns = self.attribute_columns.by_slot.remove(&slot);
-        for (column, bytes) in columns.unwrap_or_default() {
-            self.attribute_columns.bytes -= u128::from(wide(bytes.len()));
+        for (column, bytes) in self.attribute_columns.take(slot) {
             let range = self.columns.get(column).cloned();
             let range = range.or_bug(format_args!("no column {column}"))?;
             if column > stored {

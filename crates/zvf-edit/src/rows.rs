@@ -1,10 +1,12 @@
-//! Rows of one fragment, in two buffers.
+//! What an edit holds of a chunk: the rows of one fragment, in two buffers, or single columns.
 
 use super::vertex::Vertex;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use zvf_encode::WriteError;
 use zvf_encode::error::OrBug;
+use zvf_format::int::wide;
 
 /// Vertices with their bytes: the position of each, then every attribute. All rows have the same length.
 #[derive(Debug, Clone, Default)]
@@ -162,6 +164,59 @@ impl VertexRows {
         }
         *self = wider;
         Ok(())
+    }
+}
+
+/// Changed columns by slot and number of the column (1 is the first attribute), in the order of rows. A chunk whose rows are in memory has none here.
+#[derive(Debug, Default)]
+pub(crate) struct AttributeColumns {
+    by_slot: BTreeMap<u32, BTreeMap<usize, Vec<u8>>>,
+    bytes: u128,
+}
+
+impl AttributeColumns {
+    /// A column of a chunk.
+    pub(crate) fn get(&self, slot: u32, column: usize) -> Option<&[u8]> {
+        self.by_slot.get(&slot)?.get(&column).map(Vec::as_slice)
+    }
+
+    /// A column of a chunk, to be changed.
+    pub(crate) fn get_mut(&mut self, slot: u32, column: usize) -> Option<&mut [u8]> {
+        let columns = self.by_slot.get_mut(&slot)?;
+        columns.get_mut(&column).map(Vec::as_mut_slice)
+    }
+
+    /// Removes the columns of a chunk.
+    pub(crate) fn take(&mut self, slot: u32) -> BTreeMap<usize, Vec<u8>> {
+        let columns = self.by_slot.remove(&slot).unwrap_or_default();
+        let bytes = columns.values().map(|bytes| u128::from(wide(bytes.len())));
+        self.bytes -= bytes.sum::<u128>();
+        columns
+    }
+
+    /// The chunks with changed columns.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> {
+        self.by_slot.keys().copied()
+    }
+
+    /// All columns.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, usize, &[u8])> {
+        let by_slot = self.by_slot.iter();
+        by_slot.flat_map(|(slot, columns)| {
+            let columns = columns.iter();
+            columns.map(|(column, bytes)| (*slot, *column, bytes.as_slice()))
+        })
+    }
+
+    /// Bytes of all columns.
+    pub(crate) fn bytes(&self) -> u128 {
+        self.bytes
+    }
+
+    /// Adds a column of a chunk that has no changed column of this number.
+    pub(crate) fn insert(&mut self, slot: u32, column: usize, bytes: Vec<u8>) {
+        self.bytes += u128::from(wide(bytes.len()));
+        self.by_slot.entry(slot).or_default().insert(column, bytes);
     }
 }
 

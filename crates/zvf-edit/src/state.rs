@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use zvf_store::{ChunkCoord, ChunkParts, ChunkReader, DecodedChunk, Level};
 
-use super::attribute_columns::AttributeColumns;
-use super::rows::VertexRows;
+use super::rows::{AttributeColumns, VertexRows};
 use super::vertex::{FRESH, LinkValues, NewLink, Vertex, parts, stored};
 use zvf_encode::batches::{Corners, SplitKeys, VertexLayout};
 use zvf_encode::error::{OrBug, narrow, to_index};
