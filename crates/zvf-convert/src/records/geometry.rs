@@ -154,7 +154,7 @@ pub(crate) fn as_positions(
         dims,
     };
     let change = move |batch: &RecordBatch, first| points.decoded(batch, first);
-    Ok(ChangedColumns::new(source, schema, change))
+    Ok(Box::new(ChangedColumns::new(source, schema, change)))
 }
 
 /// The points of a table as lists of numbers.

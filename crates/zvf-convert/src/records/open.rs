@@ -24,9 +24,10 @@ fn renamed(source: impl TableSource + 'static, options: &Options) -> Box<dyn Tab
     }
     let schema = rename::schema(&source.schema(), options);
     let names = Arc::clone(&schema);
-    ChangedColumns::new(Box::new(source), schema, move |batch, _| {
+    let change = move |batch: &RecordBatch, _| {
         with_schema(&names, batch.columns().to_vec(), batch.num_rows())
-    })
+    };
+    Box::new(ChangedColumns::new(Box::new(source), schema, change))
 }
 
 pub(crate) fn source(

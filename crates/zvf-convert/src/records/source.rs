@@ -95,13 +95,12 @@ impl ChangedColumns {
         + Send
         + Sync
         + 'static,
-    ) -> Box<dyn TableSource> {
-        let change = Box::new(change);
-        Box::new(Self {
+    ) -> Self {
+        Self {
             source,
             schema,
-            change,
-        })
+            change: Box::new(change),
+        }
     }
 }
 
