@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, Float32Array, Float64Array, Int32Array, ListArray, RecordBatch,
-    StringViewArray,
+    Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, ListArray,
+    RecordBatch, StringViewArray,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
@@ -462,4 +462,46 @@ fn periods_of_pandas_are_refused_since_only_their_type_states_what_they_count() 
     );
     assert!(told.contains("dt.to_timestamp()"), "{told}");
     assert_eq!(open(&[file], &without(&["month"])).vertices(), 2);
+}
+
+#[test]
+fn tensors_with_another_order_of_values_than_the_stored_one_are_refused() {
+    let folder = Folder::new();
+    let matrix = DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Int32, false)), 4);
+    let written = |order: &str| {
+        let facts = format!(r#"{{"shape": [2, 2], "permutation": {order}}}"#);
+        let tensor = [
+            (
+                "ARROW:extension:name",
+                "arrow.fixed_shape_tensor".to_owned(),
+            ),
+            ("ARROW:extension:metadata", facts),
+        ];
+        let tensor = tensor.map(|(key, value)| (key.to_owned(), value));
+        let field = |name| Field::new(name, DataType::Int32, true);
+        let tensor = Field::new("m", matrix.clone(), true).with_metadata(tensor.into());
+        let schema = Arc::new(Schema::new(vec![field("x"), field("y"), tensor]));
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        let item = Arc::new(Field::new("item", DataType::Int32, false));
+        let values: ArrayRef = Arc::new(Int32Array::from_iter_values(0..8));
+        let values: ArrayRef = Arc::new(FixedSizeListArray::new(item, 4, values, None));
+        let columns = vec![numbers.clone(), numbers, values];
+        let table = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = FileWriter::try_new(&mut bytes, &schema).unwrap();
+        writer.write(&table).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        bytes
+    };
+    let turned = folder.file("turned.arrow", written("[1, 0]"));
+    let (_, told) = refused(&[turned], &small());
+    assert!(
+        told.contains("column m: found tensors whose dimensions are in the order [1,0]"),
+        "{told}"
+    );
+    for order in ["[0, 1]", "null"] {
+        let plain = folder.file("plain.arrow", written(order));
+        assert_eq!(open(&[plain], &small()).vertices(), 2);
+    }
 }

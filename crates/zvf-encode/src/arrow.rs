@@ -321,7 +321,8 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
 /// An existing unit or description of the specification stays.
 ///
 /// # Errors
-/// Misuse: names of channels that are not a JSON list; periods of pandas, whose numbers count months or other spans that only their type states.
+/// Misuse: names of channels that are not a JSON list; periods of pandas, whose numbers count months or other spans that only their type states; tensors
+/// whose type states another order of their values than the stored one.
 pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
     if word("ARROW:extension:name").is_some_and(|name| name == "pandas.period") {
@@ -331,6 +332,19 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
             "periods of pandas",
             expected,
         ));
+    }
+    if word("ARROW:extension:name").is_some_and(|name| name == "arrow.fixed_shape_tensor") {
+        let facts = word("ARROW:extension:metadata");
+        let facts = facts.and_then(|facts| serde_json::from_str::<Value>(facts).ok());
+        let order = facts.as_ref().and_then(|facts| facts.get("permutation"));
+        let order = order.filter(|order| !is_identity(order));
+        if let Some(order) = order {
+            return Err(WriteError::input(
+                format!("column {}", field.name()),
+                format!("tensors whose dimensions are in the order {order}"),
+                "tensors without a permutation, because channels are stored in the order of the column's values",
+            ));
+        }
     }
     if let Some(names) = word("zvf.channel_names") {
         let names: Vec<String> = serde_json::from_str(names).map_err(|error| {
@@ -343,6 +357,13 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
     let description = || word(DESCRIPTION).cloned();
     spec.description = spec.description.take().or_else(description);
     Ok(spec)
+}
+
+/// Whether a permutation is 0, 1, 2 and so on, or absent.
+fn is_identity(order: &Value) -> bool {
+    let list = order.as_array().map(Vec::as_slice);
+    let mut places = (0_u64..).zip(list.unwrap_or_default());
+    (list.is_some() || order.is_null()) && places.all(|(at, place)| place.as_u64() == Some(at))
 }
 
 /// A required column of a table.
