@@ -38,7 +38,10 @@ pub(crate) struct RowTest {
 /// The requested cells of a chunk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct What {
+    /// Positions, whose cell states the number of rows.
     pub(crate) vertices: bool,
+    /// Whether positions are used; otherwise only the length of their cell is.
+    pub(crate) positions: bool,
     pub(crate) fragments: bool,
     /// One flag for each column of the reader.
     pub(crate) attributes: Vec<bool>,
@@ -90,7 +93,7 @@ pub(crate) struct Decoded {
     pub(crate) rows: u32,
     /// Whether the chunk is listed but its vertices are missing.
     pub(crate) absent: bool,
-    /// World positions of the used rows.
+    /// World positions of the used rows, if the query needs positions.
     pub(crate) positions: RowValues,
     pub(crate) fragments: Option<Arc<Fragments>>,
     /// One for each column of the reader.
@@ -119,6 +122,15 @@ impl Decoded {
 }
 
 impl Decoded {
+    /// The number of rows whose values were read.
+    pub(crate) fn rows_read(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| match cell {
+            Cell::Rows { values, .. } | Cell::Short { values, .. } => values.rows(),
+            _ => 0,
+        });
+        cells.fold(self.positions.rows(), usize::max)
+    }
+
     /// Drops the values of the rows, and keeps the facts about the cells.
     pub(crate) fn forget_values(&mut self) {
         self.positions = RowValues::default();
@@ -267,7 +279,16 @@ impl Reader {
             None => None,
         };
         let picked = self.picked(slot, rows, fragments.as_deref(), named);
-        let stored = open.positions(picked.as_ref()).map_err(of_vertices)?;
+        let is_probe = self.probe == Some(slot);
+        let stored = if what.positions || self.test.placed {
+            open.positions(picked.as_ref()).map_err(of_vertices)?
+        } else if is_probe {
+            let first = u32::try_from(PROBED).unwrap_or(u32::MAX).min(rows);
+            let first = Arc::new(RowSet::new(std::iter::once(0..first)));
+            open.positions(Some(&first)).map_err(of_vertices)?
+        } else {
+            RowValues::default()
+        };
         let mut in_place = true;
         let mut extent = None;
         if self.test.placed {
@@ -281,7 +302,7 @@ impl Reader {
                 .offset
                 .is_empty()
                 .then_some(stored_extent);
-        } else if self.probe == Some(slot) && self.is_displaced(chunk, stored.bytes()) {
+        } else if is_probe && self.is_displaced(chunk, stored.bytes()) {
             self.displaced.store(true, Ordering::Relaxed);
         }
         let positions = stored.map_bytes(|bytes| {

@@ -84,7 +84,7 @@ impl TablePlan {
     }
 
     /// Whether a column needs positions.
-    fn has_positions(&self) -> bool {
+    pub(crate) fn has_positions(&self) -> bool {
         let mut outs = self.outs.iter();
         outs.any(|out| matches!(out, Out::Position | Out::Axis(_) | Out::Geometry))
     }

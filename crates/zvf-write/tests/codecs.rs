@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use zvf_edit::Edit;
 use zvf_migrate::{MigrateOptions, migrate};
+use zvf_query::{Filter, Outputs, Query, Select};
 use zvf_store::Store;
 use zvf_testkit::sample::Sample;
 use zvf_validate::{Depth, ValidateOptions, validate};
@@ -184,6 +185,70 @@ async fn appends_keep_the_codec_of_each_array_and_old_versions_have_zstd() {
     .await;
     let found = codecs(&files(&path));
     assert!(found.values().all(|(name, _)| name == "zstd"), "{found:?}");
+}
+
+/// The largest cell of positions is damaged behind its first blocks.
+#[tokio::test]
+async fn queries_without_positions_decode_only_the_lengths_of_their_cells() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    write(&path, spec(), WriteOptions::new()).await;
+    let all = files(&path);
+    let cells = all
+        .iter()
+        .filter(|(key, _)| key.starts_with("0/vertices/c/"));
+    let (key, bytes) = cells.max_by_key(|(_, bytes)| bytes.len()).unwrap();
+    let mut damaged = bytes.clone();
+    assert!(damaged.len() > 20_000, "{} bytes", damaged.len());
+    damaged[20_000..].fill(0xff);
+    std::fs::write(path.join(key), damaged).unwrap();
+    let store = Store::open(path.to_str().unwrap()).await.unwrap();
+    let only = |column: &str| Query {
+        columns: vec![column.parse().unwrap()],
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        ..Query::default()
+    };
+    for (column, select) in [
+        ("label", Select::Vertices),
+        ("object_id", Select::Vertices),
+        ("label", Select::Objects),
+    ] {
+        let query = Query {
+            select,
+            ..only(column)
+        };
+        let found = zvf_query::query(&store, query).await.unwrap();
+        let found = found.collect().await.unwrap();
+        assert_eq!(found.summary.vertices, 45_000, "{column}");
+    }
+    let condition = Filter::parse("label == 3").unwrap();
+    let query = Query {
+        filter: Some(condition),
+        ..only("label")
+    };
+    let found = zvf_query::query(&store, query).await.unwrap();
+    assert_eq!(found.collect().await.unwrap().summary.vertices, 9_000);
+    for (column, condition) in [
+        ("position", "label == 3"),
+        ("x", "label == 3"),
+        ("label", "x > 0"),
+    ] {
+        let query = Query {
+            filter: Some(Filter::parse(condition).unwrap()),
+            ..only(column)
+        };
+        let found = zvf_query::query(&store, query).await;
+        let found = match found {
+            Ok(found) => found.collect().await.map(|_| ()),
+            Err(error) => Err(error),
+        };
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("vertices"), "{column}, {condition}: {error}");
+    }
 }
 
 /// Copies of all bundled stores: with chosen codecs they have as many files as with zstd, and no more bytes.

@@ -54,6 +54,7 @@ impl Fetch {
                 let what = match &known {
                     Some(chunk) => What {
                         vertices: false,
+                        positions: false,
                         fragments: false,
                         attributes: self
                             .what

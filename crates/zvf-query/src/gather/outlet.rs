@@ -183,9 +183,7 @@ impl Waiting {
         chunks: Arc<HashMap<Slot, Arc<Decoded>>>,
     ) -> Self {
         // For chunks that are read in parts, only the rows that were read count.
-        let rows = chunks
-            .values()
-            .map(|chunk| int::wide(chunk.positions.rows()));
+        let rows = chunks.values().map(|chunk| int::wide(chunk.rows_read()));
         let rows: u64 = rows.sum();
         let (worker, data) = (Arc::clone(plan), Arc::clone(&chunks));
         let work = move || worker.step(from, end, &data);
