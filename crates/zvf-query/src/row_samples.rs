@@ -1,6 +1,7 @@
-//! The last rows of an answer, or random rows.
+//! Random rows of an answer.
 
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
@@ -9,14 +10,13 @@ use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
 use zvf_store::format::int;
-use zvf_store::{Need, Store};
+use zvf_store::{Class, Need, Store};
 
 use crate::error::OrBug;
+use crate::object_relation::resolve;
 use crate::prepare::chain;
-use crate::{Outputs, Place, Query, QueryError, Summary, Table, Target};
-
-/// Approximate number of rows of a piece; the last rows are searched piece by piece.
-const PIECE: u64 = 1 << 18;
+use crate::scan::counts;
+use crate::{Outputs, Place, Query, QueryError, Table};
 
 /// Rows of the vertex table of a query.
 #[derive(Debug, Clone)]
@@ -34,114 +34,14 @@ pub struct RowSample {
     pub warnings: Vec<String>,
 }
 
-/// The last rows of a query, in its order.
-///
-/// # Cost
-///
-/// Reads splits of the query with about 262,144 rows (or as many as are requested), beginning with the last one, until there are enough rows. A
-/// condition that few rows satisfy may need all splits. For an additive level with rows in several levels, reads the whole answer. Memory: the rows,
-/// at most the memory budget of the query.
-///
-/// # Errors
-///
-/// Misuse: a query with a limit. Limit: rows of more bytes than the memory budget. As [`query`](crate::query) and [`Query::splits`].
-pub fn last_rows<'a>(
-    store: &'a Store,
-    query: Query,
-    rows: u64,
-) -> BoxFuture<'a, Result<RowSample, QueryError>> {
-    Box::pin(async move {
-        let mut asked = vertices_of(query);
-        let limit = asked.limit.take();
-        if limit.is_some() {
-            return Err(QueryError::misuse(
-                "found a limit, expected none: the last rows are those of the query without a limit",
-            ));
-        }
-        let budget = asked.memory_budget;
-        let levels = chain(store, asked.level, asked.own_level_only, &Need::nothing()).await?;
-        // The answer is ordered by level, but a piece has rows of all levels. So several levels are read as one piece.
-        let target = match levels.len() {
-            0 | 1 => Target::Rows(rows.max(PIECE)),
-            _ => Target::Count(1),
-        };
-        let pieces = asked.splits(store, target).await?;
-        let mut found: Option<RowSample> = None;
-        let mut left = rows;
-        // Without rows, the first piece provides the columns.
-        for piece in pieces.iter().rev() {
-            let query = Query {
-                memory_budget: budget,
-                batch_rows: asked.batch_rows,
-                ..piece.query()?
-            };
-            let mut answer = crate::query(store, query).await?;
-            let schema = answer.schema(Table::Vertices).cloned();
-            let schema = schema.or_bug("an answer without vertices")?;
-            let mut seen = 0_u64;
-            let mut kept: VecDeque<RecordBatch> = VecDeque::new();
-            let mut count = 0_u64;
-            while let Some((table, batch)) = answer.next().await? {
-                if table != Table::Vertices || batch.num_rows() == 0 {
-                    continue;
-                }
-                seen += int::wide(batch.num_rows());
-                count += int::wide(batch.num_rows());
-                kept.push_back(batch);
-                // Drops batches before the last rows.
-                while let Some(first) = kept.front().map(|first| int::wide(first.num_rows())) {
-                    if count - first < left {
-                        break;
-                    }
-                    count -= first;
-                    kept.pop_front();
-                }
-                let later = found.iter().flat_map(|found| &found.batches);
-                check_bytes(kept.iter().chain(later).map(bytes_of).sum(), budget)?;
-            }
-            if let Some(first) = kept.front_mut() {
-                let skipped = to_index(count.saturating_sub(left))?;
-                *first = first.slice(skipped, first.num_rows().saturating_sub(skipped));
-            }
-            left = left.saturating_sub(count);
-            let later = found.take();
-            let mut batches = Vec::from(kept);
-            let mut sample = RowSample {
-                schema,
-                batches: Vec::new(),
-                seen,
-                levels: answer.summary().levels.clone(),
-                warnings: answer.summary().warnings.clone(),
-            };
-            if let Some(later) = later {
-                batches.extend(later.batches);
-                sample.schema = later.schema;
-                sample.seen += later.seen;
-                let new = |warning: &String| !sample.warnings.contains(warning);
-                let more: Vec<String> = later
-                    .warnings
-                    .iter()
-                    .filter(|one| new(one))
-                    .cloned()
-                    .collect();
-                sample.warnings.extend(more);
-            }
-            sample.batches = batches;
-            found = Some(sample);
-            if left == 0 {
-                break;
-            }
-        }
-        found.or_bug("a query of no piece")
-    })
-}
-
 /// Random rows of a query, in its order: each set of `rows` rows has the same probability; all rows if the answer has fewer. The same `seed` draws the
 /// same rows from the same answer, regardless of batches and threads.
 ///
 /// # Cost
 ///
-/// One pass over the answer. Memory: up to twice the number of drawn rows and 4,096 more, at most the memory budget of the query.
+/// For fewer rows than half of the chunks: reads what conditions need and the number of rows of each chunk, which is the length of a cell, then the
+/// chunks that have drawn rows. Else, and for whole objects, a limit or several additive levels: one pass over the answer. Memory: up to twice the
+/// number of drawn rows and 4,096 more, at most the memory budget of the query; the coordinates of the chunks.
 ///
 /// # Errors
 ///
@@ -153,43 +53,176 @@ pub fn sample_rows<'a>(
     seed: u64,
 ) -> BoxFuture<'a, Result<RowSample, QueryError>> {
     Box::pin(async move {
-        let asked = vertices_of(query);
-        let budget = asked.memory_budget;
-        let mut answer = crate::query(store, asked).await?;
-        let schema = answer.schema(Table::Vertices).cloned();
-        let schema = schema.or_bug("an answer without vertices")?;
-        let mut drawn = Drawn::new(rows, seed);
-        while let Some((table, batch)) = answer.next().await? {
-            if table == Table::Vertices {
-                drawn.add(&batch)?;
-                if drawn.bytes > budget {
-                    drawn.drop_lost()?;
-                }
-                check_bytes(drawn.bytes, budget)?;
-            }
-        }
-        drawn.drop_lost()?;
-        let held = drawn.held.iter().map(|(_, batch)| batch);
-        let whole = concat_batches(&schema, held);
-        let whole = whole
-            .ok()
-            .or_bug("batches of other columns than their answer")?;
-        Ok(sample_of(schema, whole, drawn.seen, answer.summary()))
+        let mut remarks = Vec::new();
+        let asked = resolve(store, vertices_of(query), &mut remarks).await?;
+        let few = match chunks_of(store, &asked).await? {
+            Some(chunks) if rows < chunks / 2 => few_rows(store, &asked, rows, seed).await,
+            _ => Ok(None),
+        };
+        let few = match few {
+            // One pass can read what chunks alone cannot: rows outside the chunks of their keys.
+            Err(error) if error.class() == Class::Malformed => None,
+            few => few?,
+        };
+        let mut found = match few {
+            Some(found) => found,
+            None => one_pass(store, asked, rows, seed).await?,
+        };
+        add_warnings(&mut remarks, found.warnings);
+        found.warnings = remarks;
+        Ok(found)
     })
 }
 
-fn sample_of(schema: SchemaRef, batch: RecordBatch, seen: u64, summary: &Summary) -> RowSample {
-    RowSample {
+/// Draws from all rows of an answer.
+async fn one_pass(
+    store: &Store,
+    asked: Query,
+    rows: u64,
+    seed: u64,
+) -> Result<RowSample, QueryError> {
+    let budget = asked.memory_budget;
+    let mut answer = crate::query(store, asked).await?;
+    let schema = answer.schema(Table::Vertices).cloned();
+    let schema = schema.or_bug("an answer without vertices")?;
+    let mut drawn = Drawn::new(rows, seed);
+    while let Some((table, batch)) = answer.next().await? {
+        if table == Table::Vertices {
+            drawn.add(&batch)?;
+            if drawn.bytes > budget {
+                drawn.drop_lost()?;
+            }
+            check_bytes(drawn.bytes, budget)?;
+        }
+    }
+    drawn.drop_lost()?;
+    let held = drawn.held.iter().map(|(_, batch)| batch);
+    let whole = concat_batches(&schema, held);
+    let whole = whole
+        .ok()
+        .or_bug("batches of other columns than their answer")?;
+    Ok(RowSample {
         schema,
-        batches: vec![batch],
+        batches: vec![whole],
+        seen: drawn.draw.seen,
+        levels: answer.summary().levels.clone(),
+        warnings: answer.summary().warnings.clone(),
+    })
+}
+
+/// Draws from the numbers of rows, and reads the chunks with drawn rows. `None` if the chunks cannot be read alone, because rows lie outside the chunks of
+/// their keys.
+async fn few_rows(
+    store: &Store,
+    asked: &Query,
+    rows: u64,
+    seed: u64,
+) -> Result<Option<RowSample>, QueryError> {
+    let counts = counts::count(store, asked.clone()).await?;
+    let mut draw = Draw::new(rows, seed);
+    for _ in 0..counts.chunks.iter().map(|(_, rows)| *rows).sum() {
+        draw.next();
+    }
+    let (seen, mut warnings) = (draw.seen, counts.warnings);
+    let (within, places) = chunks_of_rows(counts.chunks, &draw.numbers());
+    let expected = within.iter().map(|(_, rows)| *rows).sum::<u64>();
+    let mut within: Vec<Vec<i64>> = within.into_iter().map(|(chunk, _)| chunk).collect();
+    within.sort_unstable();
+    let reading = Query {
+        within: Some(Arc::new(within)),
+        ..asked.clone()
+    };
+    let mut answer = crate::query(store, reading).await?;
+    let schema = answer.schema(Table::Vertices).cloned();
+    let schema = schema.or_bug("an answer without vertices")?;
+    let (mut batches, mut bytes, mut first) = (Vec::new(), 0, 0_u64);
+    let mut left = places.as_slice();
+    while let Some((table, batch)) = answer.next().await? {
+        if table != Table::Vertices {
+            continue;
+        }
+        let end = first + int::wide(batch.num_rows());
+        let (own, later) = left.split_at(left.partition_point(|place| *place < end));
+        left = later;
+        let indexes = own.iter().map(|place| u32::try_from(place - first));
+        let indexes: Result<Vec<u32>, _> = indexes.collect();
+        first = end;
+        if own.is_empty() {
+            continue;
+        }
+        let indexes = indexes.ok().or_bug("a batch of 2^32 rows")?;
+        let taken = take_record_batch(&batch, &UInt32Array::from(indexes));
+        let taken = taken.ok().or_bug("rows beyond their batch")?;
+        bytes += bytes_of(&taken);
+        check_bytes(bytes, asked.memory_budget)?;
+        batches.push(taken);
+    }
+    if first != expected {
+        return Ok(None);
+    }
+    let whole = concat_batches(&schema, &batches);
+    let whole = whole
+        .ok()
+        .or_bug("batches of other columns than their answer")?;
+    add_warnings(&mut warnings, answer.summary().warnings.clone());
+    Ok(Some(RowSample {
+        schema,
+        batches: vec![whole],
         seen,
-        levels: summary.levels.clone(),
-        warnings: summary.warnings.clone(),
+        levels: answer.summary().levels.clone(),
+        warnings,
+    }))
+}
+
+/// The number of chunks of a query whose answer is in the order of chunks of one level; `None` for others.
+///
+/// # Errors
+///
+/// As [`query`](crate::query), for levels that do not exist.
+pub(crate) async fn chunks_of(store: &Store, asked: &Query) -> Result<Option<u64>, QueryError> {
+    if asked.is_by_object() || asked.limit.is_some() {
+        return Ok(None);
+    }
+    let levels = chain(store, asked.level, asked.own_level_only, &Need::nothing()).await?;
+    Ok(match levels.as_slice() {
+        [level] => Some(int::wide(level.vertices().presence().len())),
+        _ => None,
+    })
+}
+
+/// Chunks with their numbers of rows, in the order of an answer.
+type CountedChunks = Vec<(Vec<i64>, u64)>;
+
+/// The chunks that have rows with these ascending numbers, and the numbers of the rows in an answer of only these chunks.
+fn chunks_of_rows(chunks: CountedChunks, numbers: &[u64]) -> (CountedChunks, Vec<u64>) {
+    let (mut first, mut kept) = (0, 0);
+    let (mut found, mut places) = (Vec::new(), Vec::new());
+    let mut left = numbers;
+    for (chunk, rows) in chunks {
+        let end = first + rows;
+        let (own, later) = left.split_at(left.partition_point(|number| *number < end));
+        left = later;
+        if !own.is_empty() {
+            places.extend(own.iter().map(|number| kept + (number - first)));
+            kept += rows;
+            found.push((chunk, rows));
+        }
+        first = end;
+    }
+    (found, places)
+}
+
+/// Appends the warnings that are not in the list.
+pub(crate) fn add_warnings(warnings: &mut Vec<String>, more: Vec<String>) {
+    for one in more {
+        if !warnings.contains(&one) {
+            warnings.push(one);
+        }
     }
 }
 
 /// The query for its vertex table alone.
-fn vertices_of(query: Query) -> Query {
+pub(crate) fn vertices_of(query: Query) -> Query {
     Query {
         outputs: Outputs {
             vertices: true,
@@ -205,7 +238,7 @@ pub(crate) fn bytes_of(batch: &RecordBatch) -> u64 {
 }
 
 /// Checks that kept rows are within the budget.
-fn check_bytes(bytes: u64, budget: u64) -> Result<(), QueryError> {
+pub(crate) fn check_bytes(bytes: u64, budget: u64) -> Result<(), QueryError> {
     match bytes > budget {
         true => Err(QueryError::limit(
             Place::default(),
@@ -217,20 +250,68 @@ fn check_bytes(bytes: u64, budget: u64) -> Result<(), QueryError> {
     }
 }
 
-fn to_index(rows: u64) -> Result<usize, QueryError> {
+pub(crate) fn to_index(rows: u64) -> Result<usize, QueryError> {
     usize::try_from(rows)
         .ok()
         .or_bug("more rows than memory has")
 }
 
-/// The rows with the smallest keys; the key of a row depends only on the seed and the row number.
+/// Draws numbers of rows: those with the smallest keys. The key of a row depends only on the seed and the number of the row.
 #[derive(Debug)]
-struct Drawn {
+struct Draw {
     rows: u64,
     seed: u64,
     seen: u64,
     /// Keys of the currently drawn rows, with their numbers.
     smallest: BinaryHeap<(u64, u64)>,
+}
+
+impl Draw {
+    fn new(rows: u64, seed: u64) -> Self {
+        Self {
+            rows,
+            seed: mixed(seed),
+            seen: 0,
+            smallest: BinaryHeap::new(),
+        }
+    }
+
+    fn key(&self, number: u64) -> (u64, u64) {
+        (mixed(self.seed ^ mixed(number)), number)
+    }
+
+    /// The number of the next row, if it is drawn; a later one may replace it.
+    fn next(&mut self) -> Option<u64> {
+        let number = self.seen;
+        self.seen += 1;
+        let key = self.key(number);
+        if int::wide(self.smallest.len()) >= self.rows {
+            // If no rows are drawn, there is no key.
+            if self.smallest.peek().is_none_or(|largest| *largest < key) {
+                return None;
+            }
+            self.smallest.pop();
+        }
+        self.smallest.push(key);
+        Some(number)
+    }
+
+    /// The drawn numbers, ascending.
+    fn numbers(self) -> Vec<u64> {
+        let mut numbers: Vec<u64> = self
+            .smallest
+            .into_iter()
+            .map(|(_, number)| number)
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+/// Drawn rows.
+#[derive(Debug)]
+struct Drawn {
+    draw: Draw,
     /// Rows that were drawn when they were read, with their numbers; some of them were replaced later.
     held: Vec<(Vec<u64>, RecordBatch)>,
     count: u64,
@@ -240,37 +321,21 @@ struct Drawn {
 impl Drawn {
     fn new(rows: u64, seed: u64) -> Self {
         Self {
-            rows,
-            seed: mixed(seed),
-            seen: 0,
-            smallest: BinaryHeap::new(),
+            draw: Draw::new(rows, seed),
             held: Vec::new(),
             count: 0,
             bytes: 0,
         }
     }
 
-    fn key(&self, number: u64) -> (u64, u64) {
-        (mixed(self.seed ^ mixed(number)), number)
-    }
-
     /// Draws from the rows of a batch.
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let (mut indexes, mut numbers) = (Vec::new(), Vec::new());
         for index in 0..batch.num_rows() {
-            let number = self.seen;
-            self.seen += 1;
-            let key = self.key(number);
-            if int::wide(self.smallest.len()) >= self.rows {
-                // If no rows are drawn, there is no key.
-                if self.smallest.peek().is_none_or(|largest| *largest < key) {
-                    continue;
-                }
-                self.smallest.pop();
+            if let Some(number) = self.draw.next() {
+                indexes.push(u32::try_from(index).ok().or_bug("a batch of 2^32 rows")?);
+                numbers.push(number);
             }
-            self.smallest.push(key);
-            indexes.push(u32::try_from(index).ok().or_bug("a batch of 2^32 rows")?);
-            numbers.push(number);
         }
         if indexes.is_empty() {
             return Ok(());
@@ -280,7 +345,7 @@ impl Drawn {
         self.count += int::wide(numbers.len());
         self.bytes += bytes_of(&taken);
         self.held.push((numbers, taken));
-        if self.count > self.rows.saturating_mul(2).saturating_add(1 << 12) {
+        if self.count > self.draw.rows.saturating_mul(2).saturating_add(1 << 12) {
             self.drop_lost()?;
         }
         Ok(())
@@ -288,11 +353,11 @@ impl Drawn {
 
     /// Drops the rows that were replaced.
     fn drop_lost(&mut self) -> Result<(), QueryError> {
-        let largest = self.smallest.peek().copied();
+        let largest = self.draw.smallest.peek().copied();
         let mut kept = Vec::with_capacity(self.held.len());
         (self.count, self.bytes) = (0, 0);
         for (numbers, batch) in std::mem::take(&mut self.held) {
-            let stays = |number: &u64| Some(self.key(*number)) <= largest;
+            let stays = |number: &u64| Some(self.draw.key(*number)) <= largest;
             let mask: BooleanArray = numbers.iter().map(|one| Some(stays(one))).collect();
             if mask.true_count() == 0 {
                 continue;
@@ -341,7 +406,7 @@ mod tests {
             from = until;
         }
         drawn.drop_lost().unwrap();
-        assert_eq!(drawn.seen, total);
+        assert_eq!(drawn.draw.seen, total);
         let batches = drawn.held.iter();
         let values =
             batches.map(|(_, batch)| batch.column(0).as_primitive::<UInt64Type>().values());

@@ -153,6 +153,7 @@ impl Query {
     }
 
     fn by_chunk(&self, levels: &[Level], target: Target) -> Vec<(QuerySpec, u64)> {
+        let range = self.chunks.clone().unwrap_or_default();
         // The chunks that the query reads, of all levels, by coordinate.
         let mut chunks: Vec<(Vec<i64>, u64)> = Vec::new();
         for level in levels {
@@ -160,7 +161,9 @@ impl Query {
             let per = rows_of(level) / int::wide(presence.len()).max(1);
             let table = ChunkTable::new(level.key_rank(), presence.iter());
             for chunk in table.iter().flat_map(ChunkTable::iter) {
-                chunks.push((chunk.to_vec(), per));
+                if range.contains(chunk) {
+                    chunks.push((chunk.to_vec(), per));
+                }
             }
         }
         chunks.sort();
@@ -181,10 +184,11 @@ impl Query {
             let next = number.saturating_add(1);
             let own = chunks.get(bound(number)..bound(next)).unwrap_or(&[]);
             let mut asked = self.spec();
-            // The first and the last piece are unbounded, so that every chunk is in a piece.
+            // The first and the last piece end where the query does, so that every chunk is in a piece.
+            let (from, until) = (number > 0, next < count);
             asked.chunks = Some(ChunkRange {
-                from: (number > 0).then(|| coord(number)),
-                until: (next < count).then(|| coord(next)),
+                from: from.then(|| coord(number)).or_else(|| range.from.clone()),
+                until: until.then(|| coord(next)).or_else(|| range.until.clone()),
             });
             asked.tables = Outputs {
                 vertices: true,
@@ -315,7 +319,7 @@ fn tags(store: &Store, levels: &[Level]) -> BTreeMap<String, Option<String>> {
     documents.filter(|(key, _)| wanted.contains(key)).collect()
 }
 
-fn rows_of(level: &Level) -> u64 {
+pub(crate) fn rows_of(level: &Level) -> u64 {
     match level.doc().vertex_count {
         // Some writers leave the count at zero.
         0 => int::wide(level.vertices().presence().len()).saturating_mul(4096),

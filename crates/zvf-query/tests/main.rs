@@ -37,6 +37,7 @@ mod regions;
 mod rounds;
 mod selections;
 mod sharded_objects;
+mod some_rows;
 mod splits;
 mod support;
 mod traps;

@@ -28,7 +28,7 @@ async fn run(store: &Store, split: &Split) -> Got {
     ask(store, query).await.unwrap()
 }
 
-fn questions(store: &Store, level: u32) -> Vec<Query> {
+pub(crate) fn questions(store: &Store, level: u32) -> Vec<Query> {
     let (lo, hi) = &store.root().zarr_vectors.bounds;
     let middle: Vec<f64> = lo
         .iter()

@@ -1,5 +1,6 @@
 //! Results in chunk order.
 
+pub(crate) mod counts;
 pub(crate) mod owners;
 pub(crate) mod pass;
 pub(crate) mod plan;

@@ -1,0 +1,63 @@
+//! The number of rows of each chunk.
+
+use super::pass::Scan;
+use super::run::ask;
+use crate::answer::or_changed;
+use crate::error::OrBug;
+use crate::prepare::prepare;
+use crate::{Outputs, Query, QueryError};
+use zvf_store::Store;
+use zvf_store::format::int;
+
+/// The chunks of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkCounts {
+    /// The keys of the chunks with their rows, in the order of the answer.
+    pub(crate) chunks: Vec<(Vec<i64>, u64)>,
+    /// Defects of the store that did not prevent an answer.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Counts the rows of a query in the order of chunks, of one level and without a limit, which conditions on objects were removed from.
+///
+/// # Cost
+///
+/// That of the query without its columns: what conditions need. Of other positions the length of their cells is needed; on a local disk no more than
+/// that is decoded.
+///
+/// # Errors
+///
+/// As [`query`](crate::query).
+pub(crate) async fn count(store: &Store, query: Query) -> Result<ChunkCounts, QueryError> {
+    let query = Query {
+        outputs: Outputs {
+            vertices: false,
+            links: false,
+            objects: false,
+        },
+        ..query
+    };
+    // The documents of a level are the second round of requests, cells the third.
+    let prepared = or_changed(Box::pin(prepare(store, query)).await, store, 2).await?;
+    let mut prepared = prepared.into_iter();
+    let one = prepared.next().filter(|_| prepared.len() == 0);
+    let mut p = one.or_bug("counts of several levels")?;
+    let counts = async {
+        let ask = ask(&mut p)?;
+        let mut scan = Scan::start(&p, &ask).await?;
+        let mut found = ChunkCounts::default();
+        while let Some((group, _)) = scan.next().await? {
+            for (slot, chunk) in &group.chunks {
+                let rows = int::wide(chunk.kept.len());
+                found
+                    .chunks
+                    .push((scan.reader.table.get(*slot).to_vec(), rows));
+            }
+        }
+        scan.remarks();
+        found.warnings = p.warnings;
+        found.warnings.append(&mut scan.warnings);
+        Ok(found)
+    };
+    or_changed(counts.await, store, 3).await
+}
