@@ -64,20 +64,14 @@ impl Prepared {
     pub(crate) fn what(&self, table: &TablePlan, fragments: bool, tested: bool) -> What {
         let filter = self.query.filter.as_ref().filter(|_| tested);
         let names = filter.map_or_else(Vec::new, crate::Filter::names_of_rows);
-        let columns = &self.reader.columns;
-        let wanted = columns.iter().enumerate().map(|(index, column)| {
+        let columns = self.reader.columns.iter().enumerate();
+        let wanted = columns.map(|(index, column)| {
             names.contains(&column.name) || table.has(Out::Attribute(index))
         });
-        // A name that is no column is an axis.
-        let is_axis = |name: &String| !columns.iter().any(|column| column.name == *name);
-        let positions = table.has_positions()
-            || self.table.has_positions()
-            || self.reader.test.bbox.is_some()
-            || names.iter().any(is_axis)
-            || self.reader.tests(columns.len());
+        let shown = table.has_positions() || self.table.has_positions();
         What {
             vertices: true,
-            positions,
+            positions: shown || self.reader.tests_positions(&names),
             fragments,
             attributes: wanted.collect(),
         }

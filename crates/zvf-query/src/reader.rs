@@ -519,6 +519,14 @@ impl Reader {
         self.tested.get(column) == Some(&true) || joint.is_some_and(|joint| joint.tests(column))
     }
 
+    /// Whether rows are tested by their positions; `names` are those in the condition.
+    pub(crate) fn tests_positions(&self, names: &[String]) -> bool {
+        let columns = &self.columns;
+        // A name that is no column is an axis.
+        let is_axis = |name: &String| !columns.iter().any(|column| column.name == *name);
+        self.test.bbox.is_some() || names.iter().any(is_axis) || self.tests(columns.len())
+    }
+
     /// Whether a chunk can have rows in the region, by its key.
     pub(crate) fn may_meet(&self, chunk: &[i64]) -> bool {
         let Some(region) = &self.test.region else {
