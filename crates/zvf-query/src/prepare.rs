@@ -778,25 +778,22 @@ fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
         .collect();
     let units: Vec<_> = root.axes().iter().map(|axis| axis.unit.clone()).collect();
     let crs = root.zarr_vectors.crs.as_ref();
-    let crs = crs.map(|crs| ("zvf.crs".to_owned(), crs.to_string()));
+    let crs = crs.map(|crs| ("zvf.crs", crs.to_string()));
+    let order = if query.is_by_object() {
+        "object"
+    } else {
+        "chunk"
+    };
     let stated = [
-        ("zvf.axes".to_owned(), json!(axes).to_string()),
-        ("zvf.units".to_owned(), json!(units).to_string()),
-        ("zvf.kind".to_owned(), store.kind().name().to_owned()),
-        ("zvf.level".to_owned(), query.level.to_string()),
-        (
-            "zvf.order".to_owned(),
-            if query.is_by_object() {
-                "object"
-            } else {
-                "chunk"
-            }
-            .to_owned(),
-        ),
-        (
-            "zvf.version".to_owned(),
-            root.zarr_vectors.zv_version.clone(),
-        ),
+        ("zvf.axes", json!(axes).to_string()),
+        ("zvf.units", json!(units).to_string()),
+        ("zvf.kind", store.kind().name().to_owned()),
+        ("zvf.level", query.level.to_string()),
+        ("zvf.order", order.to_owned()),
+        ("zvf.version", root.zarr_vectors.zv_version.clone()),
     ];
-    stated.into_iter().chain(crs).collect()
+    let stated = stated.into_iter().chain(crs);
+    stated
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
