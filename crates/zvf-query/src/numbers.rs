@@ -156,3 +156,66 @@ pub fn decimals(column: &ArrayRef) -> Vec<(f64, bool)> {
         _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{
+        BooleanArray, Decimal128Array, Float32Array, Int8Array, Int16Array, Int32Array, Int64Array,
+        StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+    };
+    use half::f16;
+
+    use super::*;
+
+    #[test]
+    fn every_type_has_its_numbers() {
+        let decimal = Decimal128Array::from(vec![Some(3), None, Some(7)]);
+        let halves = [Some(3.0), None, Some(7.0)].map(|one| one.map(f16::from_f32));
+        let columns: [ArrayRef; 11] = [
+            Arc::new(Int8Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(Int16Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(Int32Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(Int64Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(UInt8Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(UInt16Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(UInt32Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(UInt64Array::from(vec![Some(3), None, Some(7)])),
+            Arc::new(arrow_array::Float16Array::from(halves.to_vec())),
+            Arc::new(Float32Array::from(vec![Some(3.0), None, Some(7.0)])),
+            Arc::new(decimal.with_precision_and_scale(5, 0).unwrap()),
+        ];
+        for column in columns {
+            let kind = column.data_type().clone();
+            for (found, numbers) in [
+                (floats(&column), [3.0, 7.0]),
+                (differences(&column, 2.5), [0.5, 4.5]),
+            ] {
+                let [first, missing, last] = found.values[..] else {
+                    panic!("{kind}: {found:?}");
+                };
+                assert_eq!(([first, last], found.exact), (numbers, true), "{kind}");
+                assert!(missing.is_nan(), "{kind}");
+            }
+        }
+        let truths: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
+        assert_eq!(floats(&truths).values, [1.0, 0.0]);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["3"]));
+        assert!(floats(&texts).values.is_empty());
+    }
+
+    #[test]
+    fn whole_numbers_beyond_2_to_the_53_are_subtracted_before_they_are_rounded() {
+        let (large, origin) = (1_u64 << 60, 2_f64.powi(60));
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![large, large + 1]));
+        let signed: ArrayRef = Arc::new(Int64Array::from(vec![1_i64 << 60, (1 << 60) + 1]));
+        for column in [unsigned, signed] {
+            assert_eq!(differences(&column, origin).values, [0.0, 1.0]);
+            let found = floats(&column);
+            assert_eq!((found.values[1], found.exact), (origin, false));
+        }
+        let exact: ArrayRef = Arc::new(UInt64Array::from(vec![1_u64 << 53]));
+        assert!(floats(&exact).exact);
+    }
+}

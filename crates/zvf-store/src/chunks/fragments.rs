@@ -398,6 +398,47 @@ mod tests {
     }
 
     #[test]
+    fn rising_ranges_are_disjoint() {
+        type Build = fn(&mut FragmentIndexBuilder);
+        let cases: [(Build, bool); 6] = [
+            (
+                |one| one.push_range(0, 2).and(one.push_range(2, 3)).unwrap(),
+                true,
+            ),
+            (
+                |one| one.push_range(0, 2).and(one.push_range(3, 1)).unwrap(),
+                true,
+            ),
+            (
+                |one| one.push_range(2, 3).and(one.push_range(0, 0)).unwrap(),
+                true,
+            ),
+            (
+                |one| one.push_range(0, 3).and(one.push_range(2, 3)).unwrap(),
+                false,
+            ),
+            (
+                |one| one.push_range(2, 3).and(one.push_range(0, 2)).unwrap(),
+                false,
+            ),
+            (
+                |one| one.push_range(0, 2).and(one.push_rows(&[4, 3])).unwrap(),
+                false,
+            ),
+        ];
+        for (number, (build, disjoint)) in cases.into_iter().enumerate() {
+            let found = of(build, Some(5)).unwrap();
+            assert_eq!(found.are_disjoint(), disjoint, "case {number}");
+        }
+        let whole = CheckedFragments::whole(3);
+        assert_eq!(
+            (whole.len(), whole.extent(), whole.are_disjoint()),
+            (1, 3, true)
+        );
+        assert_eq!(CheckedFragments::whole(0).len(), 0);
+    }
+
+    #[test]
     fn rows_outside_the_chunk_are_refused() {
         assert!(of(|builder| builder.push_range(3, 3).unwrap(), Some(5)).is_err());
         assert!(of(|builder| builder.push_rows(&[5]).unwrap(), Some(5)).is_err());
