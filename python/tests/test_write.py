@@ -378,6 +378,24 @@ def test_texts_of_pandas_in_each_arrow_type_may_be_missing(tmp_path: Path) -> No
         assert zvf.open(url).query().to_numpy()["word"].tolist() == ["a", None, "b"], kind
 
 
+def test_tensors_with_another_order_of_values_than_the_stored_one_are_refused(tmp_path: Path) -> None:
+    stored = pa.FixedSizeListArray.from_arrays(pa.array(range(12), pa.int32()), 4)
+    axis = pa.array([1.0, 2.0, 3.0])
+    for order in ([1, 0], [0, 1], None):
+        tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.int32(), [2, 2], permutation=order), stored)
+        for way, given in (
+            ("table", {"vertices": pa.table({"x": axis, "y": axis, "z": axis, "m": tensors})}),
+            ("arrays", {"positions": np.zeros((3, 3)), "attributes": {"m": tensors}}),
+        ):
+            url = tmp_path / f"{way}{order}.zarrvectors"
+            if order == [1, 0]:
+                with pytest.raises(zvf.MisuseError, match="dimensions are in the order"):
+                    zvf.write(url, kind="point_cloud", **given)
+                continue
+            zvf.write(url, kind="point_cloud", **given)
+            assert sorted(zvf.open(url).query().to_numpy()["m"].tolist()) == stored.to_pylist()
+
+
 def test_edits(tmp_path: Path) -> None:
     url = tmp_path / "edited.zarrvectors"
     positions = RNG.uniform(0, 10, (40, 3)).astype(np.float32)

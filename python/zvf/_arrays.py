@@ -212,6 +212,11 @@ def _of_arrow(name: str, values: Any) -> Array:
     else:
         import pyarrow as pa
 
+        # The table below loses what the type states beside its values.
+        order = getattr(values.type, "permutation", None)
+        if order is not None and list(order) != sorted(order):
+            found, expected = f"tensors whose dimensions are in the order {list(order)}", "tensors without a permutation"
+            raise _zvf.MisuseError(f"{name}: found {found}, expected {expected}")
         table = _zvf.Table.of_stream(pa.table([values], names=[name]))
     (parts,) = table.columns()
     return array_of(name, _array(parts, times=True))

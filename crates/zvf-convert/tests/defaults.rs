@@ -500,6 +500,12 @@ fn tensors_with_another_order_of_values_than_the_stored_one_are_refused() {
         told.contains("column m: found tensors whose dimensions are in the order [1,0]"),
         "{told}"
     );
+    let broken = folder.file("broken.arrow", written("[1, "));
+    let (_, told) = refused(&[broken], &small());
+    assert!(
+        told.contains("expected the shape of tensors as JSON"),
+        "{told}"
+    );
     for order in ["[0, 1]", "null"] {
         let plain = folder.file("plain.arrow", written(order));
         assert_eq!(open(&[plain], &small()).vertices(), 2);

@@ -322,29 +322,35 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
 ///
 /// # Errors
 /// Misuse: names of channels that are not a JSON list; periods of pandas, whose numbers count months or other spans that only their type states; tensors
-/// whose type states another order of their values than the stored one.
+/// whose type states another order of their values than the stored one, or that is not JSON.
 pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
-    if word("ARROW:extension:name").is_some_and(|name| name == "pandas.period") {
-        let expected = "moments, as column.dt.to_timestamp() in pandas makes them";
-        return Err(WriteError::input(
-            format!("column {}", field.name()),
-            "periods of pandas",
-            expected,
-        ));
-    }
-    if word("ARROW:extension:name").is_some_and(|name| name == "arrow.fixed_shape_tensor") {
-        let facts = word("ARROW:extension:metadata");
-        let facts = facts.and_then(|facts| serde_json::from_str::<Value>(facts).ok());
-        let order = facts.as_ref().and_then(|facts| facts.get("permutation"));
-        let order = order.filter(|order| !is_identity(order));
-        if let Some(order) = order {
-            return Err(WriteError::input(
-                format!("column {}", field.name()),
-                format!("tensors whose dimensions are in the order {order}"),
-                "tensors without a permutation, because channels are stored in the order of the column's values",
-            ));
+    let refused = |found: String, expected| {
+        let column = format!("column {}", field.name());
+        Err(WriteError::input(column, found, expected))
+    };
+    match word("ARROW:extension:name").map(String::as_str) {
+        Some("pandas.period") => {
+            let expected = "moments, as column.dt.to_timestamp() in pandas makes them";
+            return refused("periods of pandas".to_owned(), expected);
         }
+        Some("arrow.fixed_shape_tensor") => {
+            let facts = word("ARROW:extension:metadata").map_or("{}", String::as_str);
+            let order = match serde_json::from_str::<Value>(facts) {
+                Ok(facts) => facts.get("permutation").cloned().unwrap_or_default(),
+                Err(error) => {
+                    return refused(
+                        format!("{facts:?} ({error})"),
+                        "the shape of tensors as JSON",
+                    );
+                }
+            };
+            if !is_identity(&order) {
+                let found = format!("tensors whose dimensions are in the order {order}");
+                return refused(found, "tensors without a permutation");
+            }
+        }
+        _ => {}
     }
     if let Some(names) = word("zvf.channel_names") {
         let names: Vec<String> = serde_json::from_str(names).map_err(|error| {
@@ -359,11 +365,15 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
     Ok(spec)
 }
 
-/// Whether a permutation is 0, 1, 2 and so on, or absent.
+/// Whether a permutation is 0, 1, 2 and so on, or null, which means absent.
 fn is_identity(order: &Value) -> bool {
-    let list = order.as_array().map(Vec::as_slice);
-    let mut places = (0_u64..).zip(list.unwrap_or_default());
-    (list.is_some() || order.is_null()) && places.all(|(at, place)| place.as_u64() == Some(at))
+    match order {
+        Value::Null => true,
+        Value::Array(list) => (0_u64..)
+            .zip(list)
+            .all(|(at, place)| place.as_u64() == Some(at)),
+        _ => false,
+    }
 }
 
 /// A required column of a table.
