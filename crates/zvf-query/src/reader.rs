@@ -122,13 +122,16 @@ impl Decoded {
 }
 
 impl Decoded {
-    /// The number of rows whose values were read.
+    /// The number of rows whose values were read; all rows of the chunk if the query uses no values.
     pub(crate) fn rows_read(&self) -> usize {
         let cells = self.cells.iter().map(|cell| match cell {
             Cell::Rows { values, .. } | Cell::Short { values, .. } => values.rows(),
             _ => 0,
         });
-        cells.fold(self.positions.rows(), usize::max)
+        match cells.fold(self.positions.rows(), usize::max) {
+            0 => int::index(self.rows),
+            rows => rows,
+        }
     }
 
     /// Drops the values of the rows, and keeps the facts about the cells.

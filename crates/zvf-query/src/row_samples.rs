@@ -15,7 +15,7 @@ use zvf_store::{Class, Need, Store};
 use crate::error::OrBug;
 use crate::object_relation::resolve;
 use crate::prepare::chain;
-use crate::scan::counts;
+use crate::scan::counts::{self, CountedChunks};
 use crate::{Outputs, Place, Query, QueryError, Table};
 
 /// Rows of the vertex table of a query.
@@ -118,11 +118,13 @@ async fn few_rows(
     rows: u64,
     seed: u64,
 ) -> Result<Option<RowSample>, QueryError> {
-    let counts = counts::count(store, asked.clone()).await?;
     let mut draw = Draw::new(rows, seed);
-    for _ in 0..counts.chunks.iter().map(|(_, rows)| *rows).sum() {
-        draw.next();
-    }
+    let each = |rows| {
+        for _ in 0..rows {
+            draw.next();
+        }
+    };
+    let counts = counts::count(store, asked.clone(), each).await?;
     let (seen, mut warnings) = (draw.seen, counts.warnings);
     let (within, places) = chunks_of_rows(counts.chunks, &draw.numbers());
     let expected = within.iter().map(|(_, rows)| *rows).sum::<u64>();
@@ -179,7 +181,7 @@ async fn few_rows(
 /// # Errors
 ///
 /// As [`query`](crate::query), for levels that do not exist.
-pub(crate) async fn chunks_of(store: &Store, asked: &Query) -> Result<Option<u64>, QueryError> {
+async fn chunks_of(store: &Store, asked: &Query) -> Result<Option<u64>, QueryError> {
     if asked.is_by_object() || asked.limit.is_some() {
         return Ok(None);
     }
@@ -189,9 +191,6 @@ pub(crate) async fn chunks_of(store: &Store, asked: &Query) -> Result<Option<u64
         _ => None,
     })
 }
-
-/// Chunks with their numbers of rows, in the order of an answer.
-type CountedChunks = Vec<(Vec<i64>, u64)>;
 
 /// The chunks that have rows with these ascending numbers, and the numbers of the rows in an answer of only these chunks.
 fn chunks_of_rows(chunks: CountedChunks, numbers: &[u64]) -> (CountedChunks, Vec<u64>) {

@@ -9,16 +9,19 @@ use crate::{Outputs, Query, QueryError};
 use zvf_store::Store;
 use zvf_store::format::int;
 
+/// Keys of chunks with their numbers of rows, in the order of an answer.
+pub(crate) type CountedChunks = Vec<(Vec<i64>, u64)>;
+
 /// The chunks of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCounts {
-    /// The keys of the chunks with their rows, in the order of the answer.
-    pub(crate) chunks: Vec<(Vec<i64>, u64)>,
+    pub(crate) chunks: CountedChunks,
     /// Defects of the store that did not prevent an answer.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Counts the rows of a query in the order of chunks, of one level and without a limit, which conditions on objects were removed from.
+/// Counts the rows of a query in the order of chunks, of one level and without a limit, whose conditions on objects are resolved. `each` gets the number of
+/// rows of every chunk when it is read.
 ///
 /// # Cost
 ///
@@ -28,7 +31,11 @@ pub(crate) struct ChunkCounts {
 /// # Errors
 ///
 /// As [`query`](crate::query).
-pub(crate) async fn count(store: &Store, query: Query) -> Result<ChunkCounts, QueryError> {
+pub(crate) async fn count(
+    store: &Store,
+    query: Query,
+    mut each: impl FnMut(u64) + Send,
+) -> Result<ChunkCounts, QueryError> {
     let query = Query {
         outputs: Outputs {
             vertices: false,
@@ -49,6 +56,7 @@ pub(crate) async fn count(store: &Store, query: Query) -> Result<ChunkCounts, Qu
         while let Some((group, _)) = scan.next().await? {
             for (slot, chunk) in &group.chunks {
                 let rows = int::wide(chunk.kept.len());
+                each(rows);
                 found
                     .chunks
                     .push((scan.reader.table.get(*slot).to_vec(), rows));
