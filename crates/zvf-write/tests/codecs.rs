@@ -187,7 +187,7 @@ async fn appends_keep_the_codec_of_each_array_and_old_versions_have_zstd() {
     assert!(found.values().all(|(name, _)| name == "zstd"), "{found:?}");
 }
 
-/// The largest cell of positions is damaged behind its first blocks.
+/// Overwrites the largest cell of positions but for its first blocks: only queries that use positions fail.
 #[tokio::test]
 async fn queries_without_positions_decode_only_the_lengths_of_their_cells() {
     let folder = tempfile::tempdir().unwrap();
