@@ -186,11 +186,8 @@ impl Beside {
         command.args(["ci", "--only", &stages]);
         command.env(stages::FILE, times);
         command.stdout(file.try_clone()?).stderr(file);
-        // A group, so that everything that it started can be ended with it.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Ok(Self {
-            child: command.spawn()?,
+            child: sh::in_group(&mut command).spawn()?,
             log,
         })
     }
@@ -210,8 +207,7 @@ impl Drop for Beside {
     /// Another stage failed: it is not waited for.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            let group = format!("-{}", self.child.id());
-            let _ = sh::run(sh::command("kill").args(["--", &group]));
+            sh::end_group(self.child.id());
         }
     }
 }

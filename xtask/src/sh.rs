@@ -47,6 +47,22 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
+/// Has a program begin a group of processes, which [`end_group`] ends with everything that it started.
+pub(crate) fn in_group(command: &mut Command) -> &mut Command {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    command
+}
+
+/// Kills the processes of a group, by the number of its first one. It may have ended meanwhile.
+pub(crate) fn end_group(first: u32) {
+    let group = format!("-{first}");
+    let _ = command("kill")
+        .args(["-KILL", "--", &group])
+        .stderr(Stdio::null())
+        .status();
+}
+
 /// Runs a program to its end; its output goes to the terminal.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -227,20 +227,20 @@ pub(crate) fn build_zvf() -> Outcome<PathBuf> {
 
 /// A test program, or cargo where it runs the tests of the documentation.
 #[derive(Debug)]
-struct Program {
+pub(crate) struct Program {
     /// The folder of its package and its own name, as in `zvf-store/main`.
-    name: String,
+    pub(crate) name: String,
     program: OsString,
     arguments: Vec<OsString>,
     /// The folder of its package, where cargo starts it.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     environment: Vec<(&'static str, OsString)>,
     documentation: bool,
 }
 
 impl Program {
     /// The test program that cargo says it has built, if the message is about one.
-    fn from_message(message: &Value) -> Option<Self> {
+    pub(crate) fn from_message(message: &Value) -> Option<Self> {
         if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
             return None;
         }
@@ -309,6 +309,13 @@ impl Program {
         lock(report).end(&self.name, &result, sound, start);
     }
 
+    pub(crate) fn command(&self) -> Command {
+        let mut command = sh::independent(&self.program);
+        command.args(&self.arguments).current_dir(&self.folder);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
     /// Runs the program and hands each line that it writes to `line`; whether it ended well.
     fn follow(
         &self,
@@ -316,9 +323,7 @@ impl Program {
         mut line: impl FnMut(&str),
     ) -> Outcome<bool> {
         let (reader, writer) = std::io::pipe()?;
-        let mut command = sh::independent(&self.program);
-        command.args(&self.arguments).current_dir(&self.folder);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let mut command = self.command();
         if let Some((python, file)) = costs {
             command = cost::measured(python, file, &command);
         }
