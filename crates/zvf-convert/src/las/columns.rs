@@ -183,11 +183,14 @@ impl FieldLocation {
                 offset,
             } => {
                 let stored = numbers(points, length, at, kind, count);
-                let stored = crate::numbers::floats(&stored).values;
-                let factors = scale.into_iter().zip(offset).take(count).cycle();
-                let values = stored.into_iter().zip(factors);
-                let values = values.map(|(value, (scale, offset))| value * scale + offset);
-                Arc::new(PrimitiveArray::<Float64Type>::from_iter_values(values))
+                let mut values = crate::numbers::floats(&stored).values;
+                for values in values.chunks_exact_mut(count.max(1)) {
+                    let factors = scale.into_iter().zip(offset);
+                    for (value, (scale, offset)) in values.iter_mut().zip(factors) {
+                        *value = *value * scale + offset;
+                    }
+                }
+                Arc::new(PrimitiveArray::<Float64Type>::new(values.into(), None))
             }
         };
         match self.column() {
@@ -234,13 +237,11 @@ fn list<T: ArrowPrimitiveType, const N: usize>(
     count: usize,
     number: impl Fn([u8; N]) -> T::Native + Copy,
 ) -> PrimitiveArray<T> {
-    let values = points.chunks_exact(length).flat_map(|point| {
+    let points = points.chunks_exact(length);
+    let mut values = Vec::with_capacity(points.len() * count);
+    for point in points {
         let bytes = point.get(at..at + N * count).unwrap_or_default();
-        bytes
-            .as_chunks::<N>()
-            .0
-            .iter()
-            .map(move |bytes| number(*bytes))
-    });
-    PrimitiveArray::from_iter_values(values)
+        values.extend(bytes.as_chunks::<N>().0.iter().map(|bytes| number(*bytes)));
+    }
+    PrimitiveArray::new(values.into(), None)
 }

@@ -492,30 +492,30 @@ impl ColumnRoles {
                 Ok(floats.values)
             })
             .collect::<Result<_, RowError>>()?;
-        let rows = batch.num_rows();
-        let mut out = Vec::with_capacity(rows.saturating_mul(dims));
-        for row in 0..rows {
-            for at in 0..dims {
-                let value = match columns.as_slice() {
-                    [list] if self.position.len() == 1 => {
-                        list.get(row.saturating_mul(dims).saturating_add(at))
-                    }
-                    columns => columns.get(at).and_then(|column| column.get(row)),
-                };
-                match value {
-                    Some(value) if value.is_finite() => out.push(*value),
-                    _ => {
-                        let axis = self.axes.get(at).map_or("", |axis| axis.name.as_str());
-                        let found = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
-                        return Err((
-                            row,
-                            (format!("{found} as {axis}"), "a finite number".to_owned()),
-                        ));
-                    }
+        let out = match <[Vec<f64>; 1]>::try_from(columns) {
+            Ok([list]) => list,
+            Err(columns) => {
+                let mut out = vec![0.0; columns.iter().map(Vec::len).sum()];
+                for (axis, column) in columns.iter().enumerate() {
+                    let places = out.iter_mut().skip(axis).step_by(columns.len());
+                    places.zip(column).for_each(|(place, value)| *place = *value);
                 }
+                out
             }
+        };
+        let rows = batch.num_rows();
+        if dims == 0 || out.len() != rows.saturating_mul(dims) {
+            let found = format!("{} coordinates of {rows} rows", out.len());
+            return Err((0, (found, format!("{dims} for each row"))));
         }
-        Ok(out)
+        let mut values = out.iter().copied().enumerate();
+        let Some((at, value)) = values.find(|(_, value)| !value.is_finite()) else {
+            return Ok(out);
+        };
+        let axis = self.axes.get(at % dims);
+        let axis = axis.map_or("", |axis| axis.name.as_str());
+        let found = format!("{value} as {axis}");
+        Err((at / dims, (found, "a finite number".to_owned())))
     }
 
     fn columns<'b>(&self, batch: &'b RecordBatch) -> impl Iterator<Item = &'b ArrayRef> {

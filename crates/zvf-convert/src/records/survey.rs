@@ -331,9 +331,7 @@ impl Looked {
             vertices = vertices.saturating_add(whole.num_rows() as u64);
             let positions = layout.positions(&whole);
             let positions = positions.map_err(|(row, what)| rows.bad(row, what))?;
-            for position in positions.chunks(layout.axes.len()) {
-                tally.extent.add(position);
-            }
+            tally.extent.add_all(&positions);
             tally.check(file, InFile::Whole)?;
             for (attribute, census) in layout.attributes.iter().zip(&mut self.seen) {
                 let Some(column) = whole.columns().get(attribute.column) else {
