@@ -13,8 +13,8 @@ use zvf_store::Stop;
 
 use crate::errors::{Failure, IoError, bug, interrupted, misuse};
 
-/// Time between two looks whether a signal came.
-const LOOKS: Duration = Duration::from_millis(50);
+/// Interval between checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Stack of a worker: without optimisation the futures of edits need more than the usual 2 MB.
 const STACK: usize = 16 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
     /// Calls the callback with the number of units that were done since the last call, and their total if it is known, unless a call has raised an
-    /// exception. Returns whether none has. Calls from several threads follow each other; the calling thread must not hold the interpreter.
+    /// exception. Returns false if one has. Calls from several threads run one after the other; the calling thread must not hold the interpreter.
     pub(crate) fn call(&self, callback: &Py<PyAny>, done: u64, total: Option<u64>) -> bool {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -50,8 +50,8 @@ impl Raised {
 /// The runtime, which starts at the first call.
 ///
 /// # Errors
-/// I/O: the system gives no threads. Misuse: a process that was forked from one that used zvf, where the threads of the runtime do
-/// not exist; a call from one of the runtime's own threads, such as from a progress callback.
+/// I/O: threads cannot be started. Misuse: a process that was forked after zvf was used, because fork does not copy the threads of
+/// the runtime; a call from one of the runtime's own threads, such as from a progress callback.
 pub(crate) fn runtime() -> PyResult<&'static Runtime> {
     if Handle::try_current().is_ok() {
         return Err(misuse(
@@ -92,10 +92,10 @@ pub(crate) enum OnInterrupt<'a> {
     Ask(&'a Stop),
 }
 
-/// Waits for work with the interpreter detached, and looks now and then whether a signal came.
+/// Waits for work with the interpreter detached, and polls for signals.
 ///
 /// # Errors
-/// As the work says; the exception of the signal, such as `KeyboardInterrupt`.
+/// Those of the work; the exception of the signal, such as `KeyboardInterrupt`.
 pub(crate) fn wait<T, E>(
     py: Python<'_>,
     on: OnInterrupt<'_>,
@@ -137,7 +137,7 @@ async fn watched<T, E: Into<Failure>>(
     let mut work = work;
     let mut signal: Option<PyErr> = None;
     loop {
-        match select(work.as_mut(), pin!(tokio::time::sleep(LOOKS))).await {
+        match select(work.as_mut(), pin!(tokio::time::sleep(SIGNAL_INTERVAL))).await {
             Either::Left((done, _)) => {
                 return match (signal.or_else(|| raised.error()), on) {
                     (Some(signal), _) => Err(signal),
@@ -167,5 +167,5 @@ async fn watched<T, E: Into<Failure>>(
 
 /// A report as JSON.
 pub(crate) fn json_text(report: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(report).map_err(|error| bug(&format!("a report is no JSON: {error}")))
+    serde_json::to_string(report).map_err(|error| bug(&format!("cannot serialize a report: {error}")))
 }

@@ -128,7 +128,7 @@ impl BloscBlocks {
         self.header.nbytes()
     }
 
-    /// Whether ascending ranges intersect at least three quarters of the blocks, or, in a frame that stores plain bytes, cover at least half of them.
+    /// Whether ascending ranges intersect at least three quarters of the blocks, or, in a frame that stores plain bytes, cover at least half of its bytes.
     pub(crate) fn is_most(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
         let size = self.header.blocksize().max(1);
         if self.pipeline.is_none() {
@@ -247,7 +247,7 @@ fn bad(what: impl std::fmt::Display) -> CodecError {
 fn failed(error: DecodeError) -> CodecError {
     match error.class() {
         Class::Unsupported => CodecError::Unsupported(format!("blosc: {error}")),
-        // The caller's limit was checked before: the frame states more bytes than its stored bytes can decode to.
+        // Not the caller's limit, which was checked before: the frame states more bytes than its stored bytes can decode to.
         _ => bad(error),
     }
 }
@@ -355,7 +355,7 @@ pub(crate) fn settings(codec: &Codec) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// How [`Compression::Blosc`](crate::Compression::Blosc) writes frames of items of `items` bytes.
+/// The settings of [`Compression::Blosc`](crate::Compression::Blosc) for items of `items` bytes.
 #[cfg(feature = "encode")]
 pub(crate) fn of_items(items: u8) -> Settings {
     let width = usize::from(items.max(1));
@@ -467,7 +467,7 @@ mod tests {
     }
 
     /// A decoded range equals the same range of the whole frame. Replacing a block start by the start of another block, or by a nearby position,
-    /// gives an error or changes nothing.
+    /// gives an error.
     #[test]
     fn ranges_of_frames_of_c_blosc_are_read_and_damaged_tables_refused() {
         use crate::{Chain, CodecError, RangeDecoder, StoredBytes};

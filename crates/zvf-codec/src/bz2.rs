@@ -41,8 +41,8 @@ mod tests {
         );
         let bomb = encoded(&vec![0; 8 << 20]);
         assert!(bomb.len() < 1000);
-        let told = decode(&bomb, CAP).unwrap_err();
-        assert!(matches!(told, CodecError::Limit { .. }));
+        let error = decode(&bomb, CAP).unwrap_err();
+        assert!(matches!(error, CodecError::Limit { .. }));
         for end in 1..bytes.len() {
             assert!(decode(&bytes[..end], CAP).is_err(), "{end}");
         }

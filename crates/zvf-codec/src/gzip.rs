@@ -44,8 +44,8 @@ mod tests {
         encoder.write_all(&vec![3u8; 100_000]).unwrap();
         let bytes = encoder.finish().unwrap();
         assert_eq!(decode(&bytes, 1 << 20).unwrap(), vec![3u8; 100_000]);
-        let told = decode(&bytes, 1000).unwrap_err();
-        assert!(matches!(told, CodecError::Limit { .. }));
+        let error = decode(&bytes, 1000).unwrap_err();
+        assert!(matches!(error, CodecError::Limit { .. }));
         for end in 0..bytes.len() {
             assert!(decode(&bytes[..end], 1 << 20).is_err());
         }
@@ -57,8 +57,8 @@ mod tests {
         encoder.write_all(&vec![3u8; 100_000]).unwrap();
         let bytes = encoder.finish().unwrap();
         assert_eq!(decode_zlib(&bytes, 1 << 20).unwrap(), vec![3u8; 100_000]);
-        let told = decode_zlib(&bytes, 1000).unwrap_err();
-        assert!(matches!(told, CodecError::Limit { .. }));
+        let error = decode_zlib(&bytes, 1000).unwrap_err();
+        assert!(matches!(error, CodecError::Limit { .. }));
         for end in 0..bytes.len() {
             assert!(decode_zlib(&bytes[..end], 1 << 20).is_err());
         }

@@ -10,8 +10,8 @@ use zvf_write::JsonObject;
 use crate::trackvis::{IDENTITY, ORDER, VoxelGrid};
 use crate::{ConvertError, Format};
 
-/// The advice for a header that does not place positions.
-const KEEP: &str = "positions are used as they are stored with `--keep-frame`";
+/// What is expected instead of a header that does not define the frame of the positions.
+const KEEP_FRAME: &str = "a header that defines the frame of the positions, or `--keep-frame` to use them as stored";
 
 /// The formats whose headers a store keeps, with their names in the store.
 const FORMATS: [(Format, &str); 3] = [
@@ -34,16 +34,16 @@ const ROUNDING: f64 = 1e-6;
 
 /// The note about positions that are stored as voxelmm.
 pub(crate) const NOT_SCANNER: &str =
-    "positions are millimetres from the corner of the first voxel, not of the scanner";
+    "positions are millimetres from the corner of the first voxel, not scanner coordinates";
 
 /// The frame in which positions of a tractogram are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Space {
-    /// Millimetres of the scanner, right, front and top positive; as nibabel, DIPY and MRtrix have them.
+    /// Scanner coordinates in millimetres, positive to the right, anterior and superior (RAS+), as in nibabel, DIPY and MRtrix.
     #[default]
     Rasmm,
-    /// Millimetres along the axes of the image from the corner of the first voxel, as TrackVis has them.
+    /// Millimetres along the axes of the image from the corner of the first voxel, as in TrackVis.
     Voxelmm,
     /// The numbers of the file: [`Voxelmm`](Self::Voxelmm) for TRK, [`Rasmm`](Self::Rasmm) for TCK and TRX.
     File,
@@ -60,7 +60,7 @@ impl Space {
         }
     }
 
-    /// The frame that files of a format have, instead of [`File`](Self::File).
+    /// Replaces [`File`](Self::File) by the frame that files of `format` use.
     pub(crate) fn of(self, format: Format) -> Self {
         match (self, format) {
             (Self::File, Format::Trk) => Self::Voxelmm,
@@ -76,7 +76,7 @@ pub struct SourceHeader {
     /// The format, by the name that it has in a store.
     pub(crate) source: String,
     pub(crate) members: JsonObject,
-    /// Where in the store it is.
+    /// Where it was read from: a node of the store, or metadata of a schema.
     pub(crate) place: String,
     /// Whether all headers of the store state the same frame.
     agreed: bool,
@@ -155,7 +155,7 @@ impl SourceHeader {
         header.is_tractogram().then_some(header)
     }
 
-    /// The schema with this header in its metadata, as `zvf.frame`: a table in these columns states the frame of its positions.
+    /// The schema with this header in its metadata, as `zvf.frame`: a table with this schema declares the frame of its positions.
     #[must_use]
     pub fn in_schema(&self, schema: &Schema) -> Schema {
         let mut schema = schema.clone();
@@ -172,7 +172,7 @@ impl SourceHeader {
         Value::Object(members)
     }
 
-    /// Where in the store it is: `headers/trk`.
+    /// Where it was read from: `headers/trk` or another node of the store, or `zvf.frame` of a schema.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
@@ -204,7 +204,7 @@ impl SourceHeader {
         }
     }
 
-    /// The facts that place the stored positions: their frame, and the map of voxel millimetres.
+    /// What defines the stored positions: their frame, and the map from voxel millimetres.
     pub(crate) fn frame_of_axes(&self) -> Option<(Space, Option<Affine>)> {
         let space = self.space()?;
         let map = match space {
@@ -263,7 +263,7 @@ impl SourceHeader {
             Some(found) => Err(ConvertError::usage(
                 format!("{}: the frame of the positions", self.place),
                 found,
-                format!("rasmm or voxelmm, and maps that agree; {KEEP}"),
+                "rasmm or voxelmm, and maps that agree; or `--keep-frame` to use the positions as stored",
             )),
         }
     }
@@ -302,7 +302,7 @@ impl SourceHeader {
                         "{}: positions are voxelmm and cannot be converted",
                         self.place
                     );
-                    Err(ConvertError::usage(what, why, KEEP))
+                    Err(ConvertError::usage(what, why, KEEP_FRAME))
                 }
             },
         }
@@ -365,13 +365,13 @@ impl SourceHeader {
         }
     }
 
-    /// The dimensions of the volume in the order of the axes of the affine; TRK states them in the order of its header.
+    /// The dimensions of the volume in the order of the axes of the affine; TRK headers have them in the order of `voxel_order`.
     pub(crate) fn dimensions(&self) -> Option<[f64; 3]> {
         let grid = grid(&self.source, &self.members).ok()?;
         grid.dimensions_of_affine().ok()
     }
 
-    /// A member that must exist.
+    /// A member; `None` if it is absent or null.
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.members.get(key).filter(|value| !value.is_null())
     }

@@ -19,13 +19,13 @@ pub(super) type FoundLink = (LinkAt, NewLink);
 /// Ends of links from a table.
 #[derive(Debug)]
 pub(super) struct LinkEndColumns {
-    /// For each link the object in which places are counted; `None`: ends are current numbers of vertices.
+    /// For each link, the object whose vertices `ends` count; `None` if they are current vertex numbers.
     pub(super) ids: Option<Vec<Option<i64>>>,
-    /// One link after another; `None` is not a number.
+    /// The ends of all links, one link after another; `None` for a missing or negative number.
     pub(super) ends: Vec<Option<u64>>,
 }
 
-/// The ends of a link, in the order of the application; `None`: one of them is not in the store.
+/// The ends of a link, in the order in which the caller gives them; `None` if one is not in the store.
 type ResolvedEnds = Option<Vec<Vertex>>;
 
 /// Links between the same vertices: for each order of their ends, the links that are not taken yet.
@@ -84,10 +84,10 @@ impl Edit {
             return Err(WriteError::input(what(&spec.name), found, "numbers"));
         }
         if !self.state.links.is_empty() {
-            let expected = "the attribute to be added before links with values of it";
+            let expected = "the attribute to be added before any link";
             return Err(WriteError::input(
                 what(&spec.name),
-                "links that this edit adds",
+                "links added by this edit",
                 expected,
             ));
         }
@@ -130,7 +130,7 @@ impl Edit {
         let spots = self.find(at).await?;
         self.load_spots(&spots).await?;
         for spot in spots {
-            ends.extend(self.name(spot));
+            ends.push(self.name(spot)?);
         }
         let width = self.state.spec.links.width.max(1);
         if !ends.len().is_multiple_of(width) {
@@ -202,7 +202,7 @@ impl Edit {
         Ok(names)
     }
 
-    /// The stored links near the chunks of first ends, in the order of lists.
+    /// The stored links in cells that touch the chunks of the first ends, in the order in which queries return links.
     pub(super) async fn links_near(
         &mut self,
         ends: &[ResolvedEnds],
@@ -218,8 +218,8 @@ impl Edit {
         self.stored_links(&slots).await
     }
 
-    /// The place of each link among the `known` ones: the next one with its ends in this order. Ends of undirected links may be in any order, if all
-    /// links between these vertices have their ends in one order.
+    /// For each row, the index in `known` of the next unmatched link with the same ends in the same order. For undirected links, the order of the ends
+    /// does not matter if all links between these vertices store their ends in the same order.
     pub(super) fn places_of_links(
         &self,
         known: &[FoundLink],
@@ -258,7 +258,7 @@ impl Edit {
         ends.iter().map(place).collect()
     }
 
-    /// All links of the store, in the order of lists, without those that this edit removes.
+    /// All links of the store, in the order in which queries return them, without those that this edit removes.
     pub(super) async fn all_links(&mut self) -> Result<Vec<FoundLink>, WriteError> {
         let level = self.state.level.clone();
         let mut slots = BTreeSet::new();
@@ -274,7 +274,7 @@ impl Edit {
         Ok(links)
     }
 
-    /// The links that touch chunks, in the order of lists: arrays, cells by the text of their key, records.
+    /// The links that touch chunks, in the order in which queries return them: arrays, cells by the text of their key, records.
     async fn stored_links(&mut self, slots: &BTreeSet<u32>) -> Result<Vec<FoundLink>, WriteError> {
         let mut cells = near(&mut self.state, slots).await?;
         cells.retain(|cell| !cell.copies);

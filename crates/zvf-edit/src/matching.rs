@@ -57,16 +57,18 @@ impl Scope {
 /// How the rows of a table are matched with vertices, objects or links. The first possible way is used:
 ///
 /// 1. [`key`](Self::key), if it is given;
-/// 2. columns that locate a row: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, for vertices; `object_id` for objects; the ends
-///    `vertices`, or `object_id` and a list `vertex`, for links;
-/// 3. the positions of vertices (`position`, or a column per axis), and their `object_id` if the table has it, compared in the number type of
+/// 2. for vertices, [`by_order`](Self::by_order) or [`by_object_order`](Self::by_object_order);
+/// 3. columns that locate a row: `chunk` and `row`, or `vertex` and `object_id`, or `vertex` alone, for vertices; `object_id` for objects; the ends
+///    `vertices`, or `chunks` and `rows`, or `object_id` and a list `vertex`, for links;
+/// 4. the positions of vertices (`position`, or a column per axis), and their `object_id` if the table has it, compared in the number type of
 ///    the store;
-/// 4. [`by_order`](Self::by_order) or, for vertices, [`by_object_order`](Self::by_object_order).
+/// 5. for objects and links, [`by_order`](Self::by_order).
 ///
-/// `chunk` and `row`, `vertex` alone, numbers of ends and the order of rows refer to the store before the edit, even after the edit has added,
-/// deleted or moved vertices. After that, `vertex` with `object_id` (except for polylines and streamlines) and the order of objects are refused.
+/// `chunk` and `row`, `vertex` alone, vertex numbers of link ends and the order of rows refer to the store before the edit, even after the edit has
+/// added, deleted or moved vertices. After such an edit, `vertex` with `object_id` (except for polylines and streamlines) and the order of objects are
+/// refused.
 ///
-/// A table without any of these is refused. Columns of a later way that contradict the used one are refused, too, unless a key is used.
+/// A table without any of these is refused. So are columns that locate other rows than the way that is used, unless it is a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matching {
@@ -75,8 +77,8 @@ pub struct Matching {
     pub key: Vec<String>,
     /// Row i is for vertex, object or link i, in the order in which queries return them. The table has exactly as many rows.
     pub by_order: bool,
-    /// Only vertices: row i is for vertex i of all objects one after another, in the order of the object index, and along each. Files that accompany
-    /// a tractogram have this order. The table has exactly as many rows.
+    /// Only vertices: rows list the vertices object by object, in the order of the object index. Files that accompany a tractogram have this order.
+    /// The table has exactly one row for each vertex.
     pub by_object_order: bool,
     /// Rows that are not in the store are left out instead of refused.
     pub ignore_missing: bool,
@@ -156,10 +158,10 @@ impl TableElement<'_> {
     }
 }
 
-/// Passes on every value of a column, with its number; the values of a row are consecutive.
+/// Calls `take` with the index and value of every element of a column; the elements of a row are consecutive.
 ///
 /// # Errors
-/// Misuse: a column of another type. As `take`.
+/// Misuse: a column that is neither numbers, booleans nor text. Those of `take`.
 pub(crate) fn each(
     name: &str,
     column: &ArrayRef,
@@ -213,7 +215,7 @@ pub(crate) fn each(
         _ => {
             let Some(list) = items.as_boolean_opt() else {
                 let found = column.data_type().to_string();
-                let expected = "numbers, truth values or texts";
+                let expected = "numbers, booleans or text";
                 return Err(WriteError::input(format!("column {name}"), found, expected));
             };
             for (at, one) in list.values().iter().enumerate() {
@@ -253,7 +255,7 @@ impl Coding {
         }
     }
 
-    /// Writes a value in its stored form; `None` if its type cannot be compared.
+    /// Writes a value in its stored form; `None` if it cannot be compared with values of this type.
     pub(crate) fn put(&self, element: TableElement<'_>, out: &mut [u8]) -> Option<KeyState> {
         let number = self.number();
         let state = |done: bool| match done {
@@ -352,7 +354,7 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
     }
 }
 
-/// Writes a float, rounded to the type; both zeros as one.
+/// Writes a float, rounded to the type; -0.0 as 0.0.
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
     match number {
         NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
@@ -458,12 +460,12 @@ pub(crate) struct TableKeys {
     hasher: RandomState,
 }
 
-/// Copies the stored values of one part of a key, one per row, into the keys of all rows. A key has `width` bytes; the values get
-/// the range `part`. Calls `missing` for each row whose value is NaN.
+/// Copies the stored values of one part of a key, one per row, into the keys of all rows. A key has `width` bytes; values are
+/// copied to the range `part` of each. Calls `missing` for each row whose value is NaN.
 ///
 /// # Errors
-/// Bug: fewer keys than values.
-pub(crate) fn lay(
+/// Bug: a range outside of the key.
+pub(crate) fn copy_into_keys(
     keys: &mut [u8],
     (width, part): (usize, Range<usize>),
     number: NumberType,
@@ -486,7 +488,7 @@ impl TableKeys {
     /// Converts the keys of a table to stored form.
     ///
     /// # Cost
-    /// The bytes of a key and one byte for each row; 5 to 10 more when they are [indexed](Self::index).
+    /// The bytes of a key and one byte for each row; 6 to 12 more when they are [indexed](Self::index).
     ///
     /// # Errors
     /// Misuse: values that cannot be compared with the values of the store.
@@ -506,7 +508,7 @@ impl TableKeys {
                     let place = (width, offset..offset + size * numbers);
                     let kind = part.coding.number();
                     let mut missing = Vec::new();
-                    lay(&mut bytes, place, kind, &stored, |row| missing.push(row))?;
+                    copy_into_keys(&mut bytes, place, kind, &stored, |row| missing.push(row))?;
                     for row in missing {
                         *states
                             .get_mut(row)
@@ -529,7 +531,7 @@ impl TableKeys {
                             Coding::Words(..) => "text".to_owned(),
                         };
                         let found = format!("{:?}", element.show());
-                        return Err(WriteError::data(what, found, expected));
+                        return Err(WriteError::input(what, found, expected));
                     };
                     if *state == KeyState::Given || found == KeyState::Missing {
                         *state = found;
@@ -562,7 +564,7 @@ impl TableKeys {
             .map(|(row, _)| row)
     }
 
-    /// Indexes the rows by key; returns pairs of rows with the same key that otherwise are not the `same`.
+    /// Indexes the rows by key; returns the pairs of rows with the same key for which `same` returns false.
     pub(crate) fn index(
         &mut self,
         same: impl Fn(usize, usize) -> bool,
@@ -617,7 +619,7 @@ impl TableKeys {
     }
 }
 
-/// A list, shortened.
+/// The first few items, and how many more there are.
 pub(crate) fn listed(all: impl ExactSizeIterator<Item = String>) -> String {
     let more = all.len().saturating_sub(LISTED);
     let mut shown: Vec<String> = all.take(LISTED).collect();
@@ -743,7 +745,7 @@ mod tests {
         assert_eq!(found.find(&0.2_f32.to_le_bytes()), None);
         let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
         assert_eq!(missing, [2, 3]);
-        // In a column with gaps, a float with a whole value is that whole number.
+        // A column that cannot be converted as a whole: an integral float is still compared as that integer.
         let floats = Float64Array::from(vec![5.0, 5.5, 300.0, 5.0]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::U8));
         assert_eq!(found.index(|_, _| false).unwrap(), [(0, 3)]);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use zvf_store::GridArray;
 
 use super::edit::Edit;
-use super::matching::lay;
+use super::matching::copy_into_keys;
 use super::state::{EditState, FragmentAt, values_of_every_row};
 use zvf_encode::batches::row_size;
 use zvf_encode::error::OrBug;
@@ -218,7 +218,7 @@ impl Edit {
         for (number, size, column) in columns {
             let place = (width, offset..offset + size);
             let mut missing = Vec::new();
-            lay(&mut keys, place, number, &column, |row| missing.push(row))?;
+            copy_into_keys(&mut keys, place, number, &column, |row| missing.push(row))?;
             for row in missing {
                 *orphans
                     .get_mut(row)

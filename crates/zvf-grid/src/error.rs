@@ -26,7 +26,7 @@ pub enum GridError {
         start: u64,
         /// One past the last requested index.
         stop: u64,
-        /// Distance of the indices.
+        /// Distance between consecutive indices.
         step: u64,
         /// Extent of the array on this axis.
         extent: u64,
@@ -56,7 +56,7 @@ impl fmt::Display for GridError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyAxes { found } => {
-                write!(f, "{found} axes found, at most {} can be", crate::MAX_RANK)
+                write!(f, "{found} axes found, expected at most {}", crate::MAX_RANK)
             }
             Self::RankMismatch { found, expected } => {
                 write!(f, "{found} axes found, expected {expected}")

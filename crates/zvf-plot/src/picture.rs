@@ -160,7 +160,7 @@ impl Picture {
     }
 
     /// Colours whole pixels; `None` leaves a pixel unchanged.
-    pub(crate) fn lay(&mut self, colors: impl Iterator<Item = Option<Rgb>>) {
+    pub(crate) fn paint(&mut self, colors: impl Iterator<Item = Option<Rgb>>) {
         for (pixel, color) in self.rgba.chunks_exact_mut(4).zip(colors) {
             if let Some(Rgb(r, g, b)) = color {
                 pixel.copy_from_slice(&[r, g, b, 255]);
@@ -348,7 +348,7 @@ mod tests {
     fn means_are_what_remains_of_a_large_picture() {
         let mut picture = Picture::new([4, 2], Some(Rgb::BLACK));
         let white = [Some(Rgb::WHITE), None, None, None];
-        picture.lay(white.into_iter().chain(white));
+        picture.paint(white.into_iter().chain(white));
         let small = picture.shrunk(2, 1);
         assert_eq!(small.rgba(), [127, 127, 127, 255, 0, 0, 0, 255]);
     }

@@ -133,7 +133,7 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Pic
                 .range
                 .map_or(f64::from(counts.most()), |range| range.1)
                 .max(1.0);
-            picture.lay(counts.counts().iter().map(|count| shown(*count, high, map)));
+            picture.paint(counts.counts().iter().map(|count| shown(*count, high, map)));
             scene.legend.bars.push(ColorBar {
                 title: info.counted().to_owned(),
                 map,

@@ -15,11 +15,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # Levels
+//! # Depths
 //!
 //! A check belongs to a [`Depth`], and each depth includes those before it.
 //!
-//! | level | checks | reads |
+//! | depth | checks | reads |
 //! |---|---|---|
 //! | L1 structure | folders and documents | documents, listings of folders |
 //! | L2 metadata | the contents of documents | the same |
@@ -27,7 +27,7 @@
 //! | L4 conformance | placement of vertices; the rules of each kind of geometry: trees, faces, lines | the same |
 //! | L5 multiscale | relations between levels | the same |
 //!
-//! The number of requests of levels 1 and 2 does not depend on the number of chunks. [`Check::all`] is the table of all checks; the list in
+//! The number of requests of L1 and L2 does not depend on the number of chunks. [`Check::all`] is the table of all checks; the list in
 //! `docs/checks.md` is generated from it. Rules about documents are defined in [`zvf_meta::rules`]; readers apply the same rules.
 //!
 //! [`Profile::Viewer`] also checks, from the documents alone, whether viewers can show the store; the names of these checks begin with `viewer-`.

@@ -12,7 +12,7 @@ use crate::check::Depth;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ValidateOptions {
-    /// The deepest level of checks. Default [`Depth::Consistency`].
+    /// How deep the checks go. Default [`Depth::Consistency`].
     pub depth: Depth,
     /// The levels whose cells are read. Default all.
     pub levels: Option<Vec<u32>>,

@@ -1,8 +1,9 @@
 //! What `--version` prints, as text and as JSON.
 
 use serde::Serialize;
+use zvf_convert::Format;
 
-/// What this program is, as `--version` prints it.
+/// Version, commit and formats of this program, as `--version` prints them.
 #[derive(Debug, Serialize)]
 pub(crate) struct Version {
     program: &'static str,
@@ -12,7 +13,7 @@ pub(crate) struct Version {
     /// Versions of the format.
     reads: &'static str,
     writes: [&'static str; 2],
-    /// File formats, as endings.
+    /// File formats, by the endings of file names.
     files: Vec<&'static str>,
     volumes: &'static [&'static str],
     /// Schemes of URLs.
@@ -24,22 +25,18 @@ pub(crate) struct Version {
 impl Version {
     /// Describes this build of the program.
     pub(crate) fn new() -> Self {
-        let mut files = vec!["swc", "csv", "tsv", "ndjson", "arrow"];
-        if cfg!(feature = "parquet") {
-            files.push("parquet");
-        }
-        files.extend(["npy", "npz", "las"]);
-        if cfg!(feature = "laz") {
-            files.push("laz");
-        }
-        files.extend(["obj", "ply", "stl", "trk", "tck", "trx"]);
+        let is_built = |ending: &&str| match *ending {
+            "parquet" => cfg!(feature = "parquet"),
+            "laz" => cfg!(feature = "laz"),
+            _ => true,
+        };
         Self {
             program: "zvf",
             version: env!("CARGO_PKG_VERSION"),
             commit: option_env!("ZVF_COMMIT"),
             reads: "0.6 to 0.9.4",
             writes: ["0.9.2", "0.8.1"],
-            files,
+            files: Format::endings().filter(is_built).collect(),
             volumes: match cfg!(feature = "volumes") {
                 true => &["tet", "b2nd", "zarr"],
                 false => &[],

@@ -13,7 +13,7 @@ pub(super) fn info(done: &VolumeInfoReport) -> String {
     let count = counted(wide(done.datasets.len()), "volume");
     let mut text = format!("{}: {count}\n", done.volume);
     for (number, one) in done.datasets.iter().enumerate() {
-        tell(&mut text, number, one);
+        describe(&mut text, number, one);
     }
     text
 }
@@ -44,7 +44,7 @@ fn by(extents: &[u64]) -> String {
     }
 }
 
-fn tell(text: &mut String, number: usize, info: &VolumeInfo) {
+fn describe(text: &mut String, number: usize, info: &VolumeInfo) {
     let mut name = String::new();
     if !info.name.is_empty() {
         name = format!(" {:?}", info.name);

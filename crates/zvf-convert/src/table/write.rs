@@ -1,4 +1,4 @@
-//! Tables: one row for each vertex.
+//! Tables: one row for each vertex and, in a second file, one for each link.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use zvf_encode::error::OrBug;
 use zvf_query::Table;
 use zvf_store::{Names, Need, TypedArray};
 use zvf_write::Kind;
@@ -115,7 +116,7 @@ async fn lost(job: &mut ExportState<'_>, kept: &[String], links: bool) -> Result
         }
     }
     if !links && !chained(job.kind) && job.kind != Kind::PointCloud {
-        job.note("links are not kept: a table has a row a vertex");
+        job.note("links are not kept: a table has one row for each vertex");
     }
     Ok(())
 }
@@ -151,9 +152,7 @@ impl<'a> TableFileWriter<'a> {
 
     fn begin(&mut self, schema: &Schema, links: bool) -> Result<(), ConvertError> {
         let failed = |error: io::Error| ConvertError::io(self.path, error);
-        let Some(file) = self.file.take() else {
-            return Err(failed(io::Error::other("a second answer")));
-        };
+        let file = self.file.take().or_bug("a table that is begun twice")?;
         self.writer = Some(match self.format {
             Format::Npy => {
                 let rows = if links {

@@ -3,7 +3,7 @@
 
 use arrow_schema::DataType;
 
-/// Counts, and the voxels that the streamlines were made in.
+/// Counts, and the affine and dimensions of the reference image.
 pub(super) const HEADER: &str = "header.json";
 /// The array of positions, and the array with the first point of each streamline.
 pub(super) const POSITIONS: &str = "positions";
@@ -14,7 +14,7 @@ pub(super) const OF_LINES: &str = "dps";
 pub(super) const GROUPS: &str = "groups";
 pub(super) const OF_GROUPS: &str = "dpg";
 
-/// The number types, by the words that end names.
+/// The Arrow type of each ending of a name.
 const TYPES: [(&str, DataType); 12] = [
     ("bool", DataType::Boolean),
     ("uint8", DataType::UInt8),
@@ -30,40 +30,40 @@ const TYPES: [(&str, DataType); 12] = [
     ("float64", DataType::Float64),
 ];
 
-/// The number type of a word.
-pub(super) fn number_type(word: &str) -> Option<DataType> {
+/// The Arrow type of an ending.
+pub(super) fn number_type(ending: &str) -> Option<DataType> {
     let mut types = TYPES.iter();
-    let (_, number) = types.find(|(one, _)| *one == word)?;
+    let (_, number) = types.find(|(one, _)| *one == ending)?;
     Some(number.clone())
 }
 
-/// The word that is written for a number type; truth values are written as bytes.
-pub(super) fn word(number: &DataType) -> Option<&'static str> {
+/// The ending that is written for an Arrow type; booleans are written as `uint8`.
+pub(super) fn ending(number: &DataType) -> Option<&'static str> {
     let number = match number {
         DataType::Boolean => &DataType::UInt8,
         other => other,
     };
     let mut types = TYPES.iter();
-    let (word, _) = types.find(|(_, one)| one == number)?;
-    Some(word)
+    let (ending, _) = types.find(|(_, one)| one == number)?;
+    Some(ending)
 }
 
 /// The name of an array, without its folder: a width of 1 is not stated.
-pub(super) fn file_name(name: &str, width: usize, word: &str) -> String {
+pub(super) fn file_name(name: &str, width: usize, ending: &str) -> String {
     match width {
-        1 => format!("{name}.{word}"),
-        width => format!("{name}.{width}.{word}"),
+        1 => format!("{name}.{ending}"),
+        width => format!("{name}.{width}.{ending}"),
     }
 }
 
-/// The parts of such a name: the text before the type, the name of the array, its width if stated, and the type.
+/// Splits a file name: the text before the type, the name of the array, its width if stated, and the type.
 pub(super) fn parts(file: &str) -> Option<(&str, &str, Option<usize>, &str)> {
-    let (rest, word) = file.rsplit_once('.')?;
+    let (rest, ending) = file.rsplit_once('.')?;
     let (name, width) = match rest.rsplit_once('.') {
         Some((name, width)) if width.bytes().all(|byte| byte.is_ascii_digit()) => {
             (name, Some(width.parse().ok()?))
         }
         _ => (rest, None),
     };
-    (!name.is_empty()).then_some((rest, name, width, word))
+    (!name.is_empty()).then_some((rest, name, width, ending))
 }

@@ -176,7 +176,7 @@ impl StoreSpec {
         Ok((!map.is_identity()).then_some(map))
     }
 
-    /// The vertices of a table in the form that queries return, with the links of another one, in the axes and units of this store. Instead of
+    /// Converts a table of vertices, as queries return it, and an optional table of links to a batch in the axes and units of this store. Instead of
     /// `position`, the table may have a column of numbers for each axis, by its name.
     ///
     /// # Units
@@ -213,7 +213,7 @@ impl StoreSpec {
             let to = (&*self.axes, own.unit.as_deref());
             let factor = radius_factor(map.as_ref().unwrap_or(&equal), from, to);
             if factor.is_none() && map.is_some() {
-                let expected = "a unit of length on both sides, of radius or of all axes of space";
+                let expected = "a unit of length, of radius or of all space axes, in both table and store";
                 return Err(WriteError::input("radius", "units that differ", expected));
             }
             lengths = factor.filter(|factor| *factor != 1.0);
@@ -258,7 +258,7 @@ impl StoreSpec {
     /// One copy of the positions if they are converted.
     ///
     /// # Errors
-    /// As [`map_of_records`](Self::map_of_records).
+    /// As [`map_of_records`](Self::map_of_records). Misuse: positions of another width.
     pub fn in_stored_axes(&self, table: &RecordBatch) -> Result<RecordBatch, WriteError> {
         let schema = table.schema_ref();
         let Some((at, _)) = schema.column_with_name("position") else {

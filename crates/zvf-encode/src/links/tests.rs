@@ -232,7 +232,7 @@ fn shards_of_links_grow_up_to_their_bounds() {
     assert_eq!(chosen(4, [2, 2, 2], 1), [4, 4, 4]);
     assert_eq!(chosen(11, [2, 2, 4], 1), [11, 11, 11]);
     assert_eq!(chosen(28, [4, 8, 8], 500), [8, 16, 16]);
-    // An edit would write more than fewer files are worth, and 8 MiB of links.
+    // Larger shards would cost an edit more than fewer files gain; and at most 8 MiB of links.
     assert_eq!(chosen(28, [4, 8, 8], 4096), [8, 8, 16]);
     assert_eq!(chosen(28, [2, 2, 2], 1 << 17), [4, 4, 4]);
     assert_eq!(chosen(28, [2, 2, 2], (1 << 17) + 1), [2, 4, 4]);

@@ -33,8 +33,8 @@ impl<'a> LinkRows<'a> {
     /// O(1).
     ///
     /// # Errors
-    /// Malformed if the bytes are not a whole number of rows; limit for a width of 0, or if a row
-    /// does not fit in memory; unsupported for a type that is not an integer.
+    /// Malformed for a width of 0, or if the bytes are not a whole number of rows; limit for a row
+    /// of more than 1 GiB; unsupported for a type that is not an integer.
     ///
     /// # Panics
     /// Never.
@@ -49,7 +49,7 @@ impl<'a> LinkRows<'a> {
         })
     }
 
-    /// Parses a ragged blob of matrices of `width` columns: every other cell. The groups are
+    /// Parses a ragged blob of matrices of `width` columns: a cell that is not intra-chunk. The groups are
     /// consecutive, and their rows are numbered consecutively.
     ///
     /// # Cost
@@ -213,26 +213,27 @@ impl<'a> IntoIterator for &LinkRows<'a> {
     }
 }
 
+/// A row that fits in memory on any machine.
+const MOST_ROW_BYTES: usize = 1 << 30;
+
 /// Bytes of one row of integers.
 fn row_bytes(width: usize, dtype: DType) -> Result<usize, DecodeError> {
     if !dtype.is_integer() {
         let expected = Expected::Text("an integer type");
         let size = signed(dtype.size());
-        return Err(DecodeError::unsupported(
-            "link column width",
-            0,
-            size,
-            expected,
-        ));
+        let what = "bytes of the link dtype";
+        return Err(DecodeError::unsupported(what, 0, size, expected));
+    }
+    if width == 0 {
+        let expected = Expected::AtLeast(1);
+        return Err(DecodeError::malformed("link row width", 0, 0, expected));
     }
     match width.checked_mul(dtype.size()) {
-        Some(bytes) if bytes > 0 && bytes < 1 << 30 => Ok(bytes),
-        _ => Err(DecodeError::limit(
-            "link row width",
-            0,
-            wide(width),
-            (1 << 30) / wide(dtype.size()),
-        )),
+        Some(bytes) if bytes <= MOST_ROW_BYTES => Ok(bytes),
+        _ => {
+            let most = wide(MOST_ROW_BYTES / dtype.size());
+            Err(DecodeError::limit("link row width", 0, wide(width), most))
+        }
     }
 }
 
@@ -274,7 +275,7 @@ impl<'a> RowView<'a> {
         self.bytes.len() / self.dtype.size()
     }
 
-    /// Whether the row has no columns, which no decoded row has.
+    /// Whether the row has no columns. Decoded rows have at least one.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

@@ -47,7 +47,7 @@ macro_rules! rules {
             $(#[doc = $title] #[doc = concat!("\n\nSource: ", $source, ".")] $variant,)*
         }
 
-        /// All rules, in the order in which they are checked.
+        /// All rules, grouped by the document that they are about.
         pub const RULES: &[RuleInfo] = &[
             $(RuleInfo {
                 rule: Rule::$variant,
@@ -77,7 +77,7 @@ macro_rules! rules {
                 match self { $(Self::$variant => $title,)* }
             }
 
-            /// Returns format page and section.
+            /// The specification version and section that state the rule.
             #[must_use]
             pub const fn source(self) -> &'static str {
                 match self { $(Self::$variant => $source,)* }
@@ -115,11 +115,11 @@ rules! {
     GeometryPresent "geometry-present" Warning "0.9 §5.1" "The store names a geometry kind.";
     GeometryFirst "geometry-first" Error "0.9 §5.1" "The first geometry kind, which decides how the store is read, is known.";
     GeometryKnown "geometry-known" Warning "0.9 §5.1" "Every further geometry kind is known.";
-    LinksConvention "links-convention" Error "0.9 §5.1" "The link convention is a known word.";
+    LinksConvention "links-convention" Error "0.9 §5.1" "The link convention is a known value.";
     LinksConventionFits "links-convention-fits" Error "0.9 §19" "The link convention is one that the geometry kind may have.";
-    ObjectIndexConvention "object-index-convention" Error "0.9 §5.1" "The object index convention is a known word.";
-    CrossChunkStrategy "cross-chunk-strategy" Error "0.9 §5.1" "The cross-chunk strategy is a known word.";
-    CrossLevelStorage "cross-level-storage" Error "0.9 §5.1" "The cross-level storage is a known word.";
+    ObjectIndexConvention "object-index-convention" Error "0.9 §5.1" "The object index convention is a known value.";
+    CrossChunkStrategy "cross-chunk-strategy" Error "0.9 §5.1" "The cross-chunk strategy is a known value.";
+    CrossLevelStorage "cross-level-storage" Error "0.9 §5.1" "The cross-level storage is a known value.";
     CrossLevelDepth "cross-level-depth" Error "0.9 §5.1" "The cross-level depth is -1 or more.";
     ReductionFactor "reduction-factor" Error "0.9 §5.1" "The reduction factor is 2 or more.";
     BinShapeLength "bin-shape-length" Error "0.9 §5.1" "The base bin shape has one number per axis.";
@@ -129,20 +129,20 @@ rules! {
     AttributeSpecs "attribute-specs" Warning "0.9 §5.1" "Declared attributes have a known scope and a dtype.";
     MultiscalesSingle "multiscales-single" Warning "0.9 §5.2" "There is exactly one multiscales entry.";
     MultiscalesFormat "multiscales-format" Note "0.9 §5.2" "The multiscales entry states version 0.4 and format zarr_vectors.";
-    AxesPresent "axes-present" Error "0.9 §5.2" "There is an axis.";
+    AxesPresent "axes-present" Error "0.9 §5.2" "There is at least one axis.";
     AxesCount "axes-count" Warning "0.9 §5.1" "There are at least two axes.";
     AxesSpace "axes-space" Warning "0.9 §5.1" "At least two axes are of type space.";
-    AxesUnique "axes-unique" Error "0.9 §5.1" "Axis names differ.";
+    AxesUnique "axes-unique" Error "0.9 §5.1" "Axis names are distinct.";
     AxesOrder "axes-order" Error "0.9 §5.1" "Axis types come in the order time, channel, other, space.";
     DatasetPath "dataset-path" Warning "0.9 §5.2" "The path of a dataset is the number of a level.";
-    DatasetUnique "dataset-unique" Warning "0.9 §5.2" "No two datasets have one path; only the first counts.";
+    DatasetUnique "dataset-unique" Warning "0.9 §5.2" "Dataset paths are unique; of duplicates, only the first is used.";
     DatasetOrder "dataset-order" Warning "0.9 §5.2" "Datasets are sorted by level number.";
     TransformLength "transform-length" Error "0.9 §5.2" "Scales and translations have one number per axis.";
     ScalePositive "scale-positive" Error "0.9 §5.2" "Scales are finite and above 0.";
     ScaleBase "scale-base" Warning "0.9 §5.2" "The scale of level 0 is 1 along every axis.";
     TranslationBase "translation-base" Warning "0.9 §5.2" "The translation of level 0 is half a base bin, or the coordinate offset.";
     TranslationCoarse "translation-coarse" Error "0.9 §5.2" "The translation of a coarse level, half its bin, is finite and above 0.";
-    ScaleMatchesBins "scale-matches-bins" Warning "0.9 §5.2" "The scale of a coarse level is its bin over the base bin.";
+    ScaleMatchesBins "scale-matches-bins" Warning "0.9 §5.2" "The scale of a coarse level is its bin shape divided by the base bin shape.";
     OmePresent "ome-present" Warning "0.9 §5.3" "The root has an ome node.";
     OmeType "ome-type" Warning "0.9 §5.3" "The ome node is a collection of version 0.6 with a name.";
     OmeAxes "ome-axes" Warning "0.9 §5.3" "The axes of the ome scene are those of multiscales.";
@@ -168,11 +168,11 @@ rules! {
     LevelBinPositive "level-bin-positive" Error "0.9 §6" "Bin sizes of a level block are finite and above 0.";
     LevelBinRatio "level-bin-ratio" Error "0.9 §6" "Bin ratios of a level block are 1 or more.";
     LevelZeroBins "level-zero-bins" Warning "0.9 §6" "The block of level 0 has no bin shape.";
-    LevelBinsKnown "level-bins-known" Warning "0.9 §6" "The bin shape of a coarse level is written somewhere.";
+    LevelBinsKnown "level-bins-known" Warning "0.9 §6" "The bin shape of a coarse level is given by its translation in multiscales or by its level block.";
     LevelVertices "level-vertices" Error "0.9 §19" "A level has vertices.";
     LevelFragments "level-fragments" Error "0.9 §19" "A level has vertex fragments.";
     StorageTransformers "storage-transformers" Error "0.9 §4.2" "Arrays have no storage transformers.";
-    KeyEncoding "key-encoding" Warning "0.9 §4.2" "Objects are named by the default encoding with a slash.";
+    KeyEncoding "key-encoding" Warning "0.9 §4.2" "Chunk keys use the default encoding with the separator `/`.";
     VlenDataType "vlen-data-type" Error "0.9 §4.2" "Arrays of payloads have the data type variable_length_bytes.";
     VlenFill "vlen-fill" Error "0.9 §4.2" "The fill value of an array of payloads is the empty byte string.";
     VlenCodecs "vlen-codecs" Error "0.9 §4.3" "The first codec of an array of payloads, inside shards too, is vlen-bytes.";
@@ -203,18 +203,18 @@ rules! {
     LinkOffsets "link-offsets" Error "0.9 §13.1" "The offsets attribute has the offsets of the path.";
     LinkWidth "link-width" Error "0.9 §13.2" "The link width is the same as the family's.";
     LinkPerm "link-perm" Error "0.9 §13.3" "The array has a permutation column exactly when the family's policy gives it one.";
-    LinkCanonical "link-canonical" Error "0.9 §13.3" "Offsets of a canonical undirected family are lexicographically non-negative and do not fall.";
+    LinkCanonical "link-canonical" Error "0.9 §13.3" "Offsets of a canonical undirected family are lexicographically non-negative and in ascending order.";
     ObjectIds "object-ids" Error "0.9 §11.2" "The table of ids is one int64 for each row of the index.";
     Manifests "manifests" Error "0.9 §11.2" "There is one manifest for each row of the index.";
     TypedCodecs "typed-codecs" Error "0.9 §4.5" "The first codec of a typed array is bytes.";
-    TypedRank "typed-rank" Error "0.9 §11.4" "A typed array has rows, and channels or nothing else.";
+    TypedRank "typed-rank" Error "0.9 §11.4" "A typed array has one or two dimensions: rows and, optionally, channels.";
     TypedShape "typed-shape" Warning "0.9 §11.4" "The shape attribute is the shape of the array.";
     TypedDtype "typed-dtype" Error "0.9 §4.5" "The dtype attribute is the data type of the array.";
     Sentinel "sentinel" Warning "0.9 §11.4" "The fill value of an object attribute is the sentinel of its type.";
     GroupCount "group-count" Warning "0.9 §11.5" "The group count is the length of the array.";
-    GroupRanges "group-ranges" Error "0.9 §11.5" "Group ranges name a row of the array and do not fall.";
+    GroupRanges "group-ranges" Error "0.9 §11.5" "Every group range refers to a row of the array, and its end is not below its start.";
     GroupNames "group-names" Warning "0.9 §11.5" "There are no more group names than groups.";
-    IndexLayout "index-layout" Error "0.9 §11.2" "The layout of a filled object index is a known word.";
+    IndexLayout "index-layout" Error "0.9 §11.2" "The layout of a filled object index is a known value.";
     IndexRank "index-rank" Error "0.9 §11.1" "The object index has the rank of the level's chunk keys.";
     IndexCounts "index-counts" Error "0.9 §11.1" "No more objects are present than there are rows.";
     FamilyPolicy "family-policy" Warning "0.9 §13.2" "A link family states its width, 1 or more, and its rank; without them it reads as empty.";

@@ -21,7 +21,7 @@ use crate::columns::scalar::moments;
 use crate::error::OrBug;
 use crate::numbers;
 
-/// Most different texts that are counted, and most bytes of them.
+/// How many different texts are counted, and how many bytes of them, at most.
 const MOST_TEXTS: (usize, usize) = (1 << 16, 16 << 20);
 
 /// The extent of the statistics.
@@ -50,7 +50,7 @@ pub(super) struct ColumnCounter {
 enum ValueCounter {
     Numbers(Box<NumberCounter>),
     Texts(TextCounter),
-    /// A type without single values: only present ones are counted.
+    /// A type without statistics: only rows that are not null are counted.
     Other(u64),
 }
 
@@ -104,7 +104,7 @@ impl ColumnCounter {
         (0..width).map(one).collect()
     }
 
-    /// The name of the column, with the number of its channel if there are several.
+    /// The name of the channel if it has one, else that of the column, with the number of the channel if there are several.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -201,12 +201,12 @@ fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..) | DataType::Duration(_))
 }
 
-/// Larger numbers are multiplied by [`SCALE`] before they are squared: the sum of the squares would be infinite.
+/// From the first larger number on, all numbers are multiplied by [`SCALE`] before they are squared, so that the sum of the squares is finite.
 const LARGE: f64 = f64::from_bits((1023 + 400) << 52);
 const SCALE: f64 = f64::from_bits((1023 - 600) << 52);
 
 /// The message of a broken invariant about indices.
-const BEYOND: &str = "a place beyond the end of its array";
+const BEYOND: &str = "an index past the end of its array";
 
 /// The numbers at some indices of an array.
 fn values(items: &ArrayRef, at: impl Iterator<Item = usize>) -> Result<Values, QueryError> {
@@ -265,7 +265,7 @@ struct NumberCounter {
     scale: f64,
     /// The first number, relative to which the mean is computed.
     origin: Option<f64>,
-    /// The mean, and the sum of squared differences from it, of the numbers so far.
+    /// The mean of the numbers so far relative to `origin`, and the sum of squared differences from it, both scaled.
     mean: f64,
     squares: f64,
     sketch: QuantileSketch,
@@ -309,7 +309,7 @@ impl NumberCounter {
             .total
             .checked_add(total)
             .or_bug("a sum of integers beyond 128 bits")?;
-        // Differences from a number are exact where the numbers are beyond 2^53.
+        // As floats, integers beyond 2^53 are inexact; differences below 2^53 are exact.
         let start = *self.start.get_or_insert(*low);
         let differences = all
             .iter()
@@ -394,7 +394,7 @@ impl NumberCounter {
             self.scale = SCALE;
             self.origin = self.origin.map(|origin| origin * SCALE);
             self.mean *= SCALE;
-            // The square of the factor is below the smallest float64.
+            // Multiplied twice, because the square of the factor is below the smallest float64.
             self.squares *= SCALE;
             self.squares *= SCALE;
         }
@@ -417,7 +417,7 @@ impl NumberCounter {
                 let sum = StatisticValue::Integer(self.total);
                 (sum, sum.real() / count)
             }
-            // All numbers are finite, but their sum, or the sum of the first ones, is beyond float64.
+            // All numbers are finite, but their sum, or a partial sum, overflows float64.
             (false, sum) if !sum.is_finite() && self.infinite == 0 => {
                 let sum = middle * count / self.scale;
                 (StatisticValue::Float(sum), middle / self.scale)

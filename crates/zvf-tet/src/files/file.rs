@@ -58,7 +58,7 @@ impl Deref for TetFile {
 }
 
 impl TetFile {
-    /// Opens a file for plain reads, with the strict profile.
+    /// Opens a file that is read at positions, not mapped, with the strict profile.
     ///
     /// # Errors
     /// See [`Self::open_with`].
@@ -66,7 +66,7 @@ impl TetFile {
         Self::open_with(path, OpenOptions::default())
     }
 
-    /// Opens a file for plain reads. Front and footer are kept in memory.
+    /// Opens a file that is read at positions, not mapped. Front and footer are kept in memory.
     ///
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] and [`Error::Json`] for a malformed file; [`Error::Limit`] for a front
@@ -187,7 +187,7 @@ impl TetFile {
     /// The tiles that a selection intersects, and their bytes.
     ///
     /// # Cost
-    /// O(rank) now, O(rank) for each tile that is taken.
+    /// O(rank), and O(rank) for each tile that the iterator returns.
     ///
     /// # Errors
     /// [`Error::Grid`] for a selection of another shape.
@@ -248,7 +248,7 @@ impl TetFile {
         }
     }
 
-    /// The run of bytes that holds every element of a dataset once; see [`RawSpan::row_major`] for its order.
+    /// The run of bytes that holds every element of a dataset once; see [`RawSpan::row_major`] for its order. `None` if tiles are compressed or not contiguous.
     ///
     /// # Cost
     /// O(rank) for each tile of the dataset.

@@ -6,7 +6,7 @@ use std::io::{Seek, Write};
 use zvf_store::{Names, Need, TypedArray};
 use zvf_write::NumberType;
 
-use super::super::layout::{GROUPS, OF_GROUPS, file_name, number_type, word};
+use super::super::layout::{GROUPS, OF_GROUPS, ending, file_name, number_type};
 use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::job::ExportState;
@@ -55,7 +55,7 @@ pub(super) async fn write<W: Write + Seek>(
     }
     let mut left = Vec::new();
     for attribute in level.group_attributes() {
-        let Some(kind) = word_of(attribute).filter(|_| plain(attribute.name())) else {
+        let Some(kind) = ending_of(attribute).filter(|_| plain(attribute.name())) else {
             left.push(attribute.name().to_owned());
             continue;
         };
@@ -86,10 +86,10 @@ pub(super) async fn write<W: Write + Seek>(
     Ok(())
 }
 
-/// The word of an attribute's number type.
-fn word_of(attribute: &TypedArray) -> Option<&'static str> {
+/// The ending of an attribute's number type.
+fn ending_of(attribute: &TypedArray) -> Option<&'static str> {
     let number = NumberType::from_name(&attribute.dtype().to_string())?;
-    word(&number_type(&number.to_string())?)
+    ending(&number_type(&number.to_string())?)
 }
 
 /// Whether all numbers of a row are NaN, which the import writes for a group without a value.

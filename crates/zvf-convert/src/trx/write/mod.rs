@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Schema};
 use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
 
-use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, file_name, word};
+use super::layout::{HEADER, OF_LINES, OF_POINTS, OFFSETS, POSITIONS, ending, file_name};
 use crate::archive::ArchiveWriter;
 use crate::export::chains::{Numeric, ObjectVisitor, SelectedObjects};
 use crate::export::job::ExportState;
@@ -52,7 +52,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
         let name = file_name(
             POSITIONS,
             3,
-            word(&element).or_bug("positions that are not numbers")?,
+            ending(&element).or_bug("positions that are not numbers")?,
         );
         spooled(&mut archive, &name, file).map_err(failed)?;
     }
@@ -128,8 +128,8 @@ fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
 
 /// The member name of an array; `None` if it would name another file or a number would not round-trip.
 fn member(folder: &str, column: &Numeric) -> Option<String> {
-    let (name, word) = (attribute(&column.name), word(&column.element)?);
-    let file = file_name(name, column.width, word);
+    let (name, ending) = (attribute(&column.name), ending(&column.element)?);
+    let file = file_name(name, column.width, ending);
     (groups::plain(name) && column.exact).then(|| format!("{folder}/{file}"))
 }
 

@@ -31,8 +31,8 @@ impl EditTable {
         Ok((name, with_nulls(&column, Some(valid.into()))?))
     }
 
-    /// Tables of objects. Numbers and truth values have no value that means missing, so rows that lack the same ones form a table without these
-    /// attributes. A row of floats is missing if all of its channels are.
+    /// Tables of objects, one for each set of missing attributes: columns of numbers and booleans cannot express a missing value, so rows that lack the
+    /// same attributes form a table without them. Floats are missing if all of their channels are, other values if one channel is.
     pub(crate) fn object_tables(
         &self,
         ids: EditColumn,
@@ -63,7 +63,7 @@ impl EditTable {
                 }
             }
         }
-        // Columns with this number are left out of the tables below.
+        // A placeholder: rows without a value go to tables without the column.
         let stand_in = |name: &str| partial.contains(name).then(|| "0".to_owned());
         let all = self.records(vec![ids], known, |name| {
             fill(name).or_else(|| stand_in(name))
