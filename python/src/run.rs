@@ -25,13 +25,14 @@ static RUNTIME: OnceLock<(u32, Runtime)> = OnceLock::new();
 /// A callback for progress.
 pub(crate) type Progress = Option<Py<PyAny>>;
 
-/// The first exception of a callback that is called on any thread; it ends the work that is waited for.
+/// The first exception that a callback raised, on any thread. It ends the work that is waited for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    /// Calls the callback with the number of units that were done since the last call, and their total if it is known, unless a call has raised an
-    /// exception. Returns false if one has. Calls from several threads run one after the other; the calling thread must not hold the interpreter.
+    /// Calls the callback with the number of units that were done since the last call, and their total if it is known, unless an earlier call raised an
+    /// exception. Returns false if this or an earlier call raised one. Calls from several threads run one after the other; the calling thread must not
+    /// hold the interpreter.
     pub(crate) fn call(&self, callback: &Py<PyAny>, done: u64, total: Option<u64>) -> bool {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -40,7 +41,7 @@ impl Raised {
         first.is_none()
     }
 
-    /// The exception; `None` also while a callback runs.
+    /// The exception. `None` if there is none, or while a callback runs.
     fn error(&self) -> Option<PyErr> {
         let first = self.0.try_lock().ok()?;
         Python::attach(|py| first.as_ref().map(|error| error.clone_ref(py)))
@@ -55,7 +56,7 @@ impl Raised {
 pub(crate) fn runtime() -> PyResult<&'static Runtime> {
     if Handle::try_current().is_ok() {
         return Err(misuse(
-            "found a call of zvf inside a callback of zvf, expected calls from other code",
+            "found a call of zvf inside a callback of zvf, expected a call outside of callbacks",
         ));
     }
     let here = std::process::id();
@@ -66,7 +67,7 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
             .enable_all()
             .build()
             .map_err(|error| IoError::new_err(format!("cannot start threads: {error}")))?;
-        // Another thread may have been faster; its runtime is as good.
+        // If another thread was faster, its runtime is used.
         if let Err((_, spare)) = RUNTIME.set((here, built)) {
             spare.shutdown_background();
         }
@@ -108,10 +109,10 @@ where
     wait_unless(py, on, &Raised::default(), work)
 }
 
-/// [`wait`], until a callback of the work raises an exception, which ends the work as an interrupt does.
+/// As [`wait`], but an exception that a callback of the work raises also ends the work, as an interrupt does.
 ///
 /// # Errors
-/// As [`wait`]; the exception.
+/// As [`wait`]; the exception of the callback.
 pub(crate) fn wait_unless<T, E>(
     py: Python<'_>,
     on: OnInterrupt<'_>,
@@ -148,7 +149,7 @@ async fn watched<T, E: Into<Failure>>(
                 };
             }
             Either::Right(_) => {
-                // Work that was asked to stop because of an exception ends by itself, or by an interrupt.
+                // An exception of a callback counts once. Afterwards the work stops by itself, or an interrupt drops it.
                 let of_callback = raised.error().filter(|_| signal.is_none());
                 let interrupt = Python::attach(|py| py.check_signals()).err();
                 if let Some(error) = interrupt.or(of_callback) {

@@ -1,4 +1,4 @@
-"""The functions by which `zvf.accelerate` replaces those of the released package, with the same arguments and results."""
+"""The functions with which `zvf.accelerate` replaces functions of the released package; arguments and results are the same."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def points(
             found = _kept(found, among(found["chunk"], chunks))
     else:
         if chunks is not None:
-            raise NotServedError("objects in some chunks")
+            raise NotServedError("objects restricted to chunks")
         terms = {"level": level, "objects": [int(one) for one in object_ids], "ignore_missing": True}
         found = read(store, {**terms, "columns": [*columns, "object_id"]}).columns
         if bbox is not None:
@@ -78,7 +78,7 @@ def points(
 
 
 def _kept(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
-    """Some of the rows. Not served if there are none, because the released package has a different result then."""
+    """The rows that `kept` selects. Without any, the call is left to the released package, which then returns a different result."""
     if not kept.any():
         raise NotServedError("no rows")
     return {name: values[kept] for name, values in columns.items()}
@@ -142,7 +142,7 @@ def polylines(
         size = np.asarray(level_of(store, level).chunk_shape, dtype=np.float64)
         low, high = corners(bbox)
         if low.shape != size.shape or not (np.isfinite(low).all() and np.isfinite(high).all()):
-            raise NotServedError("a box that is none")
+            raise NotServedError("a box that is infinite, or of another rank")
         box = np.floor(low / size), np.floor(high / size)
         terms.update(bbox=around(store, level, *box))
     if object_ids is not None:
@@ -153,7 +153,7 @@ def polylines(
     found = read(store, terms, objects=True)
     attributes = without(found.columns)
     ids, starts = found.ids, found.starts
-    # The polylines are views of this array, and the released package returns writable arrays.
+    # Copied, because the polylines are views of this array and the released package returns writable arrays.
     places = found.columns["position"].copy()
     if len(columns) == 3:
         lists = [[places[start:end]] for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True) if end > start]
@@ -161,7 +161,7 @@ def polylines(
         return own_arrays(_polylines(lists, kept_ids, attributes, places.shape[1], len(places)))
     keys = found.columns["chunk"]
     if keys.shape[1] != places.shape[1]:
-        raise NotServedError("chunks of another grid")
+        raise NotServedError("chunk coordinates of another rank than positions")
     cuts = _cuts(keys, found.columns["fragment"], starts)
     owner = np.searchsorted(starts, cuts[:-1], side="right") - 1
     kept: Any = np.ones(len(cuts) - 1, dtype=bool)
@@ -173,7 +173,7 @@ def polylines(
         first = kept & ~np.concatenate([[False], kept[:-1] & (owner[1:] == owner[:-1])])
         piece = np.cumsum(first) - 1
     else:
-        # Whole objects with any fragment inside.
+        # Whole objects, if any of their fragments is inside.
         hit = np.zeros(len(ids), dtype=bool)
         hit[owner[kept]] = True
         kept = hit[owner]
@@ -196,7 +196,7 @@ def polylines(
 
 
 def _cuts(keys: Array, fragments: Array, starts: Array) -> Array:
-    """The row at which each run of rows of one fragment of one object begins, and the number of all rows."""
+    """The first row of each run of rows of one fragment of one object; then the number of all rows."""
     cut = np.zeros(len(keys) + 1, dtype=bool)
     cut[1:-1] = (keys[1:] != keys[:-1]).any(axis=1) | (fragments[1:] != fragments[:-1])
     cut[starts] = True
@@ -344,7 +344,7 @@ def pyramid(
     store = opened(store_path, None, KINDS)
     handle = getattr(store_path, "_zarr", None)
     if handle is not None and (handle.read_only or store_path._node_cache is not None):
-        raise NotServedError("a handle that does not write, or remembers documents")
+        raise NotServedError("a handle that is read-only, or caches documents")
     objects = level_of(store, 0).objects
     found = _jobs.pyramid(store.url, factors=[pair[0] for pair in pairs], method="reference", durable=False)
     if handle is not None:

@@ -2,10 +2,10 @@
 
 use ruzstd::decoding::{Dictionary, FrameDecoder};
 
-/// The largest window that a stream may request: blocks of chunks are smaller.
+/// The largest window that a frame may request if `out` is smaller: 8 MiB.
 const WINDOW: u64 = 8 << 20;
 
-/// Decodes one frame into exactly `out`; `false` if the bytes are no frame of that length.
+/// Decodes all frames of `frame` into `out`; `false` if they are invalid or do not fill `out` exactly.
 pub(crate) fn decode(frame: &[u8], dictionary: Option<&[u8]>, out: &mut [u8]) -> bool {
     let mut decoder = FrameDecoder::new();
     decoder.set_max_window_size(WINDOW.max(out.len() as u64));

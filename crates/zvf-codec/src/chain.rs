@@ -1,6 +1,6 @@
 //! Decodes the bytes-to-bytes codecs of an array, from the last to the first.
 //!
-//! Every codec checks the decoded size before it allocates memory.
+//! Every codec whose output may be larger than its input checks the decoded size before it allocates memory.
 
 use zvf_meta::Codec;
 
@@ -76,7 +76,7 @@ impl Chain {
     /// Decodes the bytes of one chunk.
     ///
     /// # Cost
-    /// One allocation for each codec that compresses; none for checksums.
+    /// One allocation for each codec except crc32c and fletcher32.
     ///
     /// # Errors
     /// Bytes that the codecs did not write; more than `limit` decoded bytes, before memory is allocated for them.
@@ -107,9 +107,9 @@ impl Chain {
         Ok(data)
     }
 
-    /// Decodes a chunk of `whole` bytes, of which only the first `keep` are data and the rest is padding. If `whole` exceeds the limit and the first
-    /// codec of the document is zstd, gzip, zlib, bz2 or blosc, decodes and checks the whole chunk, but holds and returns only the first `keep` bytes.
-    /// Otherwise returns the whole chunk.
+    /// Decodes a chunk of `whole` bytes, of which only the first `keep` are data and the rest is padding. If `whole` exceeds the limit but not 1 GiB, and
+    /// the first codec of the document is zstd, gzip, zlib, bz2 or blosc, decodes and checks the whole chunk, but holds and returns only the first `keep`
+    /// bytes. Otherwise returns the whole chunk.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), with the limit on the bytes that are held; in the first case also a chunk of another length than `whole`.

@@ -1,4 +1,4 @@
-//! NPY: one array of positions, `(N, D)`. Other formats have arrays of this form, also of texts.
+//! NPY: one array of positions, `(N, D)`. Other formats contain arrays in this format, also of strings.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use crate::bytes::Bytes;
 use crate::error::{ConvertError, shown};
 use crate::records::source::{AXES, TableSource, TakeBatch};
 
-/// Bytes of an array that are held at once.
+/// Most bytes of an array that are in memory at once.
 const BATCH: usize = 64 << 20;
 /// Longest header.
 const LONGEST: usize = 1 << 20;
-/// Most characters in an array of texts.
+/// Most characters, and most strings, in an array of strings.
 const MOST_CHARACTERS: usize = 1 << 16;
 
 /// The header of an array.
@@ -29,26 +29,27 @@ const MOST_CHARACTERS: usize = 1 << 16;
 pub(crate) struct NpyHeader {
     element: DataType,
     big: bool,
-    /// Rows, and numbers of one.
+    /// Number of rows.
     pub(crate) rows: u64,
+    /// Numbers in a row.
     width: usize,
-    /// Whether the shape has a second number.
+    /// Whether the array has two axes.
     listed: bool,
     /// Whether the array is stored by column (Fortran order).
     columns: bool,
 }
 
-/// Most columns of an array in Fortran order, which are read side by side.
+/// Most columns of an array in Fortran order, each of which is read by a reader of its own.
 const MOST_COLUMNS: usize = 256;
 
-/// Reads the rows of an array in order: with one reader, or with one for each column in Fortran order.
+/// Reads the rows of an array in order: with one reader or, in Fortran order, with one for each column.
 pub(crate) struct NpyRows {
     header: NpyHeader,
     parts: Vec<Bytes>,
 }
 
 impl NpyRows {
-    /// Opens an array by its bytes, from its header on, as often as it has to be read.
+    /// Opens an array. Calls `bytes` once for each reader; it returns the array from its header on.
     pub(crate) fn open(
         known: &NpyHeader,
         bytes: &mut dyn FnMut() -> Result<Bytes, ConvertError>,
@@ -126,7 +127,7 @@ impl NpyHeader {
     pub(crate) fn read(bytes: &mut Bytes) -> Result<Self, ConvertError> {
         let text = Self::text(bytes)?;
         parse(&text).ok_or_else(|| {
-            let expected = "a header of numbers or truth values, `(N,)` or `(N, D)`";
+            let expected = "a header of numbers or booleans, `(N,)` or `(N, D)`";
             bytes.bad(shown(text.trim()), expected)
         })
     }
@@ -156,7 +157,8 @@ impl NpyHeader {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The description of a little-endian array without a header, from its number type, its width and its size in bytes.
+    /// The description of a little-endian array without a header, from its number type, its width and its size in bytes; `None` if they do not match,
+    /// or the width is 0 or more than 65,536.
     pub(crate) fn raw(element: DataType, width: Option<usize>, size: u64) -> Option<Self> {
         let mut header = Self {
             element,
@@ -174,7 +176,7 @@ impl NpyHeader {
         size.is_multiple_of(row).then_some(header)
     }
 
-    /// The type of the column of such an array.
+    /// The Arrow type of the array as a column.
     pub(crate) fn column(&self) -> DataType {
         if !self.listed {
             return self.element.clone();
@@ -195,7 +197,7 @@ impl NpyHeader {
         size.checked_mul(self.width)
     }
 
-    /// `rows`, or as many as fit into [`BATCH`] bytes: a compressed array may claim rows of any width.
+    /// `rows`, or as many as fit into [`BATCH`] bytes, but at least 1: the header of a compressed array may state a row of any size.
     pub(crate) fn at_most(&self, rows: usize) -> usize {
         let row = self.row_bytes().unwrap_or(usize::MAX).max(1);
         rows.min(BATCH / row).max(1)
@@ -261,10 +263,10 @@ fn items(element: &DataType, big: bool, raw: &[u8]) -> Option<ArrayRef> {
     })
 }
 
-/// Reads a one-dimensional array of NumPy texts (`<U8`): characters of four bytes, padded with zeros.
+/// Reads a one-dimensional array of NumPy strings (such as `<U8`): characters of four bytes, padded with zeros.
 ///
 /// # Errors
-/// As [`NpyHeader::read`]; an array of another type or shape, or a large one.
+/// I/O. Malformed: no NPY header; another type or shape; more than [`MOST_CHARACTERS`] characters or strings; a character that is not a code point.
 pub(crate) fn read_texts(bytes: &mut Bytes) -> Result<Vec<String>, ConvertError> {
     let header = NpyHeader::text(bytes)?;
     let found = members(&header).and_then(|(descr, _, shape)| {
@@ -282,7 +284,7 @@ pub(crate) fn read_texts(bytes: &mut Bytes) -> Result<Vec<String>, ConvertError>
         (all <= MOST_CHARACTERS && rows <= MOST_CHARACTERS).then_some((big, length, rows))
     });
     let Some((big, length, rows)) = found else {
-        return Err(bytes.bad(shown(header.trim()), "a short array of texts, `(N,)`"));
+        return Err(bytes.bad(shown(header.trim()), "a short array of strings, `(N,)`"));
     };
     let mut texts = Vec::with_capacity(rows);
     for _ in 0..rows {
@@ -301,7 +303,7 @@ pub(crate) fn read_texts(bytes: &mut Bytes) -> Result<Vec<String>, ConvertError>
     Ok(texts)
 }
 
-/// The members of a header, a Python dictionary of three keys: the type, whether it is in Fortran order, the shape.
+/// The values in a header, a Python dictionary with three keys: the type, whether the array is in Fortran order, and the shape.
 fn members(text: &str) -> Option<(&str, bool, Vec<u64>)> {
     let member = |key: &str| {
         let at = text.find(&format!("'{key}'"))?;
@@ -323,7 +325,7 @@ fn members(text: &str) -> Option<(&str, bool, Vec<u64>)> {
     Some((descr, columns, shape))
 }
 
-/// The header of an array of numbers.
+/// Parses the header of an array of numbers or booleans.
 fn parse(text: &str) -> Option<NpyHeader> {
     let (descr, columns, shape) = members(text)?;
     let (rows, width, listed) = match shape.as_slice() {
@@ -365,7 +367,7 @@ fn parse(text: &str) -> Option<NpyHeader> {
     })
 }
 
-/// An open array: a column of one table.
+/// An open file: a table with one column.
 #[derive(Debug)]
 pub(crate) struct Npy {
     path: PathBuf,
@@ -378,7 +380,7 @@ impl Npy {
     pub(crate) fn open(path: &Path) -> Result<Self, ConvertError> {
         let one = Self::open_as(path, "position")?;
         if !one.header.listed {
-            let found = format!("{} numbers in a row", one.header.rows);
+            let found = format!("one axis of {} numbers", one.header.rows);
             return Err(Bytes::open(path)?.bad(found, "positions, `(N, D)`"));
         }
         Ok(one)

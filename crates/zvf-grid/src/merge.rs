@@ -3,7 +3,7 @@
 use core::iter::Peekable;
 use core::ops::Range;
 
-/// Decides when two ranges of one object become one request, by two numbers that depend on the
+/// Determines when ranges of one object are merged into one request. The numbers depend on the
 /// backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
@@ -19,8 +19,8 @@ impl Merge {
         gap: 16 << 10,
         most: 16 << 20,
     };
-    /// A bucket: the wait for the first byte, some 20 ms, costs as much as some 256 KiB. 256 KiB
-    /// and 16 MiB.
+    /// A bucket: the wait for the first byte, some 20 ms, costs as much as the transfer of some
+    /// 256 KiB. 256 KiB and 16 MiB.
     pub const BUCKET: Self = Self {
         gap: 256 << 10,
         most: 16 << 20,

@@ -1,12 +1,11 @@
-//! A failure in parts, for programs.
+//! Splits an error message into its parts, for programs.
 
 use serde::Serialize;
 use zvf_store::Class;
 
-/// A failure in parts, for programs that act on it.
+/// An error message in parts, for programs that react to the error.
 ///
-/// All messages have the form `PLACE: found SOMETHING, expected SOMETHING (HINT)`, in which each part is optional. This type splits a message into
-/// these parts.
+/// Messages have the form `PLACE: found SOMETHING, expected SOMETHING (HINT)`, in which each part is optional. This type holds these parts.
 ///
 /// ```
 /// use zvf_jobs::ErrorFacts;
@@ -23,18 +22,18 @@ pub struct ErrorFacts {
     pub class: &'static str,
     /// The message in one line.
     pub message: String,
-    /// The store, level, array and chunk, the file or the option that it is about.
+    /// The store, level, array and chunk, the file, or the option that the message is about.
     pub place: Option<String>,
     /// The wrong value or state.
     pub found: Option<String>,
-    /// A right value or state.
+    /// A valid value or state.
     pub expected: Option<String>,
-    /// A way to go on, such as an option.
+    /// A remedy, such as an option.
     pub hint: Option<String>,
 }
 
 impl ErrorFacts {
-    /// The parts of a message.
+    /// Splits a message into its parts.
     #[must_use]
     pub fn new(class: &'static str, message: &str) -> Self {
         let mut facts = Self {
@@ -83,7 +82,7 @@ impl ErrorFacts {
     }
 }
 
-/// Splits a text into the text and the remark in parentheses at its end.
+/// Splits off the remark in parentheses at the end of a text.
 fn with_hint(text: &str) -> (&str, Option<&str>) {
     let Some(inner) = text.strip_suffix(')') else {
         return (text, None);

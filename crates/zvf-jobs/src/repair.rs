@@ -90,7 +90,7 @@ impl RepairJob {
             true => {
                 let done = apply(&plan, backup, &options).await;
                 if let Err(RepairError::Unchecked { backup, .. }) = &done {
-                    // The error also has this text, but a command that was interrupted does not report the error.
+                    // The error also contains this text, but an interrupted command does not report the error.
                     context.event(&JobEvent::Note(&format!(
                         "{}: the documents are replaced; the old ones are in {backup}",
                         self.store
@@ -110,14 +110,14 @@ impl RepairJob {
 /// The report of `repair`. A plan is serialized as [`zvf_validate::repair::document`].
 #[derive(Debug, Clone)]
 pub enum RepairReport {
-    /// A repair.
+    /// A repair that was planned, and applied if the job has `apply`.
     Planned {
         /// The changes, and the findings that remain.
         plan: Box<RepairPlan>,
         /// The changes that were made; `None` without `apply`.
         applied: Option<Box<Applied>>,
     },
-    /// Documents were restored.
+    /// A repair that was undone.
     Undone {
         /// The store.
         store: String,

@@ -58,7 +58,7 @@ pub enum ProfileName {
     Viewer,
 }
 
-/// The levels of checks up to this one.
+/// The depth with this number.
 pub(crate) fn depth(number: u8) -> Result<Depth, JobError> {
     let expected = "a number from 1 to 5";
     Depth::from_number(number).ok_or_else(|| JobError::option("depth", number, expected))
@@ -103,7 +103,7 @@ impl ValidateJob {
     }
 }
 
-/// What `validate` found. Serialized as [`zvf_validate::json`].
+/// The report of `validate`. Serialized as [`zvf_validate::json`].
 #[derive(Debug, Clone)]
 pub struct ValidateReport(pub zvf_validate::Report);
 

@@ -1,4 +1,4 @@
-//! Values of options that are written in more than one way: as text, as flags have them, and as numbers and lists, as files have them.
+//! Values of options with more than one notation: text on the command line; text, numbers or lists in job files.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -154,7 +154,7 @@ pub enum OutsideNumber {
 }
 
 fn outside(value: &Value) -> Result<OutsideNumber, String> {
-    // Readers of JSON round numbers with a point or an exponent.
+    // JSON numbers with a point or an exponent were already rounded to float64 by the parser.
     if let Some(real) = value.as_f64().filter(|_| value.is_f64()) {
         return Ok(OutsideNumber::Real(real));
     }
@@ -177,7 +177,7 @@ fn outside(value: &Value) -> Result<OutsideNumber, String> {
         }
         let real: f64 = text.parse().map_err(|_| "a number")?;
         match real.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
-            true => Err("a number that 64 bits hold"),
+            true => Err("a number in the range of float64"),
             false => Ok(OutsideNumber::Real(real)),
         }
     })
@@ -217,7 +217,7 @@ fn check(text: &str) -> Result<Check, &'static str> {
 }
 
 fn corners(text: &str) -> Result<BBox, &'static str> {
-    BBox::parse(text).map_err(|_| "LO:HI, each with a number an axis, such as 0,0,0:90,90,9")
+    BBox::parse(text).map_err(|_| "LO:HI, each with one number per axis, such as 0,0,0:90,90,9")
 }
 
 fn space_box(text: &str) -> Result<BBox, String> {
@@ -242,7 +242,7 @@ fn shards(value: &Value) -> Result<ShardShape, String> {
     };
     let cells = cells.filter(|cells| !cells.is_empty() && !cells.contains(&0));
     cells.map(ShardShape::Cells).ok_or_else(|| {
-        "expected a whole number of chunks an axis, such as [4, 4, 2], or \"auto\" or \"none\""
+        "expected a whole number of chunks per axis, such as [4, 4, 2], or \"auto\" or \"none\""
             .to_owned()
     })
 }
@@ -270,7 +270,7 @@ impl From<SpaceName> for Space {
     }
 }
 
-/// Pairs of texts: a list on a command line, an object in JSON.
+/// Names with values: a list on a command line, an object in JSON.
 pub(crate) mod pairs {
     use serde::de::{DeserializeOwned, Error};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -292,11 +292,11 @@ pub(crate) mod pairs {
     }
 }
 
-/// Reads `NAME=VALUE` of a command line.
+/// Parses `NAME=VALUE` of a command line.
 ///
 /// # Errors
 ///
-/// A text with the value found and the value expected, if there is no name, or the value is invalid.
+/// A message, if there is no `=`, the name is empty, or the value is invalid.
 #[cfg(feature = "clap")]
 pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(String, V), String> {
     match text.split_once('=') {
@@ -312,7 +312,7 @@ pub fn parse_pair<V: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(Str
 #[cfg(all(feature = "clap", feature = "volumes"))]
 pub(crate) fn parse_index(text: &str) -> Result<(String, u64), String> {
     let found = parse_pair::<u64>(text);
-    found.map_err(|_| format!("found {text:?}, expected AXIS=N, N being a whole number from 0"))
+    found.map_err(|_| format!("found {text:?}, expected AXIS=N, where N is a whole number from 0"))
 }
 
 /// Reads `NAME:TYPE` of a command line.
@@ -347,12 +347,12 @@ impl From<NewVersion> for TargetVersion {
     }
 }
 
-/// How many times as large chunks become: one number for all axes, or one for each.
+/// The factors by which chunks become larger: one for all axes, or one for each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkScale(Vec<u32>);
 
 impl ChunkScale {
-    /// The factor of each of `dims` axes; several factors are returned as they were written.
+    /// The factors of `dims` axes: a single factor is repeated; several are returned as written, even if they are not `dims`.
     #[must_use]
     pub fn of_axes(&self, dims: usize) -> Vec<u32> {
         match self.0.as_slice() {
@@ -374,7 +374,7 @@ impl FromStr for ChunkScale {
     fn from_str(text: &str) -> Result<Self, String> {
         let factors = text.split('x').map(|one| one.parse().ok()).collect();
         Self::new(factors)
-            .ok_or_else(|| format!("found {text:?}, expected a number, or one an axis as in 2x2x1"))
+            .ok_or_else(|| format!("found {text:?}, expected a number or one per axis as in 2x2x1"))
     }
 }
 
@@ -395,7 +395,7 @@ impl<'de> Deserialize<'de> for ChunkScale {
             one => number(&one).map(|one| vec![one]),
         };
         Self::new(factors).ok_or_else(|| {
-            D::Error::custom("expected a number of 1 or more, or one an axis as in [2, 2, 1]")
+            D::Error::custom("expected a number of 1 or more, or one per axis as in [2, 2, 1]")
         })
     }
 }
@@ -419,12 +419,12 @@ impl JsonSchema for ChunkScale {
 ///
 /// # Errors
 ///
-/// A text with the value found and the value expected, if it is not a number.
+/// A message with the text, if it is not a number.
 #[cfg(feature = "clap")]
 pub fn parse_size(text: &str) -> Result<f64, String> {
     text.trim()
         .parse()
-        .map_err(|_| format!("found {text:?}, expected a number an axis, such as 100,100,50"))
+        .map_err(|_| format!("found {text:?}, expected one number per axis, such as 100,100,50"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::camera::Camera;
 use crate::color::{Colormap, Rgb, of_direction};
 use crate::scale;
 
-/// An item to draw over the picture. Lengths are in pixels; y counts from the top.
+/// An item that is drawn over the picture. Lengths are in pixels; y counts from the top.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum DecorItem {
     /// A filled rectangle: left, top, width, height.
@@ -29,7 +29,7 @@ pub(crate) enum Anchor {
     Middle,
 }
 
-/// Numbers and their colours.
+/// A colour bar: a range of numbers and their colours.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ColorBar {
     pub(crate) title: String,
@@ -38,7 +38,7 @@ pub(crate) struct ColorBar {
     pub(crate) origin: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Logarithmic, from 1.
+    /// Whether the scale is logarithmic; it then begins at 1.
     pub(crate) log: bool,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct ColorBar {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Legend {
     pub(crate) bars: Vec<ColorBar>,
-    /// Colours and names.
+    /// Colours and names of layers and groups.
     pub(crate) names: Vec<(Rgb, String)>,
     /// Names of the three axes.
     pub(crate) axes: [String; 3],
     /// Unit of all axes.
     pub(crate) unit: Option<String>,
-    /// The axes have the colours of directions.
+    /// Whether the axes have the colours of directions.
     pub(crate) directions: bool,
 }
 
@@ -61,15 +61,15 @@ pub(crate) struct Legend {
 pub(crate) struct DecorLayout {
     pub(crate) width: f32,
     pub(crate) height: f32,
-    /// Height of text; `None`: the picture is too small for text.
+    /// Height of text; `None` if there are no decorations.
     pub(crate) text: Option<u8>,
 }
 
-/// Number of layers and groups that are listed by name; the others are counted.
+/// Most layers and groups that are listed by name; the others are counted.
 const NAMES: usize = 12;
 
 impl DecorLayout {
-    /// The layout for a picture of a size; without decorations if it is too small for text.
+    /// The layout for a picture of this size; without decorations if `decorated` is false, or the picture is too small for text.
     pub(crate) fn new(size: [u32; 2], decorated: bool) -> Self {
         let (width, height) = (size[0] as f32, size[1] as f32);
         let text = match width.min(height) {
@@ -129,7 +129,7 @@ impl DecorLayout {
         items
     }
 
-    /// Three arrows in the lower left corner.
+    /// Arrows along the axes, in the lower left corner.
     fn axes(self, legend: &Legend, camera: &Camera, ink: Rgb, items: &mut Vec<DecorItem>) {
         let unit = self.unit();
         let reach = 30.0 * unit;
@@ -277,9 +277,9 @@ impl DecorLayout {
 
 /// The ticks of a colour bar.
 struct BarTicks {
-    /// The place from 0 to 1, and the text.
+    /// The position from 0 to 1, and the label.
     ticks: Vec<(f32, String)>,
-    /// The number that is added to the texts, if their own numbers are too long.
+    /// The number to which the labels are relative; `None` if the labels are the numbers themselves.
     base: Option<String>,
 }
 

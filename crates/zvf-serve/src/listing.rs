@@ -11,7 +11,8 @@ use crate::reply::{check_match, with_tag};
 /// The page of one folder, for clients that accept HTML.
 ///
 /// # Errors
-/// 404 for a folder without content; 501 if the backend of the store cannot list; 406 for other media types.
+/// 404 for a folder without content, or if the backend of the store cannot list; 406 for clients that do not accept HTML; the errors of [`check_match`]
+/// and of the store.
 pub(crate) async fn page(
     raw: &RawStore,
     name: &str,

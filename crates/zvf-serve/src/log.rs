@@ -1,6 +1,6 @@
-//! Lines for the caller.
+//! Callbacks for log lines.
 
 use std::sync::Arc;
 
-/// Receives lines: one for each request, or one for each warning.
+/// Receives log lines: one for each request, or one for each warning.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;

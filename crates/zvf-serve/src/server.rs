@@ -122,7 +122,7 @@ impl Server {
     /// Binds the address. Stores are not opened yet.
     ///
     /// # Errors
-    /// An address of a store without a backend; an address that cannot be bound.
+    /// An address of a store without a backend; an address that cannot be bound; a token is needed and the system has no random numbers.
     pub fn bind<'a>(
         stores: &'a [String],
         options: ServeOptions,
@@ -171,7 +171,7 @@ impl Server {
         self.base.address
     }
 
-    /// Serves until `stop` is ready, then waits for the requests in flight.
+    /// Serves until `stop` is ready, then waits for the requests in flight, at most [`ServeOptions::grace`].
     ///
     /// # Cost
     /// Memory is bounded by the connections: about 1 MiB for each that reads an object, and for each view or query that is
@@ -268,7 +268,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<AccessToken>, log: Optio
     }
 }
 
-/// Answers requests with the token at the beginning of their path, which is removed.
+/// Removes the token from the beginning of the path and answers the request; 404 for paths without the token.
 async fn behind(token: &AccessToken, routes: Router, mut request: Request) -> Response {
     let refused = || HttpError::not_found("no such page").into_response();
     if token.is_whole(request.uri().path()) {
@@ -292,11 +292,11 @@ async fn behind(token: &AccessToken, routes: Router, mut request: Request) -> Re
     }
 }
 
-/// Redirects clients from `/TOKEN` to `/TOKEN/`, because links of the pages are relative to it.
+/// Redirects clients from `/TOKEN` to `/TOKEN/`, because links in the pages are relative to `/TOKEN/`.
 fn below(token: &AccessToken) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    // The link is relative, because a proxy may have put folders before it.
+    // The link is relative, because a proxy may serve it below another path.
     if let Ok(link) = HeaderValue::from_str(&format!("{}/", token.digits())) {
         response.headers_mut().insert(header::LOCATION, link);
     }

@@ -10,10 +10,10 @@ use crate::log::Log;
 use crate::opened::OpenedStore;
 use crate::path::encoded;
 
-/// Bytes of each cache of a store: manifests, indexes of shards. They help consecutive requests, and need not hold everything.
+/// Most bytes of each cache of a store: manifests, shard indexes. The caches speed up consecutive requests and need not hold everything.
 const CACHE: u64 = 32 << 20;
 
-/// How often an answer is started again if the store changes meanwhile. One change replaces the root document twice.
+/// How many times an answer is started again because the store changed meanwhile. One change replaces the root document twice.
 const RETRIES: u32 = 5;
 
 /// Bytes of a unit of work.
@@ -25,7 +25,7 @@ const MOST_UNITS: u32 = 1 << 20;
 /// Bytes of the list or the object of an answer, besides the decoded bytes of a query.
 const LIST: u64 = 8 << 20;
 
-/// Answers that may wait for a slow client without a permit. Each holds its decoded bytes.
+/// Most answers that wait for a slow client without a permit. Each holds its decoded bytes.
 const ASIDE: usize = 16;
 
 /// One store.
@@ -41,14 +41,14 @@ pub(crate) struct ServedStore {
 /// All stores, and their shared state.
 pub(crate) struct Sources {
     list: Vec<ServedStore>,
-    /// Memory of views and queries that are computed at one time, in units of [`UNIT`].
+    /// Memory for the views and queries that are computed at one time, in units of [`UNIT`].
     work: Arc<Semaphore>,
     /// Total number of units.
     units: u32,
-    /// Answers that take much memory: one of each kind at a time, over all stores.
+    /// Locks for answers that take much memory: one of each kind is computed at a time, over all stores.
     scans: Arc<Mutex<()>>,
     meshes: Arc<Mutex<()>>,
-    /// Answers that wait for a slow client without a permit.
+    /// Permits for answers that wait for a slow client without a [`Permit`].
     aside: Arc<Semaphore>,
     /// Decoded bytes of one answer.
     pub(crate) budget: u64,
@@ -75,7 +75,7 @@ pub(crate) struct Permit {
 }
 
 impl Sources {
-    /// Names the stores, without reading them.
+    /// Gives each store a unique name, without reading the stores.
     ///
     /// # Errors
     /// Misuse for an address without a backend.
@@ -124,7 +124,7 @@ impl Sources {
         self.list.iter()
     }
 
-    /// The store of a name.
+    /// The store with this name.
     ///
     /// # Errors
     /// 404.
@@ -144,7 +144,7 @@ impl Sources {
         }
     }
 
-    /// The place of an answer that waits for a slow client and gives up its permit meanwhile; `None` if [`ASIDE`] answers do so.
+    /// The permit for an answer to wait for a slow client after it gives up its [`Permit`]; `None` if [`ASIDE`] answers already wait.
     pub(crate) fn step_aside(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.aside).try_acquire_owned().ok()
     }
@@ -191,7 +191,7 @@ fn estimate(work: AnswerKind, budget: u64) -> u32 {
     let bytes = match work {
         AnswerKind::Query => budget.saturating_add(LIST),
         AnswerKind::Mesh => budget.saturating_add(4 * LIST),
-        // Manifests of all objects, decoded besides the rest.
+        // A scan also decodes the manifests of all objects.
         AnswerKind::Scan => budget.saturating_mul(3).saturating_add(2 * LIST),
     };
     u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX)
@@ -246,7 +246,8 @@ impl ServedStore {
         Ok(opened)
     }
 
-    /// Returns the result of `make` for the current snapshot, and the snapshot. Calls `make` again, up to [`RETRIES`] times, if the store changes meanwhile.
+    /// Calls `make` with the current snapshot; returns its result and the snapshot. Calls `make` again, up to [`RETRIES`] times, if the store changes
+    /// meanwhile.
     ///
     /// # Errors
     /// The errors of `make` and of [`opened`](Self::opened); 503 if the store keeps changing.
@@ -285,7 +286,7 @@ impl ServedStore {
     }
 }
 
-/// Returns the error, or an error about the changed store if it changed and that may be the reason.
+/// Returns the error; if a change of the store may be its cause and the store did change, returns the error about the change instead.
 async fn or_changed(opened: &OpenedStore, error: HttpError) -> HttpError {
     if !error.is_doubtful() {
         return error;
@@ -307,7 +308,7 @@ fn shown(address: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// The last segment of an address without the extension of stores, with characters that need no encoding.
+/// The last segment of an address without the extension of a store; characters that would need encoding in a URL are replaced by `_`.
 fn base_name(address: &str) -> String {
     let path = address.split(['?', '#']).next().unwrap_or(address);
     let last = path
@@ -335,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_that_waits_for_its_turn_lets_others_go_on() {
+    fn a_scan_that_waits_for_another_does_not_block_queries() {
         let runtime = zvf_store::blocking::Runtime::new().unwrap();
         runtime.wait(async {
             let sources = Sources::new(&[], &OpenOptions::new(), 4, 16 << 20).unwrap();
@@ -343,7 +344,7 @@ mod tests {
             let mut second = Box::pin(sources.permit_for(AnswerKind::Scan));
             assert!(futures::poll!(second.as_mut()).is_pending());
             let one = sources.permit().await.unwrap();
-            // A scan and a query need all units.
+            // A scan and a query leave too few units for another query.
             let mut other = Box::pin(sources.permit());
             assert!(futures::poll!(other.as_mut()).is_pending());
             drop(one);
@@ -357,8 +358,8 @@ mod tests {
         });
     }
 
-    /// A store whose root is replaced during each of the first `changes` attempts: the number of attempts, and the result. The first `damaged` attempts end with
-    /// an error about damage.
+    /// Replaces the root of a store during each of the first `changes` attempts; the first `damaged` attempts end with an error about damage. Returns the
+    /// number of attempts, and the result.
     fn attempts(changes: usize, damaged: usize) -> (usize, HandlerResult<()>) {
         let store = zvf_testkit::unpack("skeleton").unwrap();
         let root = store.path().join("zarr.json");

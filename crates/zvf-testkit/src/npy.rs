@@ -1,15 +1,15 @@
-//! One NumPy array file: its header and its numbers.
+//! One NumPy array file: its header and its values.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// One column of the input: numbers in C order, shape, and the type they had.
+/// One column of the input: its dtype, its shape, and its values in C order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// NumPy's short name of the number type, e.g. `<f4`, `<i8`, `|u1`, `<U3`.
+    /// NumPy's short name of the dtype, e.g. `<f4`, `<i8`, `|u1`, `<U3`.
     pub dtype: String,
     /// Lengths of the axes; the first one counts rows.
     pub shape: Vec<usize>,
-    /// The values, widened without loss.
+    /// The values in C order, widened without loss.
     pub values: Values,
 }
 
@@ -18,7 +18,7 @@ pub struct Column {
 pub enum Values {
     /// Floating point of 4 or 8 bytes.
     Float(Vec<f64>),
-    /// Signed integers and booleans, and unsigned ones up to 4 bytes.
+    /// Booleans, signed integers, and unsigned integers of up to 4 bytes.
     Int(Vec<i64>),
     /// Unsigned integers of 8 bytes.
     Uint(Vec<u64>),
@@ -33,7 +33,7 @@ impl Column {
         self.shape.first().copied().unwrap_or(0)
     }
 
-    /// Values a row: the product of the other axes.
+    /// Values in a row: the product of the lengths of the other axes.
     #[must_use]
     pub fn width(&self) -> usize {
         self.shape.iter().skip(1).product()
@@ -58,7 +58,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// When the column does not hold integers, or one is past the largest `i64`.
+    /// When the column does not hold integers, or a value exceeds `i64::MAX`.
     pub fn i64s(&self) -> Result<Vec<i64>> {
         match &self.values {
             Values::Int(values) => Ok(values.clone()),
@@ -94,7 +94,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Column> {
     let header = std::str::from_utf8(header)?;
     ensure!(
         entry(header, "fortran_order")?.starts_with("False"),
-        "column order is not supported"
+        "Fortran order is not supported"
     );
     let dtype = entry(header, "descr")?
         .strip_prefix('\'')
@@ -125,7 +125,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Column> {
     })
 }
 
-/// What follows `'name':` in the header dictionary.
+/// The text after `'name':` in the header dictionary.
 fn entry<'a>(header: &'a str, name: &str) -> Result<&'a str> {
     let (_, rest) = header
         .split_once(&format!("'{name}':"))
@@ -161,7 +161,7 @@ fn values(dtype: &str, count: usize, data: &[u8]) -> Result<Values> {
         "<u8" => Values::Uint(numbers(count, data, u64::from_le_bytes)?),
         _ => match dtype.strip_prefix("<U") {
             Some(chars) => Values::Text(texts(count, chars.parse()?, data)?),
-            None => bail!("number type {dtype} is not supported"),
+            None => bail!("dtype {dtype} is not supported"),
         },
     })
 }

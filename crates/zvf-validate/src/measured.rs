@@ -1,4 +1,4 @@
-//! Numbers that documents repeat, counted from the cells. Repairs of documents use them.
+//! Numbers that documents also state, counted from the cells. Repairs of documents use them.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::numbers::CoordinateExtent;
 
 /// The documents that a validation read and the numbers that it counted, with [`ValidateOptions::measure`](crate::ValidateOptions::measure).
 ///
-/// The documents are not used as a source of numbers. A number is absent if some of its cells could not be read.
+/// Numbers are never taken from the documents. A number is absent if it depends on a cell that could not be read.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Measured {
@@ -19,7 +19,7 @@ pub struct Measured {
     pub folders: Option<Vec<String>>,
     /// Levels whose cells were read.
     pub levels: BTreeMap<u32, MeasuredLevel>,
-    /// Cells with a payload that the presence list of their array does not name, by path of the array.
+    /// Cells with a payload that the presence list of their array does not contain, by path of the array.
     pub unlisted: BTreeMap<String, Vec<ChunkCoord>>,
 }
 
@@ -31,7 +31,7 @@ pub struct MeasuredLevel {
     pub vertices: Option<u64>,
     /// The lowest and the highest stored coordinate of each axis; `None` without vertices, or if a coordinate is not finite.
     pub extent: Option<(Vec<f64>, Vec<f64>)>,
-    /// Objects with a manifest.
+    /// Number of objects with a manifest.
     pub present: Option<u64>,
     /// Families of links, by delta.
     pub families: BTreeMap<i32, MeasuredFamily>,

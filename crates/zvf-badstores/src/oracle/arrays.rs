@@ -113,7 +113,7 @@ pub(super) fn array(
                 | "layout" | "categories" => return None,
                 name if DERIVED.contains(&name) => return None,
                 _ if matches!(parts, ["parametric", ..]) => NoRule("what parametric objects say"),
-                _ => NoRule("a member of no meaning"),
+                _ => NoRule("a member that the format does not define"),
             }
         }
         (Some("attributes"), [])
@@ -157,7 +157,7 @@ pub(super) fn array(
             ),
             _,
         ) => return None,
-        (Some(_), _) => NoRule("a member of no meaning"),
+        (Some(_), _) => NoRule("a member that the format does not define"),
         (None, _) => return None,
     })
 }

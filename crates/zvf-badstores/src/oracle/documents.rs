@@ -1,4 +1,4 @@
-//! Compares documents: which members differ, and the rules of the format about them.
+//! Compares documents: which members differ, and whether the format has rules about them.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ impl Both<'_> {
             |bytes: Option<&Vec<u8>>| bytes.map(|bytes| serde_json::from_slice::<Value>(bytes));
         let (before, after) = match (parse(self.before.get(key)), parse(self.after.get(key))) {
             (Some(Ok(before)), Some(Ok(after))) => (plain(before), plain(after)),
-            (_, Some(Err(_))) => return Broken("a document that is no JSON"),
+            (_, Some(Err(_))) => return Broken("a document that is not JSON"),
             (Some(Ok(before)), None) => return self.gone(key, &before),
             (None, Some(Ok(_))) => return Nothing("a document where there was none"),
             _ => return Nothing("no document at all"),
@@ -33,7 +33,7 @@ impl Both<'_> {
     fn gone(&self, key: &str, before: &Value) -> Verdict {
         let path = key.trim_end_matches("zarr.json").trim_end_matches('/');
         let array = before["node_type"] == "array";
-        let says = before["attributes"]
+        let has_attributes = before["attributes"]
             .as_object()
             .is_some_and(|members| !members.is_empty());
         let parts: Vec<&str> = path.split('/').collect();
@@ -51,17 +51,17 @@ impl Both<'_> {
         );
         match parts.as_slice() {
             [] | [""] | [_] => Broken("the document of the root, a level or a side is gone"),
-            _ if array || says => {
+            _ if array || has_attributes => {
                 if optional
                     || parts.first() == Some(&"headers")
                     || parts.first() == Some(&"parametric")
                 {
-                    NoRule("a store without this attribute, header or table is one too")
+                    NoRule("a store is valid without this attribute, header or table")
                 } else {
                     Broken("the document of a node is gone")
                 }
             }
-            _ => NoRule("a group that says nothing"),
+            _ => NoRule("a group without attributes"),
         }
     }
 
@@ -93,10 +93,10 @@ impl Both<'_> {
                 level(inner, before, after, self.ruled).unwrap_or(Broken("a member of a level"))
             }
             _ if !self.ruled && parts.len() > 2 && at == "/fill_value" => {
-                NoRule("a fill value where everything is stored")
+                NoRule("a fill value of an array whose cells are all stored")
             }
             ["headers", ..] => inner.first().map_or(Broken("a member of every node"), |_| {
-                NoRule("what a header says")
+                NoRule("the contents of a header")
             }),
             _ => array(self, &parts, &members, inner, before, after)
                 .unwrap_or(Broken("a member of an array or family")),
@@ -131,16 +131,16 @@ impl Both<'_> {
                                 == serde_json::json!([])
                         }) =>
                 {
-                    Verdict::Nothing("no capabilities, said or not")
+                    Verdict::Nothing("no capabilities: an empty list means absent")
                 }
                 "crs" => NoRule("a coordinate reference system is opaque"),
                 "reduction_factor" if after.and_then(Value::as_u64).is_some_and(|one| one >= 2) => {
-                    NoRule("a number that informs")
+                    NoRule("a number for information")
                 }
                 "cross_level_depth"
                     if after.and_then(Value::as_i64).is_some_and(|one| one >= -1) =>
                 {
-                    NoRule("a number that informs")
+                    NoRule("a number for information")
                 }
                 "bounds" => return bounds(self, after?),
                 "zv_version" => {
@@ -159,7 +159,7 @@ impl Both<'_> {
                     }
                 }
                 known if KNOWN_ROOT.contains(&known) => return None,
-                _ => NoRule("a member of no meaning"),
+                _ => NoRule("a member that the format does not define"),
             },
             ["multiscales", ..] => {
                 let (before, after) = (root(self.before)?, root(self.after)?);
@@ -179,7 +179,7 @@ impl Both<'_> {
             }
             ["zarr_vectors"] => return None,
             ["user_metadata", _, _, ..] => NoRule("metadata of users"),
-            [_, ..] => NoRule("a member of no meaning"),
+            [_, ..] => NoRule("a member that the format does not define"),
             [] => return None,
         })
     }
@@ -201,7 +201,7 @@ const KNOWN_ROOT: &[&str] = &[
     "required_capabilities",
 ];
 
-/// New bounds that hold all that the old ones held break no rule.
+/// New bounds that contain every vertex break no rule.
 fn bounds(store: &Both<'_>, after: &Value) -> Option<Verdict> {
     let corner = |at: usize| -> Option<Vec<f64>> {
         after
@@ -217,10 +217,10 @@ fn bounds(store: &Both<'_>, after: &Value) -> Option<Verdict> {
         && high.len() == to.len()
         && low.iter().zip(&from).all(|(low, from)| low <= from)
         && high.iter().zip(&to).all(|(high, to)| high >= to);
-    holds.then_some(NoRule("bounds that hold every vertex"))
+    holds.then_some(NoRule("bounds that contain every vertex"))
 }
 
-/// Differences without a rule: names, units, and members that the format does not define.
+/// Accepts differences without a rule: names, units, and members that the format does not define.
 fn multiscales(before: &Value, after: &Value, ome: bool, ruled: bool) -> Option<Verdict> {
     let strip = |value: &Value| {
         let mut value = value.clone();
@@ -254,7 +254,7 @@ fn multiscales(before: &Value, after: &Value, ome: bool, ruled: bool) -> Option<
         }
         Some(value)
     };
-    // Types of axes are an open set; the rules ask for two of space, and an order.
+    // Any type of an axis is allowed; the rules only require two axes of space, and an order of the types.
     let types: Vec<&str> = after
         .pointer("/0/axes")?
         .as_array()?
@@ -296,7 +296,7 @@ fn multiscales(before: &Value, after: &Value, ome: bool, ruled: bool) -> Option<
         .then_some(NoRule("names and units"))
 }
 
-/// Of the node for other tools, rules are about version, type, axes and the names of levels.
+/// Accepts differences in the node `ome` for other tools, except in its version, its type, the axes and the names of levels.
 fn ome(before: &Value, after: &Value) -> Option<Verdict> {
     let keep = |value: &Value| {
         let axes = value
@@ -329,9 +329,9 @@ fn level(
                 NoRule("a list that is not trusted")
             }
             "vertex_count" if after.and_then(Value::as_u64) == Some(0) => {
-                NoRule("a count that was not taken")
+                NoRule("a vertex count of 0, which means unknown")
             }
-            "object_sparsity" if absent => NoRule("a share that is 1 where it is absent"),
+            "object_sparsity" if absent => NoRule("an absent share, which means 1"),
             "object_sparsity"
                 if after
                     .and_then(Value::as_f64)
@@ -350,7 +350,7 @@ fn level(
             }
             "inherited_num_objects" if absent => NoRule("a number that is not stated"),
             "parent_level" if absent && before.is_none_or(Value::is_null) => {
-                Verdict::Nothing("no parent, said or not")
+                Verdict::Nothing("no parent: null means absent")
             }
             "object_sparsity"
             | "parent_level"
@@ -362,7 +362,7 @@ fn level(
             | "bin_ratio"
                 if !ruled =>
             {
-                NoRule("rules about such members of a level are of 0.9")
+                NoRule("only 0.9 has rules about such members of a level")
             }
             "level"
             | "vertex_count"
@@ -383,15 +383,15 @@ fn level(
             | "arrays_present"
             | "coarsening_method"
             | "refinement" => return None,
-            _ => NoRule("a member of no meaning"),
+            _ => NoRule("a member that the format does not define"),
         },
         ["zarr_vectors_level"] | [] => return None,
         ["user_metadata", _, _, ..] => NoRule("metadata of users"),
-        _ => NoRule("a member of no meaning"),
+        _ => NoRule("a member that the format does not define"),
     })
 }
 
-/// Leaves out what changes no reading: settings of compressors, names of axes, empty lists, defaults that are written out.
+/// Removes members that do not change how a document is read: settings of compressors, names of axes, empty lists, explicit defaults.
 fn plain(mut document: Value) -> Value {
     let Some(members) = document.as_object_mut() else {
         return document;
@@ -432,7 +432,7 @@ fn plain(mut document: Value) -> Value {
     document
 }
 
-/// Leaves out the settings of compressors, inside of shards too.
+/// Removes the settings of compressors, also inside shards.
 fn plain_codecs(codecs: &mut Value) {
     for codec in codecs.as_array_mut().into_iter().flatten() {
         let name = codec["name"].as_str().unwrap_or_default().to_owned();
@@ -444,7 +444,7 @@ fn plain_codecs(codecs: &mut Value) {
             "zstd" | "gzip" | "blosc" | "vlen-bytes" | "crc32c" => {
                 codec.retain(|name, _| name == "name")
             }
-            // Little where nothing is said; bytes have no order.
+            // The default is little-endian; elements of one byte have no order.
             "bytes" if order.is_none_or(|one| one.is_null() || one == "little") => {
                 codec.retain(|name, _| name == "name");
             }
@@ -461,7 +461,7 @@ fn plain_codecs(codecs: &mut Value) {
     }
 }
 
-/// Pointers of the members that differ; a list counts as one.
+/// Appends the JSON pointers of the members that differ; a list counts as one member.
 pub(super) fn differences(before: &Value, after: &Value, at: &str, into: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(a), Value::Object(b)) => {

@@ -19,7 +19,7 @@ pub(crate) enum Storage {
         source: Box<dyn ReadAt>,
         offset: u64,
     },
-    /// One file each in a folder.
+    /// Each chunk is a file in a folder.
     Folder(Box<dyn ReadFolder>),
 }
 
@@ -44,14 +44,15 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The name of the file of a sparse frame with everything except its chunks.
+    /// Name of the file in a sparse frame that holds everything except the chunks.
     pub const HEAD: &'static str = "chunks.b2frame";
 
     /// Opens a file, or a folder with a `chunks.b2frame` in it.
     ///
     /// # Cost
     ///
-    /// Two reads: the first 4 KiB, and everything from the index on.
+    /// One read of the first 4 KiB, another of the whole header if it is longer, and another of everything from the index
+    /// on unless the bytes already read contain it.
     ///
     /// # Errors
     ///
@@ -117,7 +118,7 @@ impl Frame {
         &self.parts.header
     }
 
-    /// The fixed metalayers; contents are not compressed.
+    /// The fixed metalayers; their contents are not compressed.
     ///
     /// # Errors
     ///
@@ -193,7 +194,7 @@ impl Frame {
         source.read(0, wide(header.cbytes()))
     }
 
-    /// Reads and decodes since the frame was opened.
+    /// Counts of reads and decoded blocks, including the reads of opening.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
         self.parts.counters.get()
@@ -204,7 +205,7 @@ fn open(path: &Path) -> Result<FileAt, Error> {
     FileAt::open(path).map_err(Error::io(format!("opening {}", path.display())))
 }
 
-/// The name of the file of a chunk of a sparse frame.
+/// File name of a chunk in a sparse frame.
 pub(crate) fn chunk_file(number: u64) -> String {
     format!("{number:08X}.chunk")
 }

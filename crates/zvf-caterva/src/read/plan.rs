@@ -26,7 +26,7 @@ impl Geometry {
         Ok(cells.filter_map(move |part| Some((chunks.position(&part.coord())?, part))))
     }
 
-    /// The blocks of one chunk that a part of it needs, in C order.
+    /// The blocks that the selected part of a chunk intersects, in C order.
     pub(crate) fn blocks_of(
         &self,
         part: &CellPart,

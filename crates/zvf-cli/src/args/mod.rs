@@ -94,11 +94,11 @@ impl Cli {
         program
     }
 
-    /// Reads a command line, the program's name first.
+    /// Parses a command line, which begins with the program's name.
     ///
     /// # Errors
     ///
-    /// The errors of clap; help and version are errors, too.
+    /// Those of clap, which also returns the texts of `--help` and `--version` as errors.
     pub(crate) fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut cli = Self::try_parse_from(edit::store_first(line))?;
         if let Command::Import(args) = &mut cli.command {

@@ -48,7 +48,7 @@ use crate::error::Result;
 ///
 /// The errors of the command; usage, for an output file inside a store; interrupted.
 pub(crate) fn run(command: &Command, context: &mut Context<'_>) -> Result<()> {
-    // Checked before the pages are made; jobs check the places of their files.
+    // Checked before the manual pages are written; jobs check their output paths themselves.
     if let Command::Man(args) = command {
         zvf_jobs::check_outside(&args.dir)?;
     }

@@ -47,7 +47,7 @@ pub(super) fn command(command: &Command, context: &mut Context<'_>) -> Result<()
     }
 }
 
-/// Shows a report to people: a line on stderr, if a file has its rows.
+/// Prints a report as text; if its rows were written to a file, prints a line on stderr that names the file.
 fn show(report: &JobReport, context: &Context<'_>) -> Result<()> {
     match report {
         JobReport::Query(done) => return query::show(done, context),
@@ -83,14 +83,14 @@ fn findings(report: &JobReport) -> Option<CliError> {
     }
 }
 
-/// An error of this program.
+/// The error for a defect of this program.
 #[cold]
 fn defect(what: &str) -> CliError {
     let what = format!("{what}; this is a defect of zvf, please report it");
     CliError::new(Class::Bug, what)
 }
 
-/// A report for people.
+/// A report as text.
 fn text(report: &JobReport) -> Result<String> {
     Ok(match report {
         JobReport::Append(done) => appended(done),
@@ -179,7 +179,8 @@ fn copied(done: &VerbatimReport) -> String {
 ///
 /// # Errors
 ///
-/// Usage: a file without valid jobs. The errors of the jobs. Findings: a validation found errors, or a repair left problems.
+/// I/O: the file cannot be read. Usage: a file without valid jobs. The errors of the jobs. Findings: a validation found errors, a comparison found
+/// differences, or a repair left problems.
 pub(super) fn run(args: &RunArgs, context: &mut Context<'_>) -> Result<()> {
     let listed = zvf_jobs::parse(read(&args.file)?.trim_start_matches('\u{feff}'))?;
     let mut reports = Vec::new();

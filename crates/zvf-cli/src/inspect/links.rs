@@ -25,7 +25,7 @@ pub(crate) fn walk(
         ragged,
         dtype,
     };
-    // Negative rows are not damage here: they pad padded arrays.
+    // Negative rows are not damage here: they are the padding of padded arrays.
     let verdict = LinkCell::parse(walk.rest(), form).and_then(|cell| {
         let mut order = vec![0; form.link_width];
         cell.iter().enumerate().try_for_each(|(i, record)| {
@@ -69,7 +69,7 @@ pub(crate) fn walk(
     walk.conclude(format!("{} {place}", counted(records, "record")))
 }
 
-/// Takes one row: the order of the endpoints, if it is stored, and their row numbers.
+/// Dumps one record: the order of the endpoints, if it is stored, and their row numbers.
 fn record(
     walk: &mut Walk<'_, '_>,
     form: CellForm,
@@ -110,7 +110,7 @@ fn record(
     Ok(())
 }
 
-/// Takes link records apart that have the chunks of their endpoints (specification 0.7, section 9.4).
+/// Takes apart link records that contain the chunks of their endpoints (specification 0.7, section 9.4).
 pub(crate) fn records(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let rank = known.key_rank.unwrap_or(3).max(1) as u64;
     let width = known.width.unwrap_or(2).max(1);

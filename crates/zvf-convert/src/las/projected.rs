@@ -1,6 +1,6 @@
-//! EPSG codes of projected systems, from version 11.022 of the EPSG dataset.
+//! EPSG codes of projected coordinate reference systems, from version 11.022 of the EPSG dataset.
 
-/// Ranges of codes, both ends included. Every assigned code in a range is a projected system.
+/// Ranges of codes, both ends included. Every assigned code in a range is that of a projected system.
 #[rustfmt::skip]
 const CODES: [(u16, u16); 201] = [
     (2000, 3816), (3825, 3854), (3857, 3885), (3890, 3893), (3907, 3997), (4026, 4026), (4037, 4038), (4048, 4051),
@@ -31,7 +31,7 @@ const CODES: [(u16, u16); 201] = [
     (10674, 10674), (10731, 11118), (20002, 20002), (20004, 20032), (20042, 20042), (20047, 32766),
 ];
 
-/// Whether an EPSG code is a projected system.
+/// Whether an EPSG code is that of a projected system.
 pub(super) fn is_projected(code: u16) -> bool {
     let after = CODES.partition_point(|(first, _)| *first <= code);
     let found = after.checked_sub(1).and_then(|at| CODES.get(at));
@@ -43,7 +43,7 @@ mod tests {
     use super::is_projected;
 
     #[test]
-    fn codes_are_told_from_those_of_other_systems() {
+    fn projected_systems_are_distinguished_from_others() {
         // Zones of UTM, of Gauss-Kruger, of Lambert, Web Mercator.
         for code in [
             25832, 32632, 32760, 4547, 31468, 2154, 2056, 28992, 3857, 2000,

@@ -1,4 +1,4 @@
-//! PLY: elements of properties, as text or as binary numbers of either byte order.
+//! PLY: elements with properties, as text or as binary numbers in either byte order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::numbers::whole_number;
 use crate::options::{FileLimits, Options};
 use crate::records::source::{TableSource, TakeBatch, TakeLink};
 
-/// Lines of a header, properties of an element.
+/// Most elements of a file, and most properties of an element.
 const MOST: usize = 4096;
 
 /// The number types; each has two names.
@@ -66,7 +66,7 @@ impl ScalarType {
         matches!(self, Self::F32 | Self::F64)
     }
 
-    /// Whether the type holds a whole number.
+    /// Whether a value is in the range of the type and, for integer types, a whole number.
     fn holds(self, value: f64) -> bool {
         let (low, high) = match self {
             Self::I8 => (-128.0, 127.0),
@@ -80,7 +80,7 @@ impl ScalarType {
         (low..=high).contains(&value) && value.fract() == 0.0
     }
 
-    /// The number of this type that is nearest to a number of a file.
+    /// The value after rounding to this type.
     fn stored(self, value: f64) -> f64 {
         match self {
             Self::F32 => f64::from(narrow(value)),
@@ -178,7 +178,7 @@ impl PlyNumbers<'_> {
         }
     }
 
-    /// Fails if more rows follow: in text a line of numbers, in binary anything but padding with zeros or blanks.
+    /// Fails if more rows follow: in text a line that begins with a number, in binary anything but padding with zeros or white space.
     fn last(&mut self) -> Result<(), ConvertError> {
         let expected = "the end of the file, after as many rows as the header states";
         if self.form == PlyEncoding::Text {
@@ -247,7 +247,7 @@ impl PlyNumbers<'_> {
         })
     }
 
-    /// How many numbers a list has.
+    /// Reads the number of values in a list.
     fn count(&mut self, scalar: ScalarType, what: &str) -> Result<u64, ConvertError> {
         let count = self.take(scalar, what)?;
         let most = self.limits.held;
@@ -264,7 +264,7 @@ impl PlyNumbers<'_> {
         }
     }
 
-    /// Passes over a property.
+    /// Skips a property.
     fn skip(&mut self, property: &ElementProperty) -> Result<(), ConvertError> {
         let count = match property.count {
             Some(scalar) => self.count(scalar, &property.name)?,
@@ -309,7 +309,7 @@ impl Ply {
         })
     }
 
-    /// The element that holds links, and the kind that it implies. One without rows counts if the options state its kind.
+    /// The element that holds links, and the kind that it implies. An element without rows counts only if the options state its kind.
     fn link(&self) -> Option<(&PlyElement, Kind)> {
         let of = |name: &str, kind: Kind| {
             let counts = |element: &PlyElement| element.count > 0 || self.kind == Some(kind);
@@ -335,7 +335,7 @@ impl Ply {
         }
     }
 
-    /// Reads the file up to an element and passes on its rows.
+    /// Reads the file and calls `take` at each row of the element `name`. Reads to the end of the file, unless another element holds the links.
     fn walk(
         &self,
         name: &str,
@@ -381,7 +381,7 @@ impl Ply {
     }
 }
 
-/// The names of lists of corners.
+/// The names of properties that list the corners of a face.
 const CORNERS: [&str; 2] = ["vertex_indices", "vertex_index"];
 
 /// Whether a property holds the corners of a face.
@@ -528,7 +528,7 @@ impl NumberColumn {
         self.values.push(value);
     }
 
-    /// Exact: the numbers were read as this type.
+    /// Moves the values into a column. Exact, except for float32 in text, which is rounded.
     fn finish(&mut self) -> ArrayRef {
         macro_rules! whole {
             ($type:ty, $native:ty) => {{

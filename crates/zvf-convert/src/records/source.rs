@@ -1,4 +1,4 @@
-//! A file of vertices as record batches: the interface of readers.
+//! The interface of readers: a file of vertices as record batches.
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -12,22 +12,22 @@ use crate::frame::SourceHeader;
 pub(crate) type TakeBatch<'a> = dyn FnMut(&RecordBatch) -> Result<(), ConvertError> + 'a;
 pub(crate) type TakeLink<'a> = dyn FnMut(&[u64], InFile) -> Result<(), ConvertError> + 'a;
 
-/// Key in the metadata of a schema: the default column of objects.
+/// Key of a schema's metadata: the default column of objects.
 pub(crate) const OBJECT: &str = "zvf.source.object";
 
-/// Key in the metadata of a schema: the column of positions, of formats that name it.
+/// Key of a schema's metadata: the column of positions, for formats that name it.
 pub(crate) const POSITION: &str = "zvf.source.position";
 
-/// Member of a schema's metadata: the names of the axes of a column of positions, as a list in JSON; empty if the file has no names.
+/// Key of a schema's metadata: the names of the axes of the column of positions, as a list in JSON; empty if the file has no names.
 pub(crate) const AXES: &str = "zvf.source.axes";
 
-/// Member of a field's metadata, and its value, of columns of identifiers of sixteen bytes.
+/// Key and value of a field's metadata that mark a column of UUIDs, of 16 bytes each.
 pub(crate) const UUID: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
-/// Member of a schema's metadata: the coordinate reference system, as JSON.
+/// Key of a schema's metadata: the coordinate reference system, as JSON.
 pub(crate) const CRS: &str = "zvf.crs";
 
-/// The text of the coordinate reference system that the schema of a table states.
+/// The coordinate reference system in the schema of a table, if it is a JSON string.
 pub(crate) fn stated_crs(schema: &Schema) -> Option<Value> {
     let crs = serde_json::from_str(schema.metadata().get(CRS)?).ok();
     crs.filter(Value::is_string)
@@ -37,7 +37,7 @@ pub(crate) fn stated_crs(schema: &Schema) -> Option<Value> {
 pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
     fn schema(&self) -> SchemaRef;
 
-    /// Passes on all vertices, in batches of about `rows` rows.
+    /// Passes all vertices to `take`, in batches of about `rows` rows.
     fn vertices(&self, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError>;
 
     /// Like [`vertices`](Self::vertices), but batches may have only the first `columns` columns if that is cheaper.
@@ -55,17 +55,17 @@ pub(crate) trait TableSource: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// Passes on edges or faces, whose ends are rows of the file.
+    /// Passes edges or faces to `take`; their ends are rows of the file.
     fn links(&self, _: &mut TakeLink<'_>) -> Result<(), ConvertError> {
         Ok(())
     }
 
-    /// The coordinate reference system of the positions: a text. Tables that queries write state it in their schema.
+    /// The coordinate reference system of the positions, as a JSON string. Tables that queries write have it in their schema.
     fn crs(&self) -> Option<Value> {
         stated_crs(&self.schema())
     }
 
-    /// The header to store, with the member `source`. Tables that were written from tractograms state it in their schema.
+    /// The header to store, with the member `source`. Tables that were written from tractograms have it in their schema.
     fn header(&self) -> Option<Value> {
         SourceHeader::of_schema(&self.schema()).map(|header| header.stated())
     }
@@ -87,7 +87,7 @@ pub(crate) struct ChangedColumns {
 }
 
 impl ChangedColumns {
-    /// The file, with `change` for each batch, which then has this schema.
+    /// The file with `change` applied to each batch. The changed batches must have `schema`.
     pub(crate) fn new(
         source: Box<dyn TableSource>,
         schema: SchemaRef,
@@ -148,10 +148,10 @@ impl TableSource for ChangedColumns {
     }
 }
 
-/// The columns of a batch with another schema of the same types.
+/// A batch of these columns with another schema of the same types.
 ///
 /// # Errors
-/// Bug: columns of other types.
+/// Bug: columns of other types or lengths.
 pub(crate) fn with_schema(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,

@@ -1,4 +1,4 @@
-//! Bounds the allocations of the Arrow IPC reader: every block is inside the file, and compressed buffers hold no more than they state.
+//! Bounds the allocations of the Arrow IPC reader: every block is inside the file, and no buffer decompresses to more bytes than it states.
 //!
 //! Other defects of a file are found by the reader itself, on a thread of its own ([`crate::isolate`]).
 
@@ -11,7 +11,7 @@ use lz4_flex::frame::FrameDecoder;
 
 use crate::error::{ConvertError, InFile, shown};
 
-/// Most bytes of a footer, or of the head of a block.
+/// Most bytes of a footer, or of the metadata of a block.
 const LONGEST: u64 = 256 << 20;
 /// Most bytes of a batch after decompression.
 const LARGEST: u64 = 8 << 30;
@@ -102,7 +102,7 @@ pub(super) fn stream(path: &Path, file: &mut File) -> Result<(), ConvertError> {
     Ok(())
 }
 
-/// Whether a column has whole numbers of more than 64 bits, also in its lists and structures. The reader panics at their type.
+/// Whether a column has integers of more than 64 bits, also inside lists and structures. The reader panics on their type.
 pub(super) fn has_wide_integers(field: Field<'_>) -> bool {
     let integer = field.type_as_int();
     let mut children = field.children().into_iter().flatten();
@@ -127,7 +127,7 @@ impl<'f> ArrowFile<'f> {
 
     fn read(&mut self, at: u64, size: u64) -> Result<Vec<u8>, ConvertError> {
         if size > LONGEST {
-            let what = "bytes of a head";
+            let what = "bytes of a footer or of a block's metadata";
             return Err(ConvertError::limit(
                 self.path,
                 InFile::Byte(at),
@@ -155,13 +155,13 @@ impl<'f> ArrowFile<'f> {
                 let name = shown(field.name().unwrap_or_default());
                 let what = self.path.display().to_string();
                 let found = format!("column {name} of whole numbers of more than 64 bits");
-                let expected = "64 bits at most: write the table with the column as Int64, or without it (of Parquet files --exclude leaves it out)";
+                let expected = "at most 64 bits: write the table with the column as Int64, or without it (--exclude omits a column of a Parquet file)";
                 Err(ConvertError::usage(what, found, expected))
             }
         }
     }
 
-    /// Checks the message with a body at `start`; returns the length of the body.
+    /// Checks a message whose body begins at `start`; returns the length of the body.
     fn message(&mut self, head: &[u8], start: u64, body: Option<u64>) -> Result<u64, ConvertError> {
         let message = root_as_message(head)
             .map_err(|error| self.bad(start, &error.to_string(), "a message of Arrow IPC"))?;

@@ -295,7 +295,7 @@ impl FromStr for ShardShape {
         match numbers.collect::<Result<Vec<u64>, _>>() {
             Ok(numbers) if numbers.iter().all(|n| *n > 0) => Ok(Self::Cells(numbers)),
             _ => Err(format!(
-                "found {text:?}, expected a whole number of chunks an axis, such as 4,4,2, or auto or none"
+                "found {text:?}, expected a whole number of chunks per axis, such as 4,4,2, or auto or none"
             )),
         }
     }

@@ -13,7 +13,7 @@ pub(crate) struct ChunkGrid {
     pub(crate) shape: Vec<u64>,
     /// Size of a chunk on each axis.
     pub(crate) chunk: Vec<f64>,
-    /// World position of the chunk 0 on each axis.
+    /// World position of the lower corner of chunk 0 on each axis.
     offset: Vec<f64>,
 }
 
@@ -21,7 +21,7 @@ impl ChunkGrid {
     /// The grid of a level; `None` if it has no chunks.
     ///
     /// # Errors
-    /// Limit for coordinates that are too large.
+    /// Limit: on an axis, the number of chunks from the first to the last exceeds `i64`.
     pub(crate) fn of(level: &Level) -> Result<Option<Self>> {
         let presence = level.vertices().presence();
         let Some((lo, hi)) = presence.extent() else {
@@ -52,7 +52,7 @@ impl ChunkGrid {
         }))
     }
 
-    /// World position of the corner of a chunk.
+    /// World position of the lower corner of a chunk.
     pub(crate) fn corner(&self, chunk: impl IntoIterator<Item = i64>) -> Vec<f64> {
         let axes = chunk.into_iter().zip(&self.chunk).zip(&self.offset);
         axes.map(|((at, size), offset)| float(at) * size + offset)
@@ -72,7 +72,7 @@ impl ChunkGrid {
         self.corner(ends)
     }
 
-    /// Coordinate of the first chunk of the cell at `corner`, if chunks begin there; `None` if the grids are not aligned.
+    /// Coordinate of the first chunk of the cell at `corner`, if a chunk begins there; `None` if the grids are not aligned.
     pub(crate) fn chunk_at(&self, corner: &[f64]) -> Option<Vec<i64>> {
         let axes = corner.iter().zip(&self.chunk).zip(&self.offset);
         axes.map(|((corner, size), offset)| {
@@ -86,7 +86,7 @@ impl ChunkGrid {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "chunk coordinates beyond 2^53 have no exact place anyway"
+    reason = "chunk coordinates beyond 2^53 have no exact position in float64"
 )]
 fn float(at: i64) -> f64 {
     at as f64
@@ -103,7 +103,7 @@ fn whole(at: f64) -> i64 {
 /// Parses the name of a cell, such as `0_3_1`.
 ///
 /// # Errors
-/// Not found for anything but a cell of a grid of this shape.
+/// Not found: a name of another form, or of a cell outside a grid of this shape.
 pub(crate) fn cell(key: &str, shape: &[u64]) -> Result<Vec<i64>> {
     let missing = || ViewError::not_found("no such cell");
     let mut cell = Vec::with_capacity(shape.len());

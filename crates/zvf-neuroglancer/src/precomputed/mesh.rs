@@ -26,7 +26,7 @@ pub fn mesh_manifest(fragments: &[String]) -> Value {
 /// `u32` vertices, three `f32` for each vertex, three `u32` for each triangle.
 ///
 /// # Errors
-/// Positions that are not triples; a triangle with a vertex that does not exist.
+/// Positions that are not triples; more than 2^32 - 1 vertices; a triangle with a vertex that does not exist.
 pub fn mesh_fragment(positions: &[f32], triangles: &[[u32; 3]]) -> Result<Vec<u8>, EncodeError> {
     let vertices = positions.len() / 3;
     EncodeError::check("coordinates", positions.len(), vertices.saturating_mul(3))?;

@@ -19,13 +19,13 @@ use crate::viewed_store::ViewedStore;
 /// The document `info`.
 ///
 /// # Errors
-/// Not found for stores of more than three axes of space.
+/// Not found: a store without 2 or 3 axes of space.
 pub(crate) fn info(opened: &ViewedStore) -> Result<Value> {
     check_space(opened)?;
     Ok(left_out(mesh_info(Some("properties")), opened))
 }
 
-/// Adds the axes that are not shown to a document.
+/// Adds the names of the axes that are not shown to a document.
 pub(crate) fn left_out(mut document: Value, opened: &ViewedStore) -> Value {
     let axes = opened.other_axes();
     if !axes.is_empty() {
@@ -37,7 +37,8 @@ pub(crate) fn left_out(mut document: Value, opened: &ViewedStore) -> Value {
 /// A manifest, `ID:0`, or a fragment, `ID:0:CHUNK`.
 ///
 /// # Errors
-/// Not found; Limit for a mesh that is too large; the errors of the query.
+/// Not found: no such object or fragment; a store without 2 or 3 axes of space. Limit: a mesh that is too large. Malformed: a face with a corner that
+/// is not a vertex. The errors of the query.
 pub(crate) async fn file(opened: &Arc<ViewedStore>, budget: u64, key: &str) -> Result<ViewContent> {
     check_space(opened)?;
     let mut parts = key.split(':');
@@ -78,7 +79,7 @@ struct MeshPiece {
 impl MeshPiece {
     fn vertex(&mut self, row: u32) -> Result<u32> {
         let next = u32::try_from(self.rows.len())
-            .map_err(|_| ViewError::too_large("more vertices than a fragment has room for"))?;
+            .map_err(|_| ViewError::too_large("more vertices than a fragment can have"))?;
         let number = *self.numbers.entry(row).or_insert(next);
         if number == next {
             self.rows.push(row);
@@ -87,7 +88,7 @@ impl MeshPiece {
     }
 }
 
-/// All fragments of a segment by name, in nanometres. Faces of more than three corners are cut into fans.
+/// All fragments of a segment by name, in nanometres. Faces of more than three corners are split into fans of triangles.
 async fn fragments(
     opened: &ViewedStore,
     budget: u64,

@@ -1,4 +1,5 @@
-//! Reads level 0, for all levels together: first positions and links, then the vertices with all their data, and the links again if they have attributes.
+//! Reads level 0 for all coarser levels together: first positions and links, then the vertices with all their data, and the links again if they have
+//! attributes.
 
 use std::ops::Range;
 
@@ -36,7 +37,7 @@ pub(super) struct FinestLevel<'f> {
 
 impl<'f> FinestLevel<'f> {
     /// # Errors
-    /// Two objects of one id. Malformed data. I/O.
+    /// Two objects with the same id; malformed data; I/O.
     pub(super) fn new(from: Reading<'f>, mut metadata: LevelMetadata) -> Result<Self, WriteError> {
         metadata.declare_first(from)?;
         let mut ids = metadata.ids.clone();
@@ -57,7 +58,7 @@ impl<'f> FinestLevel<'f> {
         self.metadata.spec.dims()
     }
 
-    /// The resources of its records.
+    /// The resources for processing records of this level.
     pub(super) fn context(&self) -> MemoryContext<'f> {
         MemoryContext {
             means: self.from.means,
@@ -65,7 +66,7 @@ impl<'f> FinestLevel<'f> {
         }
     }
 
-    /// The query of level 0 for one table; at most an eighth of the budget is in flight.
+    /// The query of level 0, with an eighth of the memory budget. Callers choose the columns and tables.
     fn asked(&self) -> Query {
         let budget = self.from.means.budget / 8;
         Query {
@@ -75,7 +76,7 @@ impl<'f> FinestLevel<'f> {
         }
     }
 
-    /// Applies `take` to the batches of a result, with the number of the first row of each.
+    /// Applies `take` to the batches of a result, with the number of the first row of each batch.
     fn scan(
         &self,
         asked: Query,
@@ -97,13 +98,13 @@ impl<'f> FinestLevel<'f> {
         })
     }
 
-    /// Applies `take` to the vertices of level 0, batch by batch, with the place of the first of each.
+    /// Applies `take` to the vertices of level 0, batch by batch, with the number of the first vertex of each batch.
     fn vertices(
         &self,
         mut columns: Vec<Column>,
         take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
     ) -> Result<(), WriteError> {
-        // First, because an attribute may also have this name.
+        // Inserted first, because an attribute may also have this name.
         if self.metadata.spec.objects {
             columns.insert(0, Column::ObjectId);
         }
@@ -121,7 +122,7 @@ impl<'f> FinestLevel<'f> {
         self.scan(asked, "vertices", take)
     }
 
-    /// Applies `take` to the links of level 0, batch by batch, with the number of the first of each.
+    /// Applies `take` to the links of level 0, batch by batch, with the number of the first link of each batch.
     pub(super) fn links(
         &self,
         take: impl FnMut(u32, &RecordBatch) -> Result<(), WriteError>,
@@ -182,7 +183,8 @@ impl<'f> FinestLevel<'f> {
         Ok(())
     }
 
-    /// Reads the vertices of level 0 with all their data, once, and passes the selected ones to the writers of all levels, trees with their links.
+    /// Reads the vertices of level 0 with all their data, once, and passes the selected ones to the writers of all levels, those of trees
+    /// with their links.
     pub(super) fn pick(&self, picks: &mut [LevelPick<'_, '_>]) -> Result<(), WriteError> {
         let mut owners = ObjectNumbers::new(&self.metadata);
         let whole = matches!(self.metadata.spec.kind, Kind::Line | Kind::Skeleton);
@@ -334,7 +336,7 @@ fn schema(error: &ArrowError) -> WriteError {
     WriteError::data("level 0", error.to_string(), "batches of one schema")
 }
 
-/// Consecutive objects, and the number of rows of each.
+/// The object and the length of each run of rows of one object.
 fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
     let runs = owners.chunk_by(|a, b| a == b);
     // A run has at least one element.
@@ -342,7 +344,7 @@ fn runs(owners: &[u32]) -> Vec<(i64, usize)> {
         .collect()
 }
 
-/// Calls `take` with each record whose first word is in `numbers`, in ascending order, and with the index of the word in `numbers`.
+/// Calls `take` for each record whose first word is in `numbers`, in ascending order, with the offset of the word from `numbers.start` and the record.
 pub(super) fn numbers(
     records: &mut PagedReader<'_>,
     numbers: Range<u32>,
@@ -355,7 +357,7 @@ pub(super) fn numbers(
         }
         let place = number.checked_sub(numbers.start);
         take(
-            place.or_bug(format_args!("record {number} comes too late"))?,
+            place.or_bug(format_args!("record {number} is before the range"))?,
             record,
         )?;
         records.next();
@@ -377,12 +379,12 @@ fn records_of(
     Ok(numbers.chunks_exact(dims))
 }
 
-/// The error for an id that occurs twice, or at the wrong place.
+/// The error for an object id that occurs twice, or out of order.
 fn repeated(id: i64) -> WriteError {
     WriteError::data("object index", format!("object {id}"), "each id once")
 }
 
-/// The numbers of objects by their ids; ids are looked up in their order.
+/// Maps object ids to object numbers; ids must be looked up in the order of the objects.
 #[derive(Debug)]
 struct ObjectNumbers<'o> {
     /// Whether there are objects.

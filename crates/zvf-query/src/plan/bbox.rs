@@ -65,7 +65,7 @@ impl BBox {
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let Some((lo, hi)) = text.split_once(':') else {
             return Err(QueryError::misuse(format!(
-                "bbox: found {text:?}, expected LO:HI, each with a number an axis between commas, or ranges of axes such as x=0:10,y=5:"
+                "bbox: found {text:?}, expected LO:HI, each with one number per axis between commas, or ranges of axes such as x=0:10,y=5:"
             )));
         };
         Self::new(corner(lo)?, corner(hi)?)

@@ -1,4 +1,4 @@
-//! Bodies that come slowly, break off, or are not what was announced.
+//! Response bodies that are slow, never end, break off, or are shorter or longer than announced.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use object_store::Result;
 
 use super::rule::{Fault, reset};
 
-/// The body that the fault makes of a whole one.
+/// Applies the fault to a complete body; faults of other kinds leave it unchanged.
 pub(super) fn spoil(fault: &Fault, whole: Bytes) -> BoxStream<'static, Result<Bytes>> {
     let half = whole.slice(..whole.len() / 2);
     match fault {
@@ -26,7 +26,7 @@ pub(super) fn spoil(fault: &Fault, whole: Bytes) -> BoxStream<'static, Result<By
     }
 }
 
-/// Whether the fault is one of the body.
+/// Whether the fault changes the body.
 pub(super) fn spoils(fault: &Fault) -> bool {
     matches!(
         fault,

@@ -6,8 +6,8 @@ use std::string::String;
 use crate::error::{Class, TetError};
 use zvf_grid::GridError;
 
-/// The error of reading, verifying and writing. Four kinds: the system failed ([`Self::is_io`]), an invalid file
-/// ([`Self::class`]), a wrong call, and limits ([`Self::Limit`]).
+/// The error of reading, verifying and writing. Five kinds: the system failed ([`Self::is_io`]), an invalid file
+/// ([`Self::class`]), a wrong call, a limit ([`Self::Limit`]), and a file that changed ([`Self::Changed`]).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,7 +20,7 @@ pub enum Error {
     /// The JSON of the footer or its metadata is invalid.
     #[error("{error} ({source})")]
     Json {
-        /// The position.
+        /// The fault and its position.
         error: TetError,
         /// The error of serde_json.
         source: serde_json::Error,
@@ -34,7 +34,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// More than the caller allows.
+    /// More memory is needed than the caller allows.
     #[error("{what}: {found} bytes found, at most {limit} allowed")]
     Limit {
         /// The data that would need this memory.

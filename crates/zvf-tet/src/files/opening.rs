@@ -35,7 +35,7 @@ impl<E: Into<Error>> From<E> for OpeningStop {
 }
 
 impl<'s> KnownPieces<'s> {
-    /// No parts yet, of a file of `len` bytes. A part over the limit of the options is refused.
+    /// For a file of `len` bytes of which no part was read yet. Missing parts larger than `options.front_limit` are refused.
     pub(crate) const fn new(len: u64, options: &OpenOptions) -> Self {
         Self {
             len,
@@ -78,7 +78,7 @@ impl<'s> KnownPieces<'s> {
         Err(OpeningStop::Lacks(from..stop))
     }
 
-    /// Superblock to index, of an opened file.
+    /// The bytes from the superblock to the end of the index, after [`open`] succeeded.
     pub(crate) fn into_front(self) -> Result<Vec<u8>, TetError> {
         let front = self.pieces.into_iter().find(|(start, _)| *start == 0);
         let mut front = front.map_or_else(Vec::new, |(_, front)| front.into_owned());
@@ -101,7 +101,7 @@ pub(crate) fn with_ends(range: Range<u64>, len: u64, ahead: u64) -> Range<u64> {
 }
 
 /// Makes every check except decoding (steps 1 to 19 of `spec/tet-v1.md` 10.1) on the known parts of a file. Each call
-/// starts again; the pass over the index comes last, when no part is missing.
+/// starts from the beginning; the pass over the index comes last, when no part is missing.
 pub(crate) fn open(known: &KnownPieces<'_>, options: &OpenOptions) -> Result<Catalog, OpeningStop> {
     let len = known.len;
     let first = known.get("front", 0, len.min(40))?;

@@ -27,12 +27,12 @@ pub struct DatasetSpec {
     pub chunk_shape: Vec<u64>,
     /// How tiles are stored.
     pub codec: TileCodec,
-    /// Level of Zstandard; 3 by default.
+    /// Zstandard level; 3 by default.
     pub level: i32,
 }
 
 impl DatasetSpec {
-    /// Describes a dataset of raw tiles.
+    /// Describes a dataset of uncompressed tiles.
     #[must_use]
     pub fn new(name: impl Into<String>, dtype: DType, shape: &[u64], chunk_shape: &[u64]) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl DatasetSpec {
         self
     }
 
-    /// The same description with another level of Zstandard.
+    /// The same description with another Zstandard level.
     #[must_use]
     pub fn with_level(mut self, level: i32) -> Self {
         self.level = level;
@@ -87,7 +87,7 @@ impl DatasetSpec {
     }
 }
 
-/// The record of a dataset that was checked.
+/// The directory record of a dataset. [`DatasetSpec::geometry`] must have accepted the description.
 pub(super) fn record(spec: &DatasetSpec) -> Vec<u8> {
     let head = RecordHead {
         name_len: u32::try_from(spec.name.len()).unwrap_or(u32::MAX).into(),

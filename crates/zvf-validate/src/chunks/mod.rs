@@ -40,9 +40,9 @@ struct ChunkCheckInput {
     dtype: DType,
     chunk_shape: Vec<f64>,
     bounds: Option<(Vec<f64>, Vec<f64>)>,
-    /// Size of a bin, and bins of a chunk along each axis, if fragments are bins.
+    /// Size of a bin, and number of bins of a chunk, along each axis; `None` unless fragments are bins.
     bins: Option<(Vec<f64>, Vec<u64>)>,
-    /// Number of values that split chunks.
+    /// Number of attribute values by which chunks are split.
     split: Option<u64>,
     tiles: bool,
     places: bool,
@@ -61,7 +61,7 @@ struct ChunkResult {
     ends: Vec<(u32, u32)>,
     /// Whether a fragment has an explicit list of rows.
     lists: bool,
-    /// For each column the number of values in a row, derived from the length of its cell.
+    /// For each column, the number of values in a row, derived from the length of its cell; `None` unless the cell is complete.
     widths: Vec<Option<u64>>,
     extent: Option<CoordinateExtent>,
 }
@@ -78,7 +78,7 @@ struct BatchResult {
 /// Reads all chunks of a level, or a sample of them.
 ///
 /// # Cost
-/// Every cell once; 8 bytes per chunk, and 8 per fragment if lines are joined.
+/// Reads every cell once. Holds about 100 bytes per chunk, and 8 per fragment if the fragments of lines are joined.
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
@@ -112,7 +112,7 @@ pub(crate) async fn check(run: &mut Session<'_>, state: &mut LevelState) -> Resu
         let vertices = state.level.vertices();
         let found = vertices.attributes().encoding.clone().unwrap_or_default();
         let place = Place::at(vertices.path()).pointer("/attributes/encoding");
-        let expected = "raw, which is the encoding that is read";
+        let expected = "raw, the only encoding that can be checked";
         run.findings.add(Check::LevelOpens, place, found, expected);
     }
     let count = state.chunks.len();
@@ -209,14 +209,14 @@ pub(crate) async fn check(run: &mut Session<'_>, state: &mut LevelState) -> Resu
 }
 
 impl Session<'_> {
-    /// Reports cells of attributes in chunks without vertices, by the presence lists alone.
+    /// Reports cells of attributes in chunks without vertices, from the presence lists alone.
     fn partners(&mut self, state: &LevelState, plan: &ChunkCheckInput) {
         for column in plan.reader.columns() {
             let array = &column.attribute().array;
             let mut chunks = array.presence().iter();
             while let Some(chunk) = chunks.find(|chunk| state.slot(chunk).is_none()) {
                 let place = Place::at(array.path()).chunk(chunk);
-                let expected = "none, where there are no vertices";
+                let expected = "no cell, because the chunk has no vertices";
                 self.findings
                     .add(Check::AttributeOrphan, place, "a cell", expected);
             }
@@ -242,14 +242,14 @@ impl ChunkCheckInput {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
-                reason = "a count of bins: saturation at 0 and the top is what a damaged shape needs"
+                reason = "a count of bins; that of a damaged shape saturates at 0 or u64::MAX"
             )]
             let counts = per_chunk
                 .map(|(chunk, bin)| (chunk / bin).round_ties_even() as u64)
                 .collect();
             (bin.to_vec(), counts)
         });
-        // Bounds refer to stored numbers; with an offset, the format does not define which numbers they refer to.
+        // Bounds refer to stored coordinates. With an offset, the format does not define which coordinates they refer to, so they are not checked.
         let has_offset = root.zarr_vectors.coordinate_offset.is_some();
         let bounds = root.zarr_vectors.bounds.clone();
         let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
@@ -264,7 +264,7 @@ impl ChunkCheckInput {
             vertices: level.vertices().path().to_owned(),
             fragments: fragments.map(str::to_owned),
             dims: level.dims(),
-            // As decoded.
+            // Decoded positions are little-endian.
             dtype: DType::little(level.vertices().dtype().kind),
             chunk_shape: level.chunk_shape().to_vec(),
             bounds: (places && fits && !has_offset && state.number() == 0).then_some(bounds),
@@ -338,7 +338,7 @@ impl ChunkCheckInput {
         seen
     }
 
-    /// Checks the fragments of a chunk. All their rows are in the chunk.
+    /// Checks the fragments of a chunk. Their rows are known to be inside the chunk.
     fn fragments(
         &self,
         chunk: &[i64],
@@ -351,7 +351,7 @@ impl ChunkCheckInput {
         let place = || Place::at(path).chunk(chunk);
         let tiles = fragments.tile(rows);
         if self.tiles && !tiles {
-            // A row in the place shows that more than the order of the fragments is wrong.
+            // The place has a row only if more than the order of the fragments is wrong.
             let odd = not_once(fragments, rows);
             let place = odd.map_or_else(place, |row| place().row(row));
             let found = match odd {
@@ -362,7 +362,7 @@ impl ChunkCheckInput {
                 Check::FragmentsTile,
                 place,
                 found,
-                "fragments that tile them, as the level claims",
+                "fragments that tile the rows, as the level claims",
             );
         } else if !tiles && let Some(row) = uncovered(fragments, rows) {
             let place = place().row(row);
@@ -383,7 +383,7 @@ impl ChunkCheckInput {
                     Check::BinFragments,
                     place(),
                     found,
-                    format!("at most {most}, the bins of a chunk"),
+                    format!("at most {most}, the number of bins of a chunk"),
                 );
             }
         }
@@ -397,7 +397,7 @@ impl ChunkCheckInput {
         }
     }
 
-    /// Compares the widths of a chunk's columns with the widths in previous chunks.
+    /// Compares the widths of a chunk's columns with those in previous chunks, or with the declared widths if there are none.
     fn widths(
         &self,
         findings: &mut Findings,
@@ -450,7 +450,7 @@ fn report(chunk: &ExaminedChunk, findings: &mut Findings) {
     }
 }
 
-/// Checks the values of a cell: times, texts, codes of categories.
+/// Checks the values of a cell: times, texts, category codes.
 fn check_values(column: &ChunkColumn, chunk: &[i64], values: &RowValues, findings: &mut Findings) {
     let attribute = column.attribute();
     let place = || Place::at(attribute.array.path()).chunk(chunk);
@@ -466,7 +466,7 @@ fn check_values(column: &ChunkColumn, chunk: &[i64], values: &RowValues, finding
         };
         let known = u64::try_from(code).is_ok_and(|code| code < categories);
         if !known && attribute.fill_code != Some(code) {
-            let expected = format!("a code below {categories}, or the one for none");
+            let expected = format!("a code below {categories}, or the code of missing values");
             findings.add(Check::CategoryCode, place().row(wide(row)), code, expected);
         }
     }
