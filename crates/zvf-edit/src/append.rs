@@ -1,4 +1,4 @@
-//! Appends vertices: the writer's code divides them into chunks and fragments, and their rows are added after the rows of their chunk.
+//! Appends vertices: the code of the writer divides them into chunks and fragments, and their rows are added after the existing rows of the chunk.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,13 +27,13 @@ struct AppendedChunk {
     placed: Vec<PlacedRows>,
 }
 
-/// A batch, divided into chunks.
+/// Batches, divided into chunks.
 #[derive(Debug, Default)]
 struct CutBatch {
     parts: Vec<AppendedChunk>,
-    /// By number of the vertex in the batch; only for links.
+    /// The new vertices by their number in the batches; empty if the store takes no links.
     vertices: HashMap<u64, Vertex>,
-    /// Child, then the vertex directly before it in its fragment: the edges that skeletons leave out.
+    /// Pairs of a vertex and the vertex directly before it in its fragment: skeletons do not store an edge from such a child to its parent.
     implied: BTreeSet<(Vertex, Vertex)>,
 }
 
@@ -115,14 +115,14 @@ fn cut(state: &mut EditState, batches: &[Batch]) -> Result<(CutBatch, Vec<NewLin
     Ok((cut, links))
 }
 
-/// Some rows of a new chunk, with new names.
+/// Some rows of a new chunk, each with a new [`Vertex`] as its name.
 fn new_rows(
     state: &mut EditState,
     layout: &VertexLayout,
     encoded: &zvf_encode::level::EncodedChunk,
     range: std::ops::Range<usize>,
 ) -> Result<VertexRows, WriteError> {
-    // The position, then the attributes; other members of a router's row are not needed.
+    // The position, then the attributes. The other members of a row of the router are not needed.
     let cells = std::iter::once(&encoded.positions).chain(&encoded.attributes);
     let widths = std::iter::once(&layout.position).chain(&layout.attributes);
     let columns: Vec<(&Vec<u8>, usize)> = cells.zip(widths.map(ExactSizeIterator::len)).collect();
@@ -168,13 +168,14 @@ impl Edit {
             }
             None => place_points(&mut self.state, cut, &slots)?,
         }
-        // `place_objects` has added the links of chains; these come first, as in a new store.
+        // `place_objects` has added the links of chains. They precede the links of the batches, as in a new store.
         debug_assert!(self.state.links.len() >= before);
         self.state.links.extend(links);
         Ok(())
     }
 
-    /// Reads the objects that a batch extends, and refuses those that cannot be extended.
+    /// Reads the existing objects that the batches extend, and refuses objects that share fragments
+    /// or whose kind cannot be extended.
     async fn check_owners(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
         let Some(index) = &mut self.index else {
             return Ok(());
@@ -207,7 +208,7 @@ impl Edit {
         Ok(())
     }
 
-    /// The batch with codes instead of texts.
+    /// The batch with category codes instead of texts.
     fn coded(&mut self, batch: &Batch) -> Result<Batch, WriteError> {
         let mut batch = batch.clone();
         for (name, values) in &mut batch.attributes {
@@ -258,7 +259,7 @@ fn named_ids(state: &EditState, batch: &Batch) -> BTreeSet<i64> {
     }
 }
 
-/// The pieces of each object, in its order.
+/// The pieces of each object, in the order of its vertices.
 fn pieces(cut: &CutBatch) -> BTreeMap<i64, Vec<(usize, PlacedRows)>> {
     let mut pieces: BTreeMap<i64, Vec<(usize, PlacedRows)>> = BTreeMap::new();
     for (at, part) in cut.parts.iter().enumerate() {
@@ -296,7 +297,7 @@ fn place_points(state: &mut EditState, cut: CutBatch, slots: &[u32]) -> Result<(
                 fragment.append(rows)?;
             }
         } else {
-            // These fragments are not bins. The new rows go into the last one, because readers may take a new fragment for a bin.
+            // These fragments are not bins. The new rows are added to the last one, because readers may interpret a new fragment as a bin.
             let mut all = chunk.fragments.pop().or_bug("a chunk without fragments")?;
             for rows in part.fragments {
                 all.append(rows)?;
@@ -327,20 +328,20 @@ fn place_objects(
             .or_bug(format_args!("object {id} has no row"))?;
         let mut blocks = index_.blocks(row).to_vec();
         for (at, placed) in pieces {
-            let slot = *slots.get(at).or_bug("a part of no chunk")?;
+            let slot = *slots.get(at).or_bug("a part without a chunk")?;
             let rows = cut
                 .parts
                 .get_mut(at)
                 .and_then(|part| part.fragments.get_mut(index(placed.fragment)))
                 .map(std::mem::take)
                 .or_bug(format_args!("no fragment {} of a part", placed.fragment))?;
-            let goes_on = match kind {
+            let extended = match kind {
                 Kind::PointCloud => blocks.iter().rev().find(|block| block.0 == slot).copied(),
                 _ if kind.is_chain() => blocks.last().filter(|block| block.0 == slot).copied(),
                 _ => None,
             };
             if kind.is_chain()
-                && goes_on.is_none()
+                && extended.is_none()
                 && let (Some(last), Some(&first)) = (blocks.last(), rows.names().first())
             {
                 let last = state.fragment(*last)?.names().last().copied();
@@ -348,7 +349,7 @@ fn place_objects(
                     .links
                     .extend(last.map(|last| NewLink::step(last, first)));
             }
-            match goes_on {
+            match extended {
                 Some(block) => state.extend_fragment(block, rows)?,
                 None => {
                     let block = add_fragment(state, slot, rows)?;
@@ -361,7 +362,7 @@ fn place_objects(
     Ok(())
 }
 
-/// Adds a fragment to a chunk.
+/// Adds a fragment to a chunk, and returns its place.
 pub(super) fn add_fragment(
     state: &mut EditState,
     slot: u32,
@@ -374,7 +375,7 @@ pub(super) fn add_fragment(
     Ok((slot, number))
 }
 
-/// Inserts a fragment into a manifest: chains by the order of vertices, all others by chunk.
+/// Inserts a fragment into a manifest: at the end for chains, whose fragments are in the order of vertices, and otherwise in the order of chunks.
 pub(super) fn insert(
     state: &EditState,
     blocks: &mut Vec<FragmentAt>,

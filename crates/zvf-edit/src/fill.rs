@@ -8,13 +8,13 @@ use zvf_meta::{FILL, RootDoc};
 use super::matching::{Scope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal};
 
-/// Fills as texts, by the name of the attribute.
+/// The text of each fill, by the name of its attribute.
 pub(super) type Fills = BTreeMap<String, String>;
 
-/// The value of `text` in the type of an attribute, once for each channel.
+/// Parses `text` as a value of the type of an attribute, and repeats it for each channel.
 ///
 /// # Errors
-/// Misuse: a text that is not such a value.
+/// Misuse: a text that is not a value of this type.
 pub(super) fn value(one: &AttributeSpec, text: &str) -> Result<Values, WriteError> {
     let Some(number) = one.values.number() else {
         return Ok(Values::texts(vec![text; one.channels]));
@@ -69,7 +69,7 @@ pub(super) fn none(one: &AttributeSpec) -> Values {
     }
 }
 
-/// `rows` rows with the value of one row.
+/// A column of `rows` rows that all have the value `fill`.
 pub(super) fn everywhere(
     one: &AttributeSpec,
     fill: &Values,
@@ -79,7 +79,7 @@ pub(super) fn everywhere(
     given.take(std::iter::repeat_n(Some(0), rows), None)
 }
 
-/// Fills gaps in texts, if there is a fill for them.
+/// Replaces missing texts with the fill, if there is one.
 pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     match (values, fill) {
         (Values::Text(texts), Some(Values::Text(fill))) => {
@@ -90,7 +90,7 @@ pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     }
 }
 
-/// The declared fills of the root for some scopes.
+/// The fills that the root declares for the attributes of some scopes.
 pub(super) fn declared(root: &RootDoc, scopes: &[Scope]) -> Fills {
     let mut fills = Fills::new();
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
@@ -111,7 +111,7 @@ pub(super) fn declared(root: &RootDoc, scopes: &[Scope]) -> Fills {
     fills
 }
 
-/// A fill that this edit records.
+/// A fill that this edit records in the store.
 #[derive(Debug, Clone)]
 pub(super) struct RecordedFill {
     pub(super) scope: Scope,

@@ -1,10 +1,10 @@
-//! The encode side of Zarr Vectors stores: everything between rows in memory and the objects of a store.
+//! Encodes Zarr Vectors stores: everything between rows in memory and the objects of a store.
 //!
-//! A [`StoreSpec`] describes a store, a [`Batch`] has vertices and links, a [`Target`](target::Target) is where objects are put.
+//! A [`StoreSpec`] describes a store, a [`Batch`] contains vertices and links, and objects are put into a [`Target`](target::Target).
 //!
-//! `zvf-write` makes new stores with it, `zvf-edit` changes stores, `zvf-migrate` copies them and `zvf-pyramid` adds coarse levels.
-//! Programs with batches of vertices use these crates. This crate is for other programs: with cells computed elsewhere, a derived
-//! attribute, or levels made by another method.
+//! The crates `zvf-write` (new stores), `zvf-edit` (changes), `zvf-migrate` (copies) and `zvf-pyramid` (coarse levels) are built on it. Programs that
+//! have batches of vertices use those crates. Use this crate directly for cells that were computed elsewhere, for derived attributes, and for levels
+//! made by another method.
 //!
 //! | module | contents |
 //! |---|---|
@@ -23,7 +23,7 @@
 //!
 //! # A level by hand
 //!
-//! Three points in two chunks: their cells, the documents, and the store that appears with its root.
+//! Three points in two chunks: first the cells, then the documents, and last the root, which makes the store exist.
 //!
 //! ```
 //! use serde_json::json;
@@ -44,7 +44,7 @@
 //! let chunks: [(&[i64], Vec<f32>); 2] = [(&[0, 0], vec![1.0, 2.0, 3.0, 4.0]), (&[1, 0], vec![11.0, 5.0])];
 //! let keys = || chunks.iter().map(|(chunk, _)| *chunk);
 //!
-//! // The marker keeps other writers away until the store exists.
+//! // The marker prevents other programs from writing here until the store exists.
 //! let target = Target::new(&address, &OpenOptions::new(), true)?;
 //! let mark = new_store::begin(&target, &address, StaleFiles::Refuse, json!({}))?;
 //! let level = target.below("0").unseen();
@@ -60,7 +60,7 @@
 //! level.put(cells.of_items(4).objects("vertices", positions)?)?;
 //! level.put(cells.of_items(documents::INDEX).objects("vertex_fragments", fragments)?)?;
 //!
-//! // Documents: of the arrays, of the level, and the root, with which the store exists.
+//! // Documents of the arrays, the level and the root. The store exists once the root is written.
 //! let present = documents::presence(keys())?;
 //! let mut nodes = Nodes::default();
 //! nodes.cells(&cells, "vertices", present.clone(), documents::vertices(&spec));
@@ -98,13 +98,13 @@
 //!
 //! # Memory and threads
 //!
-//! Calls block on disks or requests: async programs call them through [`parallel::blocking`]. Functions with a budget and
-//! a folder hold about that many bytes in memory and the rest in unnamed temporary files, which the system removes with the program.
+//! Calls block on disks or requests: async programs call them through [`parallel::blocking`]. Functions with a budget and a folder hold about that many
+//! bytes in memory, and the rest in unnamed temporary files in the folder, which the system removes when the program ends.
 //!
 //! # Errors
 //!
-//! [`WriteError`], whose [class](WriteError::class) distinguishes misuse, malformed data, limits and I/O. Contradictions between records or payloads
-//! of the calling program are errors of the class *bug*, never panics.
+//! All errors are [`WriteError`]s, whose [class](WriteError::class) distinguishes misuse, malformed data, limits, I/O and conflicts with other writers.
+//! Contradictions between records or payloads of the calling program are errors of the class *bug*, never panics.
 
 pub mod arrow;
 pub mod batches;

@@ -1,4 +1,4 @@
-//! Generators for property tests: legal values of every blob, small but with all edge cases.
+//! Generators for property tests: valid contents of every blob, small but with all edge cases.
 
 use std::ops::Range;
 use std::string::String;
@@ -38,7 +38,7 @@ fn fragment() -> impl Strategy<Value = GivenFragment> {
     ]
 }
 
-/// Fragments of one chunk; up to about one or two bitmap words.
+/// Fragments of one chunk: a few, or about as many as fill one or two bitmap words.
 pub(crate) fn fragments() -> impl Strategy<Value = Vec<GivenFragment>> {
     prop_oneof![
         vec(fragment(), 0..12),

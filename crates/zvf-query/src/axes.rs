@@ -8,14 +8,14 @@ use crate::filter::{OperandType, exactly};
 use crate::region::BoundRegion;
 use crate::{BBox, Query, QueryError, Region};
 
-/// The number of an axis.
+/// The number of the axis with this name.
 pub(crate) fn axis_number(store: &Store, name: &str) -> Option<usize> {
     let mut axes = store.root().axes().iter();
     axes.position(|axis| axis.name == name)
 }
 
-/// The number and type of the operand that a name refers to: a column, or an axis if no column has the name. Axes are channels of the positions,
-/// which are the operand after all columns.
+/// The number and type of the operand that a name refers to: a column, or an axis if no column has this name. Axes are channels of the positions,
+/// which are the operand after the last column.
 ///
 /// # Errors
 ///
@@ -62,7 +62,8 @@ pub(crate) fn bound_region(
     region.map(bind).transpose()
 }
 
-/// The box of a query, intersected with the ranges of axes that its condition requires.
+/// The box of a query, intersected with the ranges of axes that its condition requires. `None` if the condition requires no range, or if the
+/// intersection is empty: the box of the query then applies unchanged.
 pub(crate) fn narrowed(
     store: &Store,
     query: &Query,
@@ -85,6 +86,6 @@ pub(crate) fn narrowed(
             (*low, *high) = (low.max(*lo), high.min(*hi));
         }
     }
-    // If the intersection is empty, the box is not narrowed; testing the condition then rejects all rows.
+    // If the intersection is empty, evaluating the condition rejects all rows.
     BBox::new(corners.0, corners.1).ok()
 }

@@ -1,12 +1,12 @@
-//! Values sorted by the chunk they belong to.
+//! Values sorted by the chunk to which they belong.
 
 use crate::plan::chunks::Slot;
 use zvf_store::format::int;
 
-/// Values by chunk, in the order in which they were added.
+/// Values by chunk; the values of one chunk are in the order in which they were passed.
 #[derive(Debug)]
 pub(crate) struct BySlot<T> {
-    /// Where the values of each chunk begin, and the end.
+    /// The first index in `values` for each chunk, and the length of `values`.
     starts: Vec<usize>,
     values: Vec<T>,
 }

@@ -13,7 +13,7 @@ use crate::jobs::Jobs;
 use crate::links::records::RecordCell;
 use crate::workers::{WORKERS, Workers, started};
 
-/// Sends the batches that `make` creates from the remaining link cells, while the next ones are read. Returns the number of links.
+/// Sends the batches that `make` creates from the remaining link cells, while the next cells are read. Returns the number of links.
 ///
 /// # Errors
 ///
@@ -72,7 +72,8 @@ pub(crate) async fn send_ranges(
     Ok(sent)
 }
 
-/// Splits numbers into ranges with about `rows` rows each; `lengths` are the rows of each number.
+/// Splits a list of items into ranges of indices with at least `rows` rows each, except for the last one. `lengths` are the numbers of rows of the
+/// items.
 pub(crate) fn ranges(lengths: impl Iterator<Item = u64>, rows: u64) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut start, mut end, mut sum) = (0, 0, 0_u64);

@@ -1,4 +1,4 @@
-//! Reads manifests once: the fragments of each object in the chunks of a query, in the order of objects.
+//! Reads each manifest once: the fragments of each object in the chunks of a query, in the order of objects.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -16,14 +16,16 @@ use crate::reader::Reader;
 use crate::row_ids::RowIds;
 use zvf_store::format::int;
 
-/// The fewest and the most stored chunks of manifests in flight. While their size is unknown, the fewest are in flight.
+/// The fewest and the most stored chunks of manifests in flight, once the size of one of them is known.
 const AHEAD: RangeInclusive<usize> = 2..=64;
+
+/// Stored chunks of manifests in flight while their size is unknown.
 const AHEAD_FIRST: usize = 4;
 
-/// Bytes of manifests in flight, unless a single chunk is larger.
+/// Most bytes of manifests in flight, as estimated from the last chunk, unless the fewest chunks in flight have more.
 const AHEAD_BYTES: u64 = 32 << 20;
 
-/// Manifests of the chosen rows that are requested together.
+/// Most manifests that are requested together if only some rows are read.
 const TOGETHER: usize = 1 << 14;
 
 /// Consecutive fragments of one chunk in a manifest.
@@ -39,13 +41,13 @@ impl Entry {
     /// The slot of chunks that the query does not read.
     pub(crate) const GAP: Slot = Slot::MAX;
 
-    /// The fragments in order; none of a gap.
+    /// The fragments in order; none for a gap.
     pub(crate) fn fragments(self) -> impl Iterator<Item = u32> {
         self.first..self.first.saturating_add(self.count)
     }
 }
 
-/// Entries in order. Takes eight bytes for each as long as all are gaps or single fragments, else twelve.
+/// Entries in order. Each takes eight bytes as long as all are gaps or single fragments, and twelve otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     /// Chunk and first fragment.
@@ -60,7 +62,7 @@ impl Entries {
         self.places.len()
     }
 
-    /// One entry.
+    /// The entry at an index; `None` after the last one.
     pub(crate) fn get(&self, at: usize) -> Option<Entry> {
         let (slot, first) = *self.places.get(at)?;
         let count = match &self.counts {
@@ -104,7 +106,7 @@ fn usual_count(slot: Slot) -> u32 {
 pub(crate) struct Walk {
     /// Object rows, ascending.
     rows: Vec<u32>,
-    /// The first entry of each object, and the end.
+    /// The first entry of each object.
     starts: Vec<usize>,
     entries: Vec<Entry>,
 }
@@ -125,7 +127,7 @@ impl Walk {
             .zip(spans.map(|(start, end)| self.entries.get(start..end).unwrap_or(&[])))
     }
 
-    /// Makes the list from known fragments, without manifests: object row, chunk, fragment.
+    /// Makes the walk from known fragments, without manifests. `all` lists object row, chunk and fragment.
     pub(crate) fn of_fragments(mut all: Vec<(u32, Slot, u32)>) -> Self {
         all.sort_unstable();
         let mut walk = Self::default();
@@ -140,7 +142,7 @@ impl Walk {
         walk
     }
 
-    /// Merges two lists without common objects.
+    /// Merges two walks that have no object in common.
     pub(crate) fn merged(&self, other: &Self) -> Self {
         let mut objects: Vec<(u32, &[Entry])> = self.objects().chain(other.objects()).collect();
         objects.sort_unstable_by_key(|(row, _)| *row);
@@ -177,7 +179,7 @@ pub(crate) enum Scope {
 ///
 /// # Errors
 ///
-/// Malformed manifests, and manifests that name a chunk of the query's region that the level does not have.
+/// I/O; malformed manifests and ids; a manifest that names a chunk of the query's region that the level does not have.
 pub(crate) async fn walk_all(
     index: &ObjectIndex,
     reader: &Arc<Reader>,
@@ -319,7 +321,7 @@ impl Walk {
     }
 }
 
-/// The number of a row in a walk.
+/// An object row as a [`Walk`] stores it.
 pub(crate) fn narrow(row: u64) -> Result<u32, QueryError> {
     let number = u32::try_from(row).ok();
     number.or_bug("more objects than 32 bits count")
@@ -347,7 +349,7 @@ fn no_chunk(reader: &Reader, coord: &[i64]) -> QueryError {
 }
 
 fn each_of_block(slot: Slot, fragments: FragmentRefs<'_>, each: &mut impl FnMut(Entry)) {
-    // The parser has checked that numbers fit 32 bits. Other numbers become `u32::MAX`, which is not the number of a fragment of any chunk.
+    // The parser has checked that numbers fit 32 bits. Other numbers become `u32::MAX`, which no fragment has as its number.
     let number = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let mut entry = |first: i64, count: i64| {
         let (first, count) = (number(first), number(count));
@@ -455,7 +457,7 @@ pub(crate) struct Chooser<V> {
 }
 
 impl<V: Fn(&[i64]) -> bool> Chooser<V> {
-    /// An empty list. The table of `listed` chunks makes the lookup faster, which is worth its cost for many manifests.
+    /// Starts without manifests. A table of `listed` chunks makes lookups faster, which is worth its cost for many manifests.
     pub(crate) fn new(level: u32, rank: usize, visible: V, listed: Option<ChunkTable>) -> Self {
         Self {
             level,
@@ -479,7 +481,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
     ///
     /// # Errors
     ///
-    /// Malformed manifests. Limit: more chunks than there are numbers.
+    /// Malformed manifests. Limit: more chunks than 32-bit numbers.
     pub(crate) fn push(&mut self, blobs: &[bytes::Bytes], ids: &[i64]) -> Result<(), QueryError> {
         let rank = self.numbers.rank;
         for (at, blob) in blobs.iter().enumerate() {
@@ -507,7 +509,7 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
         Ok(())
     }
 
-    /// Reserves memory for `more` manifests, by the size of the `first` ones.
+    /// Reserves memory for `more` manifests. Their size is estimated from the `first` manifests, which are already decoded.
     pub(crate) fn reserve(&mut self, more: usize, first: usize) {
         let entries = int::wide(self.entries.len()).saturating_mul(int::wide(more));
         let room = entries.checked_div(int::wide(first)).unwrap_or(0);
@@ -518,11 +520,11 @@ impl<V: Fn(&[i64]) -> bool> Chooser<V> {
             .reserve(usize::try_from(room).unwrap_or(0));
     }
 
-    /// The result.
+    /// Returns the decoded manifests, in which the number of each chunk is replaced with its slot in the table.
     ///
     /// # Errors
     ///
-    /// Limit: more chunks than there are numbers.
+    /// Limit: more chunks than 32-bit numbers.
     pub(crate) fn finish(mut self) -> Result<Chosen, QueryError> {
         let rank = self.numbers.rank;
         let coords = std::mem::take(&mut self.numbers.coords);

@@ -12,12 +12,12 @@ use crate::error::OrBug;
 use crate::object_ids::object_ids;
 use crate::{Names, ObjectRelation, Outputs, Query, QueryError, Region, Select, Table};
 
-/// Replaces the condition on objects by regions by the ids of the objects that satisfy it.
+/// Replaces the condition [`Query::passing`] with the ids of the objects that satisfy it.
 ///
 /// # Cost
 ///
-/// Nothing without a condition. Otherwise the cost of a query for the objects of each relation to a region, without their vertices. Memory: the ids
-/// of all objects, and a bit for each object and relation.
+/// Nothing without a condition. Otherwise, for each relation to a region, one query for the objects with this relation, without their vertices.
+/// Memory: the ids of all objects, and a bit for each object and relation.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(crate) async fn resolve(store: &Store, query: Query) -> Result<Query, QueryE
         Some(_) => all.iter().copied().collect(),
         None => HashSet::new(),
     };
-    // Missing ids are refused later, or ignored.
+    // Ids that do not exist are kept: the query refuses or ignores them later.
     let candidates = match &query.objects {
         Some(asked) => asked.clone(),
         None => all,

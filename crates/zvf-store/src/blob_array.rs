@@ -1,4 +1,4 @@
-//! One blob that is a whole array: the bytes of a table, or of a list.
+//! A whole array that is stored as one blob: the bytes of a table, or of a list.
 //!
 //! Source: specification 0.7, sections 2.1 and 10; 0.8, section 10.6.
 
@@ -39,12 +39,12 @@ impl BlobArray {
         &self.path
     }
 
-    /// Bytes of the blob, as its document states; [`load`](Self::load) returns as many or fails.
+    /// Length of the blob in bytes, from its document. [`load`](Self::load) returns this many bytes, or fails.
     pub(crate) fn length(&self) -> u64 {
         self.blob.length
     }
 
-    /// The bytes, requested only once. A chunk that is not stored is zeros (0.7, section 2.3).
+    /// The bytes, which are requested only once. A chunk that is not stored is read as zeros (0.7, section 2.3).
     pub(crate) async fn load(self: &Arc<Self>, kv: &Kv) -> Result<Bytes, StoreError> {
         if let Some(bytes) = self.bytes.get() {
             return Ok(bytes);

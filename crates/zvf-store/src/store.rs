@@ -51,7 +51,7 @@ struct StoreInner {
 /// Most rounds of requests that loading a level may take.
 const ROUNDS: usize = 16;
 
-/// How often a store is opened again because its root names another edit than before.
+/// Most attempts to open a store whose root names another edit at each attempt.
 const OPENINGS: usize = 5;
 
 /// How many levels are cached.
@@ -65,7 +65,8 @@ impl Store {
     /// edit that is not complete yet: the changed objects are read from its folder.
     ///
     /// # Errors
-    /// No store at the address; access denied; a root that is not of this format; a version below 0.6.
+    /// No store at the address; access denied or another I/O error; a malformed root; a version below 0.6;
+    /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged) if the root names another edit at each attempt.
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         Self::open_with(url, OpenOptions::default()).await
     }
@@ -97,13 +98,13 @@ impl Store {
             Err(StoreError::Io(IoError::SourceChanged {
                 key: "zarr.json".to_owned(),
                 first: "a root that names an edit".to_owned(),
-                now: format!("another one, {OPENINGS} times"),
+                now: format!("another edit at each of {OPENINGS} attempts"),
             }))
         })
     }
 
-    /// Opens a store under the redo log of `kv`. If the root now names another edit, or none, that edit is returned with the store, which must
-    /// then not be used.
+    /// Opens a store with the redo log of `kv` applied. If the root now names another edit, or no edit, the second value is this edit, and the store
+    /// must not be used.
     async fn open_once(
         kv: Kv,
         url: &str,
@@ -129,7 +130,7 @@ impl Store {
         match root.admit() {
             Ok(None) => {}
             Ok(Some(newer)) => tree.warnings.add(format!(
-                "zv_version {newer} is newer than {}: what newer versions add is not read",
+                "zv_version {newer} is newer than {}: additions of newer versions are not read",
                 zvf_meta::version::NEWEST
             )),
             Err(error) => return Err(refused_root(&bytes, error)),
@@ -198,7 +199,7 @@ impl Store {
         self.inner.kind
     }
 
-    /// Whether the order of rows implies the edges of trees, from a row to the one before it in its fragment: in skeletons, unless the
+    /// Whether the order of rows implies the edges of trees, from each row to the previous row of its fragment: in skeletons, unless the
     /// root states that links are explicit.
     pub fn implies_edges(&self) -> bool {
         self.kind() == Kind::Skeleton && !self.states_explicit_links()
@@ -215,7 +216,7 @@ impl Store {
         convention.is_ok_and(|one| one == LinksConvention::Explicit)
     }
 
-    /// The address as given.
+    /// The address as it was passed to [`open`](Self::open).
     pub fn url(&self) -> &str {
         &self.inner.url
     }
@@ -228,7 +229,7 @@ impl Store {
     /// Fails if a level that the root names does not exist.
     ///
     /// # Errors
-    /// Malformed: the level.
+    /// Malformed: a level is missing.
     pub fn check_levels(&self) -> Result<(), StoreError> {
         match lost(self.root(), self.levels()) {
             None => Ok(()),
@@ -236,13 +237,13 @@ impl Store {
         }
     }
 
-    /// The documents of this snapshot, by key, with their ETags when they were read; files of a local disk have their inode and the time of the last
-    /// write instead.
+    /// The documents of this snapshot, by key, each with the ETag that it had when it was read. For files of a local disk, inode and modification time
+    /// replace the ETag.
     pub fn documents(&self) -> Vec<(String, Option<String>)> {
         self.inner.tree.state().etags()
     }
 
-    /// Violations of the format found so far that did not prevent reading, as texts.
+    /// Problems found so far that did not prevent reading, as texts: violations of the format, and parts of the store that are not read.
     pub fn warnings(&self) -> Vec<String> {
         self.typed_warnings()
             .iter()
@@ -259,7 +260,7 @@ impl Store {
         &self.inner.tree
     }
 
-    /// Rows and fragments of chunks that were read in parts.
+    /// The number of rows and the fragments of chunks that were read in parts.
     pub(crate) fn known_chunks(&self) -> &KnownChunks {
         &self.inner.known
     }
@@ -274,7 +275,7 @@ impl Store {
         self.inner.tree.kv.limits()
     }
 
-    /// The objects of the store by key, for data without a reader in this crate.
+    /// Access to the objects of the store by key, for data that this crate does not decode.
     pub fn raw(&self) -> RawStore {
         RawStore::of(self.inner.tree.kv.clone())
     }
@@ -290,7 +291,7 @@ impl Store {
     /// # Changes that are detected
     /// - By this call: a root, a level, an array or a table whose document was written again or removed since it was read, even with the same
     ///   content; on a local disk by inode, time and size, elsewhere by ETag, time and size.
-    /// - By every read from a backend: an object in another state than the last time, and an object that was written after the store was opened.
+    /// - By every read from a backend: an object whose state differs from the last read, and an object that was written after the store was opened.
     ///
     /// On Unix a local folder is held open: if it is moved away and replaced by another one, reading continues in the old folder, and the result is
     /// complete.
@@ -302,10 +303,9 @@ impl Store {
     ///
     /// # Cost
     /// One round: a HEAD request for the root, for each ancestor of the documents that were read, and for each document of the level
-    /// that was requested together with the root, whether it existed or not; GET instead for documents that are younger than a quarter of an hour, if the
-    /// backend states times in whole seconds. If the root is younger than a quarter of an hour, or its time is unknown,
-    /// the listings of that first round are repeated. If nothing was read since the last check, only the root is requested. On a local disk
-    /// one `stat` for each document.
+    /// that was requested together with the root, whether it existed or not. Documents that are less than 15 minutes old are requested by GET instead, if
+    /// the backend states times in whole seconds. If the root is less than 15 minutes old, or its time is unknown, the listings of that first round
+    /// are repeated. If nothing was read since the last check, only the root is requested. On a local disk, one `stat` for each document.
     ///
     /// # Errors
     /// [`IoError::SourceChanged`](zvf_io::IoError::SourceChanged); I/O.
@@ -313,8 +313,8 @@ impl Store {
         Box::pin(async move { Ok(self.inner.tree.kv.in_round(round).verify(false).await?) })
     }
 
-    /// Like [`verify`](Self::verify), but files of the local disk are checked on the calling thread: a few microseconds for each document instead of
-    /// a change of threads.
+    /// Like [`verify`](Self::verify), but files of the local disk are checked on the calling thread: this takes a few microseconds for
+    /// each document, and saves a switch of threads.
     ///
     /// # Errors
     /// As [`verify`](Self::verify).
@@ -350,8 +350,8 @@ impl Store {
                     inner: ready,
                 });
             }
-            // Every round requests all known names; names found in one round are requested in the next. The tree of a level is some four rounds deep,
-            // and building may add listings, packs and the probe of one chunk.
+            // Every round requests all known names; names found in one round are requested in the next. The tree of a level is about four rounds deep,
+            // and building it may add rounds for listings, packs and the probe of one chunk.
             let (mut level, mut looked) = (None, false);
             for _ in 0..ROUNDS {
                 let questions = inner.tree.plan(number, need)?;
@@ -364,7 +364,7 @@ impl Store {
                 let mut more = Vec::new();
                 let built = match inner.tree.build(&inner.root, number, need, &mut more) {
                     Ok(built) => built,
-                    // A node without a document is damage, unless a writer is about to write it.
+                    // A node without a document is damage, unless a writer has yet to write the document: its marker is then requested.
                     Err(_) if !looked => {
                         looked = true;
                         let marker = Question::Document(MARKER.to_owned());
@@ -380,7 +380,7 @@ impl Store {
                 if inner.tree.probe(&built, &inner.shards).await? {
                     continue;
                 }
-                // Probing a chunk was a round, too.
+                // Probing a chunk also counts as a round.
                 built.next_round = inner.tree.state().rounds.saturating_add(1);
                 level = Some(built);
                 break;
@@ -412,11 +412,11 @@ impl Store {
             .map(|(_, level)| Arc::clone(level))
     }
 
-    /// Loads the id table together with the documents, if it is known to exist and small. A failure after all retries is not retried in the
-    /// next round; malformed ids are reported when they are used.
+    /// Loads the id table together with the documents, if it is known to exist and is short. I/O errors are returned, because all retries have failed;
+    /// malformed ids are reported when they are used.
     async fn prefetch_ids(&self, level: u32, need: &Need) -> Result<(), StoreError> {
         const MOST: u64 = 1 << 22;
-        // Looking up ids in longer tables takes a round of requests more, and far fewer bytes.
+        // Looking up ids in longer tables takes one more round of requests, and far fewer bytes.
         const LOOKED_UP: u64 = 1 << 17;
         if !need.objects || need.skip_ids {
             return Ok(());
@@ -455,10 +455,11 @@ impl Store {
 
     /// An array of cells by its level and the path below it, such as `link_fragments`; `None` if there is none.
     ///
-    /// For arrays that a [`Level`] does not have.
+    /// For arrays that [`Level`] does not provide.
     ///
     /// # Cost
-    /// One request, the first time; one or two rounds more if the format has no list of its cells.
+    /// One round of requests for the documents of the array and the level, the first time; one or two more rounds if the format has no list of the
+    /// cells.
     ///
     /// # Errors
     /// Misuse, for a path with an empty, `.` or `..` segment; I/O; a malformed document.
@@ -480,7 +481,7 @@ impl Store {
             let doc = doc.and_then(|bytes| LevelDoc::parse(&bytes).ok());
             let dims = self.inner.root.dims();
             let key_rank = doc.map_or(dims, |doc| doc.key_rank(dims));
-            // Cells without a presence list are listed, and their packs are read.
+            // If there is no presence list, the cells are listed and their packs are read.
             for _ in 0..ROUNDS {
                 let mut more = Vec::new();
                 let array = tree.named_grid(&path, key_rank, &mut more)?;
@@ -495,9 +496,9 @@ impl Store {
 
     /// Reads cells, then runs `f` on them on a worker thread.
     ///
-    /// `cells[i]` belongs to `wants[i]`; `None` = empty or missing. On a local disk reading, decoding and `f` are one
-    /// task; elsewhere all objects are requested together. `f` runs on one of a few worker threads, and must not wait for other reads. Neighbouring ranges of a shard are one request,
-    /// equal wants are read once. `round` is recorded in the trace. Cells from the cache (see
+    /// `cells[i]` belongs to `wants[i]`; it is `None` if the cell is empty or missing. On a local disk, reading, decoding and `f` are one task; elsewhere
+    /// all objects are requested together. `f` runs on one of a few worker threads, and must not wait for other reads. Neighbouring ranges of a shard are
+    /// merged into one request; equal wants are read once. `round` is recorded in the trace. Cells from the cache (see
     /// [`OpenOptions::cell_cache_bytes`]) are neither requested nor in the trace.
     ///
     /// # Cost
@@ -525,7 +526,7 @@ impl Store {
         }
     }
 
-    /// Like [`fetch_map`](Self::fetch_map), with a boxed result that does not depend on the type of the function.
+    /// Like [`fetch_map`](Self::fetch_map), but with a boxed function, so that the type of the future does not depend on it.
     pub(crate) fn fetch_and(
         &self,
         round: u32,
@@ -540,7 +541,7 @@ impl Store {
             let Some(cache) = cache else {
                 return cells::fetch(kv, shards, wants, mode, then).await;
             };
-            // Cached cells are decoded.
+            // The cache stores decoded cells.
             let mode = Mode {
                 later: false,
                 ..mode
@@ -561,7 +562,7 @@ impl Store {
         })
     }
 
-    /// Reads cells. [`fetch_map`](Self::fetch_map) saves a change of threads if the cells are used at once.
+    /// Reads cells. [`fetch_map`](Self::fetch_map) saves a switch of threads if the cells are processed at once.
     ///
     /// # Errors
     /// As [`fetch_map`](Self::fetch_map).
@@ -627,7 +628,7 @@ impl Level {
         &self.inner.doc
     }
 
-    /// D, the number of spatial axes: columns of `vertices`.
+    /// D, the number of spatial axes: the numbers in a row of `vertices`.
     pub fn dims(&self) -> usize {
         self.inner.dims
     }
@@ -637,7 +638,7 @@ impl Level {
         self.inner.key_rank
     }
 
-    /// World size of a chunk on each of the D axes: the level's own, else the root's.
+    /// World size of a chunk on each of the D axes: from the level, or from the root if the level has none.
     pub fn chunk_shape(&self) -> &[f64] {
         &self.inner.chunk_shape
     }
@@ -707,7 +708,7 @@ impl Level {
         &self.inner.links
     }
 
-    /// All arrays of cells that were requested and exist, without `link_fragments`, which a level does not have.
+    /// All arrays of cells that were requested and exist, except `link_fragments`, which a level does not load.
     #[must_use]
     pub fn arrays(&self) -> Vec<Arc<GridArray>> {
         let mut arrays = vec![Arc::clone(self.vertices())];
@@ -728,8 +729,8 @@ impl Level {
         &self.inner.refused
     }
 
-    /// Fails if unsupported or damaged parts of the level were left out. A program that changes or copies the level would lose the connection of
-    /// these parts to their vertices, objects and links.
+    /// Fails if unsupported or damaged parts of the level were left out. If a program changes or copies the level, these parts no longer match their
+    /// vertices, objects and links.
     ///
     /// # Errors
     /// Malformed, with the path of the first node that was left out, and the reason.
@@ -747,7 +748,7 @@ impl Level {
         damaged.map_or(Ok(()), Refused::error)
     }
 
-    /// The round of requests after loading this level: the first one to pass to
+    /// The number of the round of requests after those that loaded this level: the first one to pass to
     /// [`Store::fetch_map`].
     pub fn next_round(&self) -> u32 {
         self.inner.next_round
@@ -763,7 +764,7 @@ fn level_lost(level: u32) -> String {
     format!("level {level} is missing, but named by multiscales of the root")
 }
 
-/// The error for a root that cannot be read: states an old version even if other members are missing.
+/// The error for a root that cannot be read. It reports an unsupported version even if other members are missing.
 #[cold]
 fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
     let found = serde_json::from_slice::<serde_json::Value>(bytes)
@@ -792,7 +793,7 @@ fn refused_root(bytes: &[u8], error: zvf_meta::MetaError) -> StoreError {
     }
 }
 
-/// The error for documents that keep naming further documents.
+/// The error for documents that still refer to further documents after all rounds.
 #[cold]
 fn too_deep(key: &str) -> StoreError {
     let what = format!("documents still refer to further documents after {ROUNDS} rounds");

@@ -360,7 +360,7 @@ fn scaled_numbers_are_exact_or_refused() {
     assert_eq!(scaled(4.0, "<i2", &short), Ok(vec![249.25, 250.0, 325.25]));
     let error = scaled(0.1, "<i2", &short).unwrap_err();
     assert!(
-        error.contains("the filter fixedscaleoffset with other numbers than float32 holds"),
+        error.contains("the filter fixedscaleoffset with numbers or types that are not decoded"),
         "{error}"
     );
     let long: Vec<u8> = [205_318_367_i32, 1, 2]

@@ -213,7 +213,7 @@ fn what_no_table_holds_is_refused() {
     let batch = one().with_fragment_attribute("run", vec![1_u8]);
     assert_eq!(
         said(batch),
-        "fragment attribute run: found values, expected none: no table has them"
+        "fragment attribute run: found values, expected none: tables have no attributes of fragments"
     );
     assert_eq!(
         said(one().with_object_ids(vec![1_i64])),

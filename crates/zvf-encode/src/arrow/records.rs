@@ -23,16 +23,16 @@ use crate::error::OrBug;
 use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::values::column::Values;
 
-/// Most bytes of the texts of a column, and most ids of groups: the limit of 32-bit offsets.
+/// Most bytes of the texts of a column, and most ids in all groups: the largest 32-bit offset.
 const MOST: u64 = (1 << 31) - 1;
 
-/// A column of numbers or texts: `width` per row, as a list of fixed size if it is not 1.
+/// A column of numbers or texts, `width` per row: as lists of fixed size, unless `width` is 1.
 ///
 /// # Cost
 /// None for numbers; one copy of texts.
 ///
 /// # Errors
-/// Limit: 2 GiB of texts.
+/// Limit: 2 GiB of texts, or 2^31 values per row. Bug: values that are not whole rows.
 pub fn array(values: Values, width: usize) -> Result<ArrayRef, WriteError> {
     let items: ArrayRef = match values {
         Values::Bool(list) => Arc::new(BooleanArray::new(list, None)),
@@ -55,7 +55,7 @@ pub fn array(values: Values, width: usize) -> Result<ArrayRef, WriteError> {
     }
 }
 
-/// Texts; categories as a dictionary. Builders of arrays panic if offsets overflow, so the size is checked first.
+/// A column of texts; categories become a dictionary array. Builders of arrays panic if offsets overflow, so the size is checked first.
 fn text_array(texts: &LargeStringArray, kind: AttributeType) -> Result<ArrayRef, WriteError> {
     let bytes = wide(texts.values().len());
     if bytes > MOST {
@@ -67,13 +67,13 @@ fn text_array(texts: &LargeStringArray, kind: AttributeType) -> Result<ArrayRef,
     })
 }
 
-/// Lists of fixed size.
+/// A column of lists of fixed size.
 fn list(items: ArrayRef, width: usize) -> Result<ArrayRef, WriteError> {
     let size = i32::try_from(width);
     let size = size.map_err(|_| WriteError::limit("numbers of a row", wide(width), MOST))?;
     let item = Arc::new(Field::new("item", items.data_type().clone(), false));
     let list = FixedSizeListArray::try_new(item, size, items, None);
-    Ok(Arc::new(list.or_bug("numbers of no whole rows")?))
+    Ok(Arc::new(list.or_bug("values that are not whole rows")?))
 }
 
 fn column(one: &AttributeSpec, stored: &PreparedColumn<'_>) -> Result<ArrayRef, WriteError> {
@@ -83,13 +83,13 @@ fn column(one: &AttributeSpec, stored: &PreparedColumn<'_>) -> Result<ArrayRef, 
             array(Values::of_bytes(number, bytes), width)
         }
         (_, _, width) => {
-            let found = format!("{width} texts a row");
+            let found = format!("{width} texts per row");
             Err(WriteError::input(&one.name, found, "one"))
         }
     }
 }
 
-/// The field of an attribute: with its own name, unless the table has a column with this name.
+/// The field of an attribute. It has the name of the attribute, unless that is the name of another column of the table.
 fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
     let name = match other.contains(&&*one.name) {
         true => format!("attribute:{}", one.name),
@@ -103,7 +103,7 @@ fn field(one: &AttributeSpec, kind: &DataType, other: &[&str]) -> Field {
         ("zvf.channel_names", names),
     ];
     let about = about.into_iter();
-    let about = about.filter_map(|(key, word)| Some((key.to_owned(), word?)));
+    let about = about.filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Field::new(name, kind.clone(), true).with_metadata(about.collect())
 }
 
@@ -154,8 +154,8 @@ impl<'s> BatchContext<'s> {
 
 impl Batch {
     /// The vertices and links as the tables that queries return, in the types of a specification. The metadata has the names, units and types of axes
-    /// and attributes, so that [`StoreSpec::with_vertex_records`] declares the same. All batches that fit the specification have one schema. Links
-    /// are `None` for kinds in which the order of the vertices implies them.
+    /// and attributes, so that [`StoreSpec::with_vertex_records`] declares the same. The tables of all batches that fit the specification have the
+    /// same schema. Links are `None` for kinds in which the order of the vertices implies them.
     ///
     /// `first` is the number of vertices in earlier batches: links are numbered through all of them. Vertices without an id get the id that the
     /// writer would give them.
@@ -164,8 +164,8 @@ impl Batch {
     /// One copy of each column; floats that are converted are copied twice.
     ///
     /// # Errors
-    /// Misuse: a batch that does not fit the specification, by column and row; attributes of fragments, which tables cannot have. Limit: 2 GiB of
-    /// texts in one column.
+    /// Misuse: a batch that does not fit the specification, with the column and row; attributes of fragments, which tables cannot have. Limit: 2 GiB
+    /// of texts in one column.
     pub fn to_records(
         &self,
         spec: &StoreSpec,
@@ -173,7 +173,8 @@ impl Batch {
     ) -> Result<(RecordBatch, Option<RecordBatch>), WriteError> {
         if let Some((name, _)) = self.fragment_attributes.first() {
             let what = format!("fragment attribute {name}");
-            return Err(WriteError::input(what, "values", "none: no table has them"));
+            let expected = "none: tables have no attributes of fragments";
+            return Err(WriteError::input(what, "values", expected));
         }
         let context = BatchContext::at(spec, first);
         let (positions, rows) = context.positions(self)?;
@@ -235,14 +236,14 @@ fn gapped(
     });
     let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;
     let table = RecordBatch::try_new(table.schema(), columns);
-    table.or_bug("a table of other columns")
+    table.or_bug("columns that do not fit their table")
 }
 
 impl Groups {
     /// A table with one row per group; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: names or values do not match the number of groups. Limit: 2^31 ids in all.
+    /// Misuse: names or values do not match the number of groups. Limit: 2^31 ids in all groups, or 2 GiB of texts in one column.
     pub fn to_records(&self, spec: &StoreSpec) -> Result<RecordBatch, WriteError> {
         let rows = self.members.len();
         let ids = self.members.iter().map(|ids| wide(ids.len()));

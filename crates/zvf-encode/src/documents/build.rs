@@ -19,7 +19,8 @@ use crate::spec::store::{AttributeSpec, AttributeType, StoreSpec};
 use crate::spec::target_version::DocumentMembers;
 use zvf_format::int::wide;
 
-/// Makes the document of the array of cells at `path`, once they are encoded; `present` lists the chunks that have a cell, and `attributes` describes the items.
+/// Makes the document of the array of cells at `path`, once the cells are encoded. `present` lists the chunks that have a cell; `attributes` describes
+/// the items.
 pub fn grid_doc(
     cells: &LevelCells,
     path: &str,
@@ -59,7 +60,7 @@ fn items(attributes: &ArrayAttributes) -> usize {
     number.map_or(INDEX, |number| number.size())
 }
 
-/// Makes a presence list (0.9 §7.2): the keys of chunks in the order of their text.
+/// Makes a presence list (0.9 §7.2): the chunk keys in ASCII order.
 ///
 /// # Errors
 /// Limit: more keys than one list can count.
@@ -114,7 +115,7 @@ pub fn channels(spec: &AttributeSpec) -> ArrayAttributes {
     }
 }
 
-/// Attributes of `vertex_attributes/<name>`, number `at` of the specification.
+/// Makes the attributes of `vertex_attributes/<name>`, the vertex attribute number `at` of the specification.
 pub(crate) fn vertex_attribute(
     spec: &AttributeSpec,
     at: usize,
@@ -127,7 +128,7 @@ pub(crate) fn vertex_attribute(
     };
     if let Some(dictionary) = encoder.dictionary(at) {
         attributes.encoding = Some("dictionary".to_owned());
-        // The texts are filled in when the document is written.
+        // The categories are added when the document is written.
         attributes.categories = Some(Vec::new());
         attributes.ordered = Some(false);
         attributes.fill_code = dictionary.missing.then_some(-1);
@@ -135,7 +136,7 @@ pub(crate) fn vertex_attribute(
     Ok(attributes)
 }
 
-/// Makes the root document of a store with one level. `bounds` are the lowest and the highest corner, `name` is for other tools.
+/// Makes the root document of a store with one level. `bounds` are the lowest and the highest corner, `name` is the name in the OME metadata.
 pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootDoc {
     let bins = spec.bin_shape.as_ref().unwrap_or(&spec.chunk_shape);
     let zarr_vectors = ZarrVectors {
@@ -187,7 +188,7 @@ pub fn root(spec: &StoreSpec, bounds: (Vec<f64>, Vec<f64>), name: &str) -> RootD
     }
 }
 
-/// Adds or removes the capability `fragment_link_groups`, depending on whether a level claims such groups.
+/// Adds the capability `fragment_link_groups` if a level claims such groups, and removes it otherwise.
 pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
     let tokens = &mut root.zarr_vectors.format_capabilities;
     let listed = tokens.iter().any(|token| token == FRAGMENT_LINK_GROUPS);
@@ -198,9 +199,9 @@ pub fn claim_link_groups(root: &mut RootDoc, claimed: bool) {
     }
 }
 
-/// Rebuilds the description for other tools (0.9 §5.3) with these levels, and keeps unknown members. `name` is used if it has none.
+/// Rebuilds the OME metadata of the root (0.9 §5.3) for these levels, and keeps unknown members. `name` is used if they have no name.
 pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name: &str) {
-    // A description of another form is in `extra`, and is replaced.
+    // An `ome` node that cannot be parsed is in `extra`, and is replaced.
     root.extra.remove("ome");
     let made = ome(root.axes(), name);
     let levels = levels.into_iter();
@@ -229,7 +230,7 @@ pub fn renew_ome(root: &mut RootDoc, levels: impl IntoIterator<Item = u32>, name
     });
 }
 
-/// The entry of a level in the description.
+/// The node of a level in the OME metadata.
 pub fn level_node(name: String) -> OmeNode {
     OmeNode {
         type_: Some("zv:level".to_owned()),
@@ -238,7 +239,7 @@ pub fn level_node(name: String) -> OmeNode {
     }
 }
 
-/// The description for other tools (0.9 §5.3).
+/// The OME metadata of a store with level 0 (0.9 §5.3).
 pub(crate) fn ome(axes: &[Axis], name: &str) -> Ome {
     let axes: Vec<Value> = axes
         .iter()
@@ -284,7 +285,7 @@ pub fn declared(one: &AttributeSpec) -> Value {
     member
 }
 
-/// The declared attributes: readers that cannot list find the names of attributes there.
+/// The member `attribute_specs`, in which readers of backends that cannot list find the names of attributes.
 fn attribute_specs(spec: &StoreSpec) -> Option<JsonObject> {
     let mut scopes = JsonObject::new();
     let vertex: Vec<AttributeSpec> = spec.batch_attributes().cloned().collect();
@@ -308,7 +309,7 @@ pub fn plain_group() -> String {
     GroupDoc::default().to_json()
 }
 
-/// The name of a store from its address: the last part without its extension (0.9 §5.3).
+/// The name of a store from its address: the last path segment without its extension, or `zarr_vectors` if that is empty (0.9 §5.3).
 #[must_use]
 pub fn name_of(address: &str) -> String {
     let path = address.split_once("://").map_or(address, |(_, path)| path);
@@ -332,7 +333,7 @@ pub fn name_of(address: &str) -> String {
     }
 }
 
-/// Returns the grid of chunks over bounds.
+/// Returns the grid of the chunks that cover the bounds.
 ///
 /// # Errors
 /// Misuse: corners or sizes that no grid can have.

@@ -1,8 +1,8 @@
-//! Documents: of the arrays of a level, of the level, and of the root (0.9 §5 to §7).
+//! Documents of the arrays of a level, of the level, and of the root (0.9 §5 to §7).
 //!
-//! [`Nodes`] collects the documents of a level until its cells are written, and then writes them. The functions make the members that the format
-//! defines: the chunks of an array ([`presence`]), attributes of arrays of cells ([`vertices`], [`fragments`], [`channels`]), the [`root`] and its
-//! description for other tools ([`renew_ome`]).
+//! [`Nodes`] collects the documents of a level until its cells are written, and then writes the documents. The functions make the members that the
+//! format defines: the presence list of an array ([`presence`]), attributes of arrays of cells ([`vertices`], [`fragments`], [`channels`]), the [`root`]
+//! and its OME metadata ([`renew_ome`]).
 
 pub(crate) mod array;
 pub(crate) mod build;

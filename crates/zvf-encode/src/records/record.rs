@@ -1,4 +1,5 @@
-//! Splits bytes that the writer itself made, such as records from a temporary file. A mismatch is a bug, never a missing row or a default.
+//! Splits bytes that the writer itself made, such as records from a temporary file. A mismatch is reported as a bug, never as a missing row or a
+//! default value.
 
 use std::slice::ChunksExact;
 
@@ -10,7 +11,7 @@ use crate::error::{OrBug, internal};
 /// Splits bytes into records of `size` bytes.
 ///
 /// # Errors
-/// Bug: bytes that are not a whole number of records.
+/// As [`check_records`].
 #[track_caller]
 pub fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteError> {
     check_records(bytes, size)?;
@@ -20,7 +21,7 @@ pub fn records(bytes: &[u8], size: usize) -> Result<ChunksExact<'_, u8>, WriteEr
 /// Splits bytes into values of one type.
 ///
 /// # Errors
-/// Bug: bytes that are not a whole number of values.
+/// Bug: bytes that are not a whole number of values, or values without bytes.
 #[track_caller]
 pub fn typed<T: FromBytes>(
     bytes: &[u8],
@@ -29,10 +30,10 @@ pub fn typed<T: FromBytes>(
     Ok(values.map(|value| value.ok().or_bug("a record of another size")))
 }
 
-/// Checks that there is a whole number of records.
+/// Checks that bytes are a whole number of records.
 ///
 /// # Errors
-/// Bug: there is not.
+/// Bug: they are not, or `size` is 0.
 #[track_caller]
 pub fn check_records(bytes: &[u8], size: usize) -> Result<(), WriteError> {
     if size == 0 || !bytes.len().is_multiple_of(size) {
@@ -84,7 +85,7 @@ pub fn take_flagged<'b>(rest: &mut &'b [u8], size: usize) -> Result<Option<&'b [
     Ok((flag == 1).then_some(value))
 }
 
-/// Appends what [`take_flagged`] takes.
+/// Appends a value of `size` bytes after its presence flag, as [`take_flagged`] reads it. An absent value is zeros.
 pub fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) {
     out.push(u8::from(value.is_some()));
     match value {
@@ -93,7 +94,7 @@ pub fn put_flagged(out: &mut Vec<u8>, value: Option<&[u8]>, size: usize) {
     }
 }
 
-/// Takes the placement of a link of `width` ends, and their rows.
+/// Takes the placement of a link of `width` ends, and the rows of the ends.
 ///
 /// # Errors
 /// Bug: there are fewer bytes.
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(row_of(b"aabbcc", 1, 2), Some(&b"bb"[..]));
         assert_eq!(row_of(b"aabbc", 2, 2), None);
         assert_eq!(row_of(b"aa", usize::MAX, 2), None);
-        // Rows of no values are empty, regardless of their number.
+        // Rows without values are empty, whatever their row number.
         assert_eq!(row_of::<u8>(&[], 5, 0), Some(&[][..]));
     }
 }

@@ -1,19 +1,19 @@
-//! Names of parts of a store.
+//! Checks names of attributes and other parts of a store.
 
 use crate::WriteError;
 use crate::target::TEMPORARY;
 
-/// Most bytes of a name: file systems accept 255, and some of them count characters of another encoding.
+/// Most bytes of a name. File systems accept 255, but some of them count units of another encoding than UTF-8.
 const LONGEST_NAME: usize = 200;
 
-/// Whether an attribute, or another part of a store, can have this name: one path segment on every backend.
+/// Whether an attribute, or another part of a store, can have this name: it must be one path segment on every backend.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let bad = name.is_empty()
         || name.len() > LONGEST_NAME
         || matches!(name, "." | ".." | "zarr.json")
         || name.starts_with("__")
-        // Listings of local folders leave such names out.
+        // Listings of local folders do not contain such names.
         || name.starts_with(TEMPORARY)
         || name.contains(['/', '\\'])
         || name.chars().any(char::is_control);

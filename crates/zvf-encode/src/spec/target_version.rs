@@ -1,4 +1,5 @@
-//! The four choices that depend on the target version. Nothing else in this crate depends on a version.
+//! What depends on the target version: four choices, and the checks and the default compression that follow from them. Other modules use
+//! [`VersionRules`] and do not compare versions.
 //!
 //! | choice | 0.9.2 | 0.8.1 |
 //! |---|---|---|
@@ -44,7 +45,7 @@ pub enum IdsIn {
 pub enum DocumentMembers {
     /// All known members.
     All,
-    /// Without OME metadata and `fragments_tile`, which no reader of 0.8.1 reads.
+    /// Without OME metadata and `fragments_tile`, which readers of 0.8.1 do not use.
     Early,
 }
 
@@ -108,7 +109,7 @@ impl VersionRules {
     /// the coordinates of all chunks.
     ///
     /// # Errors
-    /// Misuse: shards and a chunk with a negative coordinate, if grids begin at chunk 0.
+    /// Misuse: shards and a chunk with a negative coordinate, if grids begin at chunk 0. Limit: too many cells along an axis of such a grid.
     pub fn cells<'c>(
         self,
         grid: Grid,
@@ -180,7 +181,7 @@ impl VersionRules {
     /// Refuses codecs that readers of the version cannot decode.
     ///
     /// # Errors
-    /// Misuse: the codecs.
+    /// Misuse: codecs that readers of 0.8.1 cannot decode, if each cell is a separate array.
     pub fn check_codecs(self, compression: &Compression, sharded: bool) -> Result<(), WriteError> {
         if sharded || !self.takes_blobs() || compression.is_plain() {
             return Ok(());
@@ -190,7 +191,7 @@ impl VersionRules {
         Err(WriteError::spec("compression", found, expected))
     }
 
-    /// Refuses a negative lower bound if the store is sharded and grids begin at chunk 0. The error is the axis and its value.
+    /// Refuses a negative lower bound if the store is sharded and grids begin at chunk 0. The error is the axis and its lower bound.
     pub(crate) fn check_corner(self, spec: &StoreSpec, low: &[f64]) -> Result<(), (usize, String)> {
         if spec.shard_shape.cells().is_none() || !self.begins_at_zero() {
             return Ok(());

@@ -12,22 +12,22 @@ use crate::values::number::{Fill, NumberType};
 use zvf_codec::{CodecSample, Compression};
 use zvf_format::int::{index, wide};
 
-/// Rows of a chunk of object attributes.
+/// Rows per chunk of object attributes.
 pub const ROWS: u64 = 65_536;
 
-/// Fewest rows of a chunk of ids, if they are divided into chunks: readers decode a chunk to look up an id.
+/// Fewest rows per chunk of a table of ids that is divided into chunks: readers decode a whole chunk to look up an id.
 const ID_ROWS: usize = 1 << 14;
 
-/// Most chunks of ids: their first ids are in the document of the array, which then has up to 64 KiB.
+/// Most chunks of a table of ids. The document of the array lists the first id of each chunk, and is then up to 64 KiB long.
 const ID_CHUNKS: usize = 3_500;
 
-/// Most ids in one chunk. Readers read so short a table as a whole while they read the documents.
+/// Most ids of a table that is always one chunk. Readers load such a short table together with the documents.
 const UNDIVIDED_IDS: usize = 1 << 17;
 
 /// Most bytes of a chunk of several rows: it is padded to its full length.
 const CHUNK: u64 = 64 << 20;
 
-/// Rows of a chunk of so many ids.
+/// Rows per chunk of a divided table of `ids` ids.
 fn id_rows(ids: usize) -> usize {
     let least = ids.div_ceil(ID_CHUNKS).max(ID_ROWS);
     least.checked_next_power_of_two().unwrap_or(least)
@@ -62,9 +62,9 @@ impl ElementType {
         }
     }
 
-    /// An element without a particular meaning.
+    /// The zero or the empty text of the type; for any other type, the fill of the copied array.
     pub fn zero(&self) -> Fill {
-        let zeros = |word| (vec![0; self.size()], word);
+        let zeros = |json| (vec![0; self.size()], json);
         match self {
             Self::Number(number) => zeros(number.zero()),
             Self::Text(_) => zeros(json!("")),
@@ -72,7 +72,7 @@ impl ElementType {
         }
     }
 
-    /// The element that means absence (0.9 §11.4); truth values have none.
+    /// The element that means absence (0.9 §11.4); `None` for booleans, which have no such element.
     pub fn absent(&self) -> Option<Fill> {
         match self {
             Self::Number(number) => number.absent(),
@@ -118,7 +118,7 @@ impl ElementType {
         }
     }
 
-    /// The text of the attribute `dtype`.
+    /// The value of the attribute `dtype`.
     pub(crate) fn dtype(&self) -> String {
         match self {
             Self::Number(number) => number.to_string(),
@@ -138,7 +138,7 @@ impl ElementType {
         }
     }
 
-    /// A text in its stored form.
+    /// Appends a text to `out` in its stored form: UTF-32, padded with zeros.
     pub(crate) fn text(&self, text: &str, out: &mut Vec<u8>) {
         let end = out.len() + self.size();
         text.chars()
@@ -158,14 +158,14 @@ pub struct Typed {
     pub chunk_rows: Option<u64>,
     /// The element that readers use for chunks that are not stored.
     pub fill: Fill,
-    /// Whether rows that are equal to the fill have no value.
+    /// Whether rows that equal the fill have no value.
     pub absent: bool,
     /// All elements.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Typed {
-    /// Encodes the table of the ids of objects at `path`. Many ascending ids that are not row numbers are divided into chunks.
+    /// Encodes the table of object ids at `path`. It is divided into chunks if there are more than 2^17 ids, and they ascend and are not row numbers.
     ///
     /// # Errors
     /// As [`objects`](Self::objects).
@@ -201,8 +201,11 @@ impl Typed {
         }
     }
 
-    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, even if it only has the fill, and the document states so: a
-    /// lost chunk is therefore not read as one without values.
+    /// Encodes the array at `path`: its document and its chunks. Every chunk is stored, even if it contains only the fill, and the document states the
+    /// number of stored chunks, so that a lost chunk is not read as one without values.
+    ///
+    /// # Errors
+    /// Limit: the bytes of a row or a chunk. The errors of the codecs.
     pub fn objects(
         &self,
         path: &str,

@@ -25,16 +25,16 @@ pub(crate) struct RemoteTarget {
     store: Arc<dyn ObjectStore>,
     prefix: String,
     handle: Handle,
-    /// One semaphore for all threads: nested limits would multiply.
+    /// One semaphore for all threads: separate limits would multiply.
     slots: Semaphore,
     concurrency: usize,
     requests: WriteRequests,
 }
 
-/// How often a prefix is listed again, because new objects appeared while it was cleared.
+/// How often a prefix is listed and cleared, because new objects may appear in the meantime.
 const SWEEPS: usize = 8;
 
-/// How often a conditional put is retried if it is refused although the object no longer exists.
+/// How often a conditional put is attempted if it is refused, but the object does not exist any more.
 const ROUNDS: usize = 4;
 
 impl RemoteTarget {
@@ -55,7 +55,7 @@ impl RemoteTarget {
         }
     }
 
-    /// Names are used unchanged, without escaping.
+    /// The path of a key, in which names are unchanged, without escaping.
     fn path(&self, key: &str) -> Result<Path, WriteError> {
         let whole = match (self.prefix.as_str(), key) {
             ("", key) => key.to_owned(),
@@ -68,7 +68,7 @@ impl RemoteTarget {
         })
     }
 
-    /// Sends a request with a body of `size` bytes, in a slot that it keeps between retries.
+    /// Sends a request with a body of `size` bytes. All of its retries use the same permit.
     async fn send<T, F: Future<Output = Result<T, Error>>>(
         &self,
         key: &str,
@@ -93,8 +93,8 @@ impl RemoteTarget {
         Ok(found.into_iter().map(|meta| meta.location).collect())
     }
 
-    /// Runs some jobs at a time. After a failure no further one is started, and running ones are awaited: nothing changes after the error is
-    /// returned.
+    /// Runs up to `concurrency` jobs at a time. After a failure no further job is started, and running jobs are awaited, so nothing changes after the
+    /// error is returned.
     async fn all<J>(&self, jobs: impl Iterator<Item = J>) -> Result<(), WriteError>
     where
         J: Future<Output = Result<(), WriteError>>,
@@ -156,16 +156,12 @@ impl RemoteTarget {
         match copied.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(source)) => Err(refused(from, source)),
-            // The backend cannot copy, or this program may only read and write.
+            // The backend does not support copies, or denies them: the object is read and written instead.
             Err(WriteError::Store(StoreError::Io(
                 IoError::NotSupported { .. } | IoError::Denied { .. },
             ))) => match self.get(from).await? {
                 Some((_, bytes)) => self.put_one(to, bytes.to_vec()).await,
-                None => Err(WriteError::data(
-                    from,
-                    "nothing",
-                    "the object that is copied",
-                )),
+                None => Err(WriteError::data(from, "nothing", "the object to copy")),
             },
             Err(error) => Err(error),
         }
@@ -189,13 +185,13 @@ impl RemoteTarget {
                     Err(Error::AlreadyExists { .. }) => {}
                     Err(source) => return Err(refused(key, source)),
                 }
-                // An earlier try may have succeeded although its answer was lost: then the object is ours.
+                // An earlier attempt may have succeeded although its answer was lost: the object then has our bytes.
                 match self.get(key).await? {
                     Some((meta, found)) if found == bytes => {
                         return Ok(Some(SeenObject::remote(&meta, found.to_vec())));
                     }
                     Some(_) => return Ok(None),
-                    // Its owner removed it in the meantime.
+                    // The owner of the object has removed it in the meantime.
                     None => {}
                 }
             }
@@ -224,7 +220,8 @@ impl RemoteTarget {
         let put = self.handle.block_on(self.send(key, bytes.len(), |_| async {
             let put = self.store.put_opts(&path, payload.clone(), options()).await;
             put.map_err(|error| match error {
-                // 409: another conditional put is running, and may fail. The text of the answer has a status that is not retried elsewhere.
+                // 409: another conditional put is running, and may fail, so this request is retried. The original error has the status in its text, and
+                // would not be retried.
                 Error::AlreadyExists { .. } => Error::Generic {
                     store: "object store",
                     source: "another conditional put of the object is running".into(),
@@ -235,7 +232,7 @@ impl RemoteTarget {
         match put? {
             Ok(done) => Ok(Some(seen(bytes, done))),
             Err(Error::Precondition { .. } | Error::NotFound { .. }) => {
-                // An earlier try may have succeeded although its answer was lost: then the object is ours.
+                // An earlier attempt may have succeeded although its answer was lost: the object then has our bytes.
                 let found = self.see(key)?;
                 Ok(found.filter(|found| found.bytes == bytes))
             }
@@ -274,7 +271,7 @@ impl RemoteTarget {
         Ok(found.into_iter().map(bytes).collect())
     }
 
-    /// Keys below a group; below the store itself, if it has no name.
+    /// The keys below a group; all keys of the store if `group` is empty.
     pub(crate) fn keys_below(&self, group: &str) -> Result<Vec<String>, WriteError> {
         let prefix = self.path(group)?;
         let found = self.handle.block_on(self.list(&prefix))?;
@@ -320,8 +317,8 @@ impl RemoteTarget {
         self.handle.block_on(self.remove_one(&path))
     }
 
-    /// Removes an object if it has these bytes. Removals cannot have a condition. So the object is read before each try, since an earlier try may
-    /// have succeeded, and there may now be an object of another writer.
+    /// Removes an object if it has these bytes; returns false if it has other bytes. Removals cannot be conditional, so the object is read before each
+    /// attempt: an earlier attempt may have succeeded, and another writer may have put a new object since.
     pub(crate) fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         let path = self.path(key)?;
         let is_other = AtomicBool::new(false);
@@ -349,7 +346,7 @@ impl RemoteTarget {
             .await
     }
 
-    /// Removes every object except `last`, and lists again until there are no others.
+    /// Removes every object except `last`, and lists again until only `last` is left.
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
         let (prefix, last) = (self.path("")?, self.path(last)?);
         self.handle.block_on(async {

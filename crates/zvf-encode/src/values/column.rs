@@ -1,4 +1,4 @@
-//! Columns of values in the form of callers.
+//! Columns of values, as callers pass them.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::values::number::{NumberType, narrow};
 /// A column of `rows` rows with `channels` numbers each is one flat list, in which the channels of a row are consecutive.
 ///
 /// # Cost
-/// None for a `Vec` of numbers and for a column of an Arrow table; one copy of a slice, of truth values and of texts.
+/// None for a `Vec` of numbers and for a column of an Arrow table; one copy of a slice, of booleans and of texts.
 ///
 /// # Examples
 ///
@@ -35,7 +35,7 @@ use crate::values::number::{NumberType, narrow};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Values {
-    /// Truth values.
+    /// Booleans.
     Bool(BooleanBuffer),
     /// Signed, 8 bits.
     I8(ScalarBuffer<i8>),
@@ -169,7 +169,7 @@ impl Values {
         })
     }
 
-    /// The numbers, multiplied in float64: float32 stays float32, other numbers become float64, texts stay.
+    /// The numbers times `factor`, computed in float64. float32 stays float32, other numbers become float64; texts are unchanged.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         match self {
@@ -185,7 +185,7 @@ impl Values {
         }
     }
 
-    /// The values of several columns of one type, one after another; `None` without columns or for different types.
+    /// The values of several columns of one type, one after another; `None` if there are no columns, or if their types differ.
     pub fn concat<'v>(parts: impl IntoIterator<Item = &'v Self, IntoIter: Clone>) -> Option<Self> {
         let parts = parts.into_iter();
         let Some(number) = parts.clone().next()?.number_type() else {
@@ -223,7 +223,7 @@ impl Values {
             }
             Ok(all)
         }
-        // Bits and texts are not slices: their indices are checked, and then they are read.
+        // Booleans and texts are not slices: their indices are checked before they are read.
         let places = || {
             let mut places = Vec::with_capacity(rows.len().saturating_mul(channels));
             for &row in rows {
@@ -286,7 +286,7 @@ impl Values {
             .map_or_else(|| "text".to_owned(), |number| number.to_string())
     }
 
-    /// The numbers as stored bytes of their own type; `None` for texts. Borrowed if memory has the same bytes.
+    /// The numbers as stored bytes of their own type; `None` for texts. Borrowed on little-endian machines, except for booleans.
     fn own_bytes(&self) -> Option<Cow<'_, [u8]>> {
         macro_rules! bytes {
             ($list:expr) => {
@@ -314,7 +314,7 @@ impl Values {
         })
     }
 
-    /// Numbers from their stored bytes: little-endian, one byte per truth value. A trailing part of a number is left out.
+    /// Numbers from their stored bytes: little-endian, one byte per boolean. A trailing incomplete number is ignored.
     ///
     /// # Cost
     /// One copy.
@@ -369,7 +369,7 @@ impl Values {
     }
 }
 
-/// A column in the form of a journal.
+/// A column as it is serialized in a journal.
 #[derive(Serialize, Deserialize)]
 enum JournalColumn<'v> {
     /// The bytes of the numbers, little-endian.
@@ -401,13 +401,13 @@ impl<'de> Deserialize<'de> for Values {
                 Ok(Self::of_bytes(number, &bytes))
             }
             JournalColumn::Numbers(..) => {
-                Err(serde::de::Error::custom("bytes of no whole numbers"))
+                Err(serde::de::Error::custom("bytes of an incomplete number"))
             }
         }
     }
 }
 
-/// Lists of numbers in the form of [`Values`]: one run of bytes instead of one record per number.
+/// Serializes lists of numbers as [`Values`]: as one byte string instead of one item per number.
 pub mod packed {
     use std::ops::Deref;
 

@@ -10,7 +10,7 @@ use crate::values::number::{NumberType, narrow};
 use zvf_meta::moments::MISSING;
 
 impl AttributeType {
-    /// Refuses texts.
+    /// Fails for texts; the error is the expected type.
     pub(crate) fn numbers_only(self) -> Result<(), &'static str> {
         self.number().map(|_| ()).ok_or("a number type")
     }
@@ -32,11 +32,11 @@ impl AttributeType {
 }
 
 impl Values {
-    /// The values in the type of an attribute. Conversion is exact, except that floats are rounded to shorter floats. Whole numbers become texts for
-    /// an attribute of texts.
+    /// The values converted to the type of an attribute. Conversion is exact, except that floats are rounded to shorter floats. For an attribute of
+    /// texts, whole numbers become texts.
     ///
     /// # Errors
-    /// Misuse: a number that the type cannot represent, other numbers for texts, or texts for numbers.
+    /// Misuse: a number that the type cannot represent; floats or booleans for an attribute of texts; texts for a number type.
     pub fn fitted(&self, one: &AttributeSpec) -> Result<Values, WriteError> {
         let fitted = match (self, one.values) {
             (numbers, AttributeType::Number(number)) => numbers.exactly(number),
@@ -59,7 +59,7 @@ impl Values {
         })
     }
 
-    /// The first number that a type of numbers does not represent.
+    /// The first number that the type cannot represent; `None` if the type is text, or the values are texts or booleans.
     fn first_unfit(&self, wanted: AttributeType) -> Option<String> {
         let AttributeType::Number(wanted) = wanted else {
             return None;
@@ -99,7 +99,7 @@ impl Values {
     /// A column of `rows` missing values of an attribute.
     ///
     /// # Errors
-    /// Misuse: a type without a value for absence.
+    /// Misuse: a type in which a value cannot be missing.
     pub fn absent(one: &AttributeSpec, rows: usize) -> Result<Values, WriteError> {
         match one.values {
             AttributeType::Category | AttributeType::Text => {
@@ -122,8 +122,8 @@ impl Values {
         }
     }
 
-    /// The numbers in another type, if it can represent all of them. Floats are rounded to floats, unless they would become infinite. Floats with
-    /// whole values become whole numbers, -0.0 too, as long as no other whole number is rounded to the same float.
+    /// The numbers in another type; `None` if it cannot represent all of them. Floats are rounded to shorter floats, unless a finite one would become
+    /// infinite. Floats with whole values become integers (-0.0 becomes 0), unless another integer is rounded to the same float.
     pub fn exactly(&self, wanted: NumberType) -> Option<Self> {
         if self.number_type() == Some(wanted) {
             return Some(self.clone());
@@ -167,7 +167,7 @@ impl Values {
         }
     }
 
-    /// The place of the first finite float that becomes infinite in a shorter type of floats.
+    /// The index of the first finite float that becomes infinite in a shorter type of floats.
     pub(crate) fn first_beyond(&self, wanted: NumberType) -> Option<usize> {
         match (self, wanted) {
             (Values::F64(list), NumberType::F32) => list
@@ -183,7 +183,7 @@ impl Values {
         }
     }
 
-    /// Whole numbers; `None` for floats, truth values and texts.
+    /// The integers; `None` for floats, booleans and texts.
     fn whole(&self) -> Option<Vec<i128>> {
         macro_rules! widen {
             ($list:expr) => {
@@ -203,12 +203,12 @@ impl Values {
         })
     }
 
-    /// Floats that are all whole numbers, and small enough that no other whole number is rounded to the same float. -0.0 is 0.
+    /// The floats as integers (-0.0 as 0); `None` unless all are whole and so small that no other integer is rounded to the same float.
     fn whole_floats(&self) -> Option<Vec<i128>> {
         self.floats_as_whole()?.into_iter().collect()
     }
 
-    /// For each float its whole number as in [`Self::whole_floats`], or `None` if it has none. Returns `None` if the values are not floats.
+    /// Each float as an integer, or `None` if [`Self::whole_floats`] does not accept it. Returns `None` if the values are not floats.
     fn floats_as_whole(&self) -> Option<Vec<Option<i128>>> {
         let limit = match self.number_type()? {
             NumberType::F16 => f64::from(1 << 11),
@@ -230,7 +230,7 @@ impl Values {
 
 /// A whole number as a float, if the float type can represent it.
 fn float(number: i128, wanted: NumberType) -> Option<f64> {
-    // The binary digits of the type, and the most bits of a whole number in its range. 127 is no limit: numbers here have at most 64 bits.
+    // The binary digits of the type, and the most bits of an integer in its range. 127 means no limit: the integers here have at most 64 bits.
     let (digits, end) = match wanted {
         NumberType::F16 => (11, 16),
         NumberType::F32 => (24, 127),

@@ -1,11 +1,13 @@
-//! Integers of any width, sign and byte order, as i64: for columns of link rows, and codes.
+//! Integers of any width, sign and byte order, as i64: for columns of link rows, and codes. Also the
+//! check of UTF-32 texts.
 
 use super::{ByteOrder, DType, DTypeKind};
 use crate::int::{index, same_bits};
 
 impl DType {
-    /// The first element of `bytes` that is not a valid text: its number, and the unit that is no Unicode code point (0xD800, 0x110000).
-    /// `None` if all are valid, and for types other than UTF-32.
+    /// The index of the first element of `bytes` that is not a valid text, and its first 32-bit unit
+    /// that is not a Unicode scalar value (such as 0xD800 or 0x110000). `None` if all elements are
+    /// valid, and for types other than UTF-32.
     ///
     /// # Panics
     /// Never.
@@ -28,7 +30,8 @@ impl DType {
         Some((at.checked_div(index(chars))?, code))
     }
 
-    /// Smallest and largest value that both the type and an i64 can represent; `None` if it is not an integer.
+    /// Smallest and largest value that both the type and an i64 can represent; `None` if the type is
+    /// not an integer.
     #[must_use]
     pub const fn integer_bounds(&self) -> Option<(i64, i64)> {
         Some(match self.kind {
@@ -44,9 +47,11 @@ impl DType {
         })
     }
 
-    /// Value `i` of a list of integers; `None` past the last whole one, and if the type is not an integer.
+    /// Value `i` of a list of integers; `None` after the last complete value, and if the type is not
+    /// an integer.
     ///
-    /// An unsigned value above 2^63 - 1 is returned as a negative number, which is not a valid row number.
+    /// An unsigned value above 2^63 - 1 is returned as a negative number, which is not a valid row
+    /// number.
     #[must_use]
     #[inline]
     pub fn integer_at(&self, bytes: &[u8], i: usize) -> Option<i64> {

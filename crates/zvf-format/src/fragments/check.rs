@@ -18,7 +18,7 @@ impl FragmentIndex<'_> {
     /// O(F / 64 + E).
     ///
     /// # Errors
-    /// Malformed, with the byte of the wrong count or offset.
+    /// Malformed, with the byte offset of the wrong count or offset.
     ///
     /// # Panics
     /// Never.
@@ -69,7 +69,7 @@ impl FragmentIndex<'_> {
     /// O(F / 64 + E + R + T).
     ///
     /// # Errors
-    /// Malformed, with the byte of the wrong start, count or row.
+    /// Malformed, with the byte offset of the wrong offset, start, count or row.
     ///
     /// # Panics
     /// Never.
@@ -79,7 +79,7 @@ impl FragmentIndex<'_> {
         Ok(())
     }
 
-    /// Computes the vertex extent, and checks that ranges and rows end at `limit` at most.
+    /// Computes the vertex extent, and checks that it is at most `limit`.
     fn extent_within(&self, limit: i64) -> Result<u64, DecodeError> {
         let offsets = self.table_offsets();
         let within = |what: &'static str, at: u64, found: i64, most: i64| {
@@ -114,7 +114,7 @@ impl FragmentIndex<'_> {
     /// As [`check_rows`](Self::check_rows).
     ///
     /// # Errors
-    /// Malformed, with the wrong byte.
+    /// Malformed, with the offset of the wrong byte.
     ///
     /// # Panics
     /// Never.
@@ -162,7 +162,7 @@ impl FragmentIndex<'_> {
     /// O(R + T).
     ///
     /// # Errors
-    /// Malformed for a negative start, count or row, and for a range that exceeds 2^63 - 1.
+    /// Malformed for a negative start, count or row, and for an extent above 2^63 - 1.
     ///
     /// # Panics
     /// Never.

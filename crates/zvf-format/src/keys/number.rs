@@ -51,8 +51,8 @@ impl<'t> Text<'t> {
         Err(DecodeError::text(what, self.at, self.peek(), expected))
     }
 
-    /// Takes at least one digit. With `plain`, leading zeros are not allowed. The sign was taken
-    /// before.
+    /// Takes at least one digit; the caller has taken the sign. With `plain`, leading zeros and `-0`
+    /// are not allowed.
     #[inline]
     pub(super) fn digits(
         &mut self,
@@ -61,7 +61,7 @@ impl<'t> Text<'t> {
         what: &'static str,
     ) -> Result<i64, DecodeError> {
         let start = self.at;
-        // Sums on the negative side, which has one more number.
+        // The sum is negative, because i64 has one more negative than positive number.
         let mut value = 0_i64;
         while let Some(byte @ b'0'..=b'9') = self.peek() {
             let digit = i64::from(byte - b'0');
@@ -107,7 +107,7 @@ impl<'t> Text<'t> {
             what,
             start,
             self.bytes.get(start).copied(),
-            "a number of at most 64 bits",
+            "a number that fits in 64 bits",
         )
     }
 

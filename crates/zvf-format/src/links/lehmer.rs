@@ -12,8 +12,7 @@
 use crate::error::{DecodeError, Expected};
 use crate::int::{signed, wide};
 
-/// The largest number of endpoints for which this module has permutation codes: 8! = 40320
-/// permutations.
+/// The largest link width for which this module has permutation codes: 8! = 40320 permutations.
 pub const MAX_WIDTH: usize = 8;
 
 /// `FACTORIALS[n]` = n!
@@ -202,7 +201,8 @@ const _: () = assert!(
     "`decode` keeps the unused values in 16 bits"
 );
 
-/// A code read from a cell as an index into a table of [`code_count`] entries.
+/// The code of a link row as an index into a table of [`code_count`] entries; `None` if the code is
+/// invalid, or the width is above [`MAX_WIDTH`].
 #[must_use]
 pub fn code_index(code: i64, width: usize) -> Option<usize> {
     let index = usize::try_from(code).ok()?;

@@ -6,18 +6,18 @@ use super::parse::{ElementHead, VlenChunk};
 use crate::error::DecodeError;
 use crate::int::{index, wide};
 
-/// The start of each element of a chunk, which allows finding element i in O(1).
+/// The start of each element of a chunk, so that element i is found in O(1).
 ///
-/// One `usize` per element, in storage of the caller's choice: a borrowed slice without any
-/// feature, a `Vec` with `alloc`. It does not borrow the chunk.
+/// One `usize` per element, in a slice of the caller, or in a `Vec` with the feature `alloc`. The
+/// directory does not borrow the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VlenDirectory<S> {
-    /// Offset of each element's length, after the count.
+    /// Offset of each element's length field, from the end of the element count.
     starts: S,
 }
 
 impl<'s> VlenDirectory<&'s [usize]> {
-    /// Iterates `chunk` once and writes one start per element into `storage`.
+    /// Builds the directory in one pass over `chunk`, with one start per element in `storage`.
     ///
     /// # Cost
     /// O(n), no allocation.
@@ -46,7 +46,7 @@ impl<'s> VlenDirectory<&'s [usize]> {
 
 #[cfg(feature = "alloc")]
 impl VlenDirectory<alloc::vec::Vec<usize>> {
-    /// Iterates `chunk` once.
+    /// Builds the directory in one pass over `chunk`.
     ///
     /// # Cost
     /// O(n), one allocation of n entries; the chunk has at least 4 bytes for each.

@@ -10,7 +10,7 @@ use crate::text;
 
 const DELTA: &str = "0, or + or - and a number above 0";
 
-/// The numbers of an array's path; `None` for other arrays and for paths that are malformed.
+/// The delta and the offsets in the path of a link array; `None` for other arrays and for malformed paths.
 fn numbers(array: ArrayAt<'_>) -> Option<(i32, Vec<Vec<i64>>)> {
     let (delta, segment) = array.role.link_path()?;
     Some((text::delta(delta)?, text::offsets(segment)?))
@@ -52,7 +52,7 @@ pub(super) fn link_segment(array: ArrayAt<'_>, problems: &mut ProblemList) {
     };
     let rank = array.level.key_rank();
     let level_has_no_axes = array.level.root.dims() == 0;
-    // The family's width decides; without its document, the array's own width is used.
+    // The link width of the family document; that of the array if the family has none.
     let width = array
         .family
         .and_then(|family| family.link_width)
@@ -128,7 +128,7 @@ pub(super) fn link_canonical(array: ArrayAt<'_>, problems: &mut ProblemList) {
             .is_some_and(|&part| part < 0)
     });
     if negative || !offsets.is_sorted() {
-        let expected = "offsets that are lexicographically non-negative and do not fall";
+        let expected = "offsets that are lexicographically non-negative and in ascending order";
         problems.add("", format_args!("at {}", quote(segment)), expected);
     }
 }

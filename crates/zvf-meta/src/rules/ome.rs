@@ -50,7 +50,7 @@ pub(super) fn ome_axes(root: &RootDoc, problems: &mut ProblemList) {
         let axes: Vec<_> = root
             .axes()
             .iter()
-            // Empty values are left out of the copy.
+            // Empty units are left out of the `ome` node.
             .map(|axis| {
                 (
                     axis.name.as_str(),

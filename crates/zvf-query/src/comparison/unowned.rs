@@ -11,8 +11,8 @@ use crate::prepare::may_be_unowned;
 use crate::{Query, QueryError, Table, numbers};
 
 impl Pair<'_> {
-    /// Compares vertices that belong to no object by their values, and links of such vertices by the values of both ends. Does nothing if a store
-    /// has no object index: all its vertices are compared by their values elsewhere.
+    /// Compares vertices that belong to no object by their values, and links of such vertices by the values of all ends. Does nothing if the kind of a
+    /// store does not allow such vertices. Does nothing if a store has no object index, either: all its vertices are compared by their values elsewhere.
     pub(super) async fn unowned(&mut self, found: &mut Comparison) -> Result<(), QueryError> {
         for (_, store) in self.stores {
             if !may_be_unowned(store.kind()) || !has_objects(store, self.level).await? {
@@ -30,17 +30,17 @@ impl Pair<'_> {
                 };
                 answers.push((of, crate::query(store, all).await?));
             }
-            // Columns that differ were reported with the vertices of objects.
+            // Differences between the columns were already reported with the vertices of objects.
             let mut ignored = Comparison::default();
             let of_vertices = schemas(&answers, Table::Vertices);
             let mut columns = self.columns(&mut ignored, "vertices", &of_vertices);
-            // A vertex that objects share has the id of the first of them, which depends on their order.
+            // The `object_id` of a vertex that several objects share is the id of the first object, which depends on the order of the objects.
             columns.retain(|name| name != "object_id");
             let links_of = schemas(&answers, Table::Links);
             let mut of_links = self.columns(&mut ignored, "links", &links_of);
             of_links.retain(|name| name != "vertices");
             for (of, mut answer) in answers {
-                // The values of each vertex, and whether it belongs to no object, by row.
+                // For each row, the hash of the values of the vertex, and whether the vertex belongs to no object.
                 let mut ends: Vec<(u64, bool)> = Vec::new();
                 while let Some((table, batch)) = answer.next().await? {
                     if table == Table::Vertices {

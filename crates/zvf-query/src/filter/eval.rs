@@ -11,21 +11,21 @@ use crate::columns::scalar::{self, Scalar};
 use zvf_store::format::int;
 
 impl BoundFilter {
-    /// Truth of every row.
+    /// Evaluates the condition for every row: true, false or unknown.
     ///
     /// # Errors
     ///
-    /// An invalid operand, to which the caller adds the place: a channel that does not exist, a code without category.
+    /// An invalid operand, to which the caller adds the place: a channel that does not exist, a type that cannot be compared, a code without a category.
     pub(crate) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
         eval(&self.root, rows, operands)
     }
 
-    /// Whether no row of a chunk can satisfy the filter, by the operands that are known before reading.
+    /// Whether the operands that are known before reading already rule out every row of a chunk.
     pub(crate) fn rules_out(&self, operands: &[Operand<'_>]) -> bool {
         matches!(self.eval(1, operands).as_deref(), Ok([FALSE]))
     }
 
-    /// Whether a truth value is true, and not unknown.
+    /// Whether a result of [`eval`](Self::eval) is true, neither false nor unknown.
     pub(crate) fn holds(truth: u8) -> bool {
         truth == TRUE
     }
@@ -162,10 +162,10 @@ impl Leaf {
     }
 }
 
-/// Whether a value compares as `op` with one of the literals; `order` compares it with a literal. Literals of `==` are in ascending order.
+/// Whether a value satisfies `op` with one of the literals; `order` compares the value with a literal. The literals of `==` are in ascending order.
 fn one_passes(op: Op, values: &[Literal], order: impl Fn(&Literal) -> Option<Ordering>) -> bool {
     if op == Op::Equal {
-        // Rounding literals to the type of the value keeps their order. A NaN equals none of them.
+        // Rounding the literals to the type of the value keeps them in order. A NaN equals no literal.
         let search = |b: &Literal| order(b).map_or(Ordering::Less, Ordering::reverse);
         return values.binary_search_by(search).is_ok();
     }

@@ -1,4 +1,5 @@
-//! Values of objects and groups, and the parts of a condition that refer to vertices and to objects: `fa > 0.5 or object.length > 40`, `x < start.x`.
+//! Values of objects and groups, and the parts of a condition that refer to vertices and to objects, such as `fa > 0.5 or object.length > 40` and
+//! `x < start.x`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// A column of one value a row.
+    /// A column of one value per row.
     pub(crate) fn new(values: Vec<Val<'static>>, kind: DTypeKind) -> Self {
         Self {
             values,
@@ -51,7 +52,7 @@ impl Values {
         self.values.extend(other.values);
     }
 
-    /// The values of some rows.
+    /// The values of some rows, without the rows that do not exist.
     pub(crate) fn rows(&self, rows: &[usize]) -> Self {
         let values = rows.iter().filter_map(|row| self.row(*row));
         Self {
@@ -75,7 +76,7 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// Makes the parts for some objects. All columns have one row for each object.
+    /// Combines the parts of a condition with the values of some objects. All columns have one row for each object.
     pub(crate) fn new(
         (of_rows, condition): (Option<Expr>, Expr),
         ids: &[i64],
@@ -106,7 +107,7 @@ impl Joint {
 pub(crate) struct BoundJoint {
     filter: BoundFilter,
     joint: Arc<Joint>,
-    /// For each column of the reader, and then for the positions, whether it is tested.
+    /// For each column of the reader, and then for the positions, whether the condition refers to it.
     tested: Vec<bool>,
 }
 
@@ -155,7 +156,7 @@ impl BoundJoint {
         &self.filter
     }
 
-    /// Whether a column of the reader is tested. The number after the last column means the positions.
+    /// Whether the condition refers to a column of the reader. The number after the last column means the positions.
     pub(crate) fn tests(&self, column: usize) -> bool {
         self.tested.get(column) == Some(&true)
     }

@@ -26,7 +26,7 @@ const SIGNS: [&str; 18] = [
     "==", "!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", "[", "]", ",", "-", "+", "*", "/", "%",
 ];
 
-/// Splits an expression into tokens with the byte at which each starts.
+/// Splits an expression into tokens, each with the byte offset at which it starts.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -67,7 +67,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
     }
 }
 
-/// The text up to the closing quote; a doubled quote is a quote in the text.
+/// The text up to the closing quote, and the rest of the expression. A doubled quote is a quote in the text.
 fn quoted(rest: &str, quote: char, at: usize) -> Result<(String, &str), SyntaxError> {
     let mut text = String::new();
     let mut chars = rest.char_indices().skip(1).peekable();

@@ -1,4 +1,4 @@
-//! Cells that are decoded when they are used, and only the parts that are used.
+//! Cells that are decoded lazily: only when they are used, and only the parts that are used.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::rows::RowSet;
 use crate::{StoreError, codec};
 use zvf_io::Cap;
 
-/// Decoded bytes of one batch, counted by all of its cells.
+/// The number of decoded bytes of one batch, to which all of its cells add.
 #[derive(Debug)]
 pub(crate) struct Spent {
     bytes: AtomicU64,
@@ -43,7 +43,7 @@ impl Spent {
 /// A cell as it was read.
 #[derive(Debug)]
 pub(crate) enum FetchedCell {
-    /// Its bytes.
+    /// The bytes of the cell.
     Decoded(Bytes),
     /// The only element of a chunk that is not decoded yet.
     Stored(Box<StoredCell>),
@@ -63,7 +63,7 @@ pub(crate) struct StoredCell {
 /// A cell of known length that is decoded range by range.
 #[derive(Debug)]
 pub(crate) enum OpenCell {
-    /// All of its bytes.
+    /// All bytes of the cell.
     Decoded(Bytes),
     /// A part of the decoded bytes of a chunk.
     Ranges(Box<CellRanges>),
@@ -91,7 +91,7 @@ impl FetchedCell {
         self.open_of(None)
     }
 
-    /// As [`open`](Self::open). `known` is the length of the cell at an earlier read; if it fits the length of the chunk, the framing of the cell is
+    /// As [`open`](Self::open). `known` is the length of the cell at an earlier read. If it matches the length of the chunk, the framing of the cell is
     /// not decoded again.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl StoredCell {
         };
         let whole = HEAD.checked_add(length).is_some_and(|end| end <= there);
         if !whole || head.first_chunk::<4>() != Some(&1_u32.to_le_bytes()) {
-            // The parser of whole chunks reports what is wrong.
+            // The parser of whole chunks reports the error.
             let all = decoder.whole().map_err(failed)?;
             return match VlenChunk::parse_cell(&all) {
                 Err(error) => Err(StoreError::decode(name, error)),
@@ -205,7 +205,7 @@ impl CellRanges {
         let end = HEAD.saturating_add(self.length);
         if chunk.len() < end {
             return Err(StoreError::bug(
-                "a decoded chunk is shorter than its decoder said",
+                "a decoded chunk is shorter than its decoder reported",
             ));
         }
         Ok(chunk.slice(HEAD..end))

@@ -1,4 +1,4 @@
-//! Cells of an object store or a web server: the requests of all decoders go out together.
+//! Reads cells from an object store or a web server: the requests of all decoders are sent together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,14 +10,14 @@ use super::shard::{FirstAsks, ShardCache, ShardHead};
 use crate::StoreError;
 use zvf_io::{Ask, Cap, IoError, Kv, Object};
 
-/// A decoder, and the answers to its requests.
+/// A decoder, and the objects that were fetched for its requests.
 #[derive(Debug)]
 pub(super) struct AnsweredDecoder {
     decoder: Box<dyn Decoder>,
     objects: Vec<Option<Object>>,
 }
 
-/// Fetches the ranges that a decoder requests.
+/// Fetches the objects and ranges that a decoder requests, after the index of its shard if it reads from one.
 pub(super) async fn fetch(
     kv: &Kv,
     shards: &ShardCache,
@@ -27,7 +27,7 @@ pub(super) async fn fetch(
     if let Some((key, shard)) = decoder.shard() {
         let (key, cap) = (key.to_owned(), Cap::cell(kv.limits()));
         let is_new = shards.heads.ready(&key).is_none();
-        // The place of a chunk is known only from the index: requests after it belong to the next round.
+        // The position of a chunk in the shard is known only from the index, so the requests after the index belong to the next round.
         round = round.saturating_add(u32::from(is_new));
         let guess = decoder.guess(cap).filter(|_| is_new);
         let FirstAsks {
@@ -51,7 +51,7 @@ pub(super) async fn fetch(
             Ok(Some(Arc::new(head)))
         };
         let head = shards.heads.get_polled(key.clone(), load);
-        // Polled after the head, so that it is known whether this batch requests the index.
+        // Polled after `head`: `leads` then states whether this batch sends the request for the index.
         let beside = async {
             if !leads.load(Ordering::Relaxed) {
                 beside.extend(with_index.clone());

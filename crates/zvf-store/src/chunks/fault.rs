@@ -1,4 +1,4 @@
-//! Defects of the cells of a chunk: errors for most readers, entries of a list for reports.
+//! Defects of the cells of a chunk. Most readers stop at a defect with an error; reports list all of them.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ pub enum ChunkCell {
     FragmentColumn,
 }
 
-/// What is wrong with a cell. Exhaustive, so that reports handle every kind.
+/// A defect of a cell. The enum is exhaustive, so that reports handle every kind.
 #[derive(Debug, Clone)]
 pub enum CellFault {
-    /// It cannot be read.
+    /// The cell cannot be read.
     Unreadable(StoreError),
-    /// The presence list names it, but it is missing or empty. Readers take it as empty.
+    /// The presence list names the cell, but it is missing or empty. Readers treat it as empty.
     Empty,
-    /// An attribute has no cell, although the chunk has this number of rows. Readers take it as absent.
+    /// An attribute has no cell, although the chunk has this number of rows. Readers treat the attribute as absent.
     Missing(u32),
     /// There is no fragment index, although the chunk has this number of rows.
     NoFragments(u32),
-    /// It does not consist of complete rows. Readers ignore values in chunks without rows.
+    /// The cell does not consist of complete rows. Readers ignore values in chunks without rows.
     Rows {
-        /// What it has.
+        /// The content of the cell.
         found: String,
-        /// What it should have.
+        /// The expected content.
         expected: String,
     },
-    /// Its fragment index is damaged, or names rows that the chunk does not have. Readers tolerate the latter in chunks without rows.
+    /// The fragment index is damaged, or has rows that the chunk does not have. Readers tolerate the latter in chunks without rows.
     Fragments(FragmentFault),
-    /// Its fragment index has padding that is not zero, or bytes after the last table. Readers ignore them.
+    /// The fragment index has padding that is not zero, or bytes after the last table. Readers ignore both.
     Padding(DecodeError),
 }
 
@@ -54,7 +54,7 @@ impl CellFault {
         }
     }
 
-    /// What the cell has, and what it should have.
+    /// The found content of the cell, and the expected content.
     #[must_use]
     pub fn texts(&self) -> (String, String) {
         let (found, expected) = match self {
@@ -81,7 +81,7 @@ impl CellFault {
         (found, expected.to_owned())
     }
 
-    /// The error of a reader that stops at the fault.
+    /// The error of a reader that stops at the defect.
     #[cold]
     pub(crate) fn error(self, array: &GridArray, chunk: &ChunkCoord) -> StoreError {
         let place = format!("{} at {chunk}", array.path());
@@ -149,7 +149,7 @@ impl FaultSink {
         Ok(None)
     }
 
-    /// Takes a defect that readers tolerate.
+    /// Lists a defect that readers tolerate. Does nothing unless defects are listed.
     pub(super) fn note(&mut self, cell: ChunkCell, array: &Arc<GridArray>, fault: CellFault) {
         if self.reports {
             let array = Arc::clone(array);

@@ -1,4 +1,4 @@
-//! Rows of values, and their byte order.
+//! Rows of values in little-endian byte order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{GridArray, RowSet};
 /// Whole rows of the same width, little-endian, row by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RowValues {
-    /// 0 without rows.
+    /// Bytes of a row; 0 if there are no rows.
     row_bytes: usize,
     bytes: Bytes,
     /// The rows with values, if they are not the first ones.
@@ -23,7 +23,7 @@ pub struct RowValues {
 }
 
 impl RowValues {
-    /// Rows from 0 on; bytes after the last complete row are left out.
+    /// Consecutive rows from row 0 on. [`rows`](Self::rows) does not count a trailing incomplete row.
     #[must_use]
     pub fn new(row_bytes: usize, bytes: Bytes) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl RowValues {
         self.bytes.len().checked_div(self.row_bytes).unwrap_or(0)
     }
 
-    /// Whether only some rows have values, and not the first ones.
+    /// Whether these are the values of requested rows, instead of consecutive rows from row 0 on.
     #[must_use]
     pub fn is_picked(&self) -> bool {
         self.picked.is_some()
@@ -116,10 +116,10 @@ impl RowValues {
 }
 
 impl GridArray {
-    /// The values of a cell with the least significant byte first.
+    /// The values of a cell in little-endian byte order.
     ///
     /// # Cost
-    /// A copy if they are stored with the other byte order.
+    /// A copy if they are stored big-endian.
     #[must_use]
     pub fn little_endian(&self, cell: Bytes) -> Bytes {
         little_endian(self.dtype(), cell)

@@ -5,8 +5,8 @@
 //! chunk_shape  (1..., n, W...)            n = N_max, less if the array grew after it was made
 //! ```
 //!
-//! A cell is its rows without the padding after them. The number of rows follows from the fragment index of the
-//! same chunk; without one, from the last row that is not all fill. A chunk that is not stored is all fill.
+//! A cell consists of its rows without the padding after them. The number of rows is determined from the fragment index of the same chunk; without
+//! one, from the last row that is not all fill. A chunk that is not stored is all fill.
 //!
 //! Source: page "Chunk arrays".
 
@@ -33,12 +33,12 @@ const MOST_PIECES: u64 = 4096;
 /// A padded array.
 #[derive(Debug, Clone)]
 pub(crate) struct Padded {
-    /// Rows that a chunk has room for.
+    /// Rows of a padded cell.
     rows: u64,
-    /// Elements of a row.
+    /// Elements per row.
     pub(crate) width: u64,
     row_bytes: usize,
-    /// One element of padding, as it is stored.
+    /// One element of padding, in the stored byte order.
     fill: Vec<u8>,
     pub(crate) reader: ChunkDecoding<PaddedBlocks>,
     pub(crate) count: Count,
@@ -57,13 +57,13 @@ pub(crate) struct PaddedBlocks {
 pub(crate) enum Count {
     /// The last row that is not all fill.
     Fill,
-    /// The largest row that the fragment index of the chunk names.
+    /// One more than the largest row in the fragment index of the chunk.
     Extent(Arc<GridArray>),
     /// The number of fragments in the fragment index of the chunk.
     Fragments(Arc<GridArray>),
     /// The rows of the same chunk in another padded array.
     Rows(Arc<GridArray>),
-    /// The cell is a fragment index, which states its own length.
+    /// The cell is a fragment index, whose head determines its length.
     Index,
 }
 
@@ -81,8 +81,8 @@ impl Padded {
     /// Reads the document of a padded array with `rank` grid axes.
     ///
     /// # Errors
-    /// An array without a row axis after its grid; rows without elements; a type without size; a stored chunk of several cells or of
-    /// parts of rows; a cell beyond `cell_bytes`.
+    /// Malformed: a data type that is not supported; an array without a row axis after its grid axes; rows without elements; a type without
+    /// size; a stored chunk of several cells or of parts of rows; an invalid fill value. Limit: a cell beyond `cell_bytes`.
     pub(crate) fn new(
         path: &str,
         doc: &ArrayDoc,
@@ -97,7 +97,7 @@ impl Padded {
             return Err(StoreError::malformed(
                 key(),
                 format!(
-                    "data_type is {:?} and shape {:?}: expected \"variable_length_bytes\", or {rank} numbers of a grid and at least the rows",
+                    "data_type is {:?} and shape {:?}: expected \"variable_length_bytes\", or {rank} grid axes and at least an axis of rows",
                     doc.data_type.name, doc.shape
                 ),
             ));
@@ -128,7 +128,7 @@ impl Padded {
             return Err(StoreError::malformed(
                 key(),
                 format!(
-                    "chunk_shape is {:?} of shape {:?}, expected one cell a chunk",
+                    "chunk_shape is {:?} of shape {:?}, expected one cell per chunk",
                     doc.chunk_shape, doc.shape
                 ),
             ));
@@ -159,7 +159,7 @@ impl Padded {
         Ok((padded, DType { kind, order }))
     }
 
-    /// The indices of the stored objects that have the block of a chunk.
+    /// The indices of the stored objects that contain the block of a chunk.
     pub(crate) fn pieces(&self, doc: &ArrayDoc, index: &[u64]) -> Vec<Vec<u64>> {
         let ChunkDecoding::Own(PaddedBlocks { piece_rows, .. }) = &self.reader else {
             return Vec::new();
@@ -197,7 +197,7 @@ impl Padded {
         Ok(data.into_bytes())
     }
 
-    /// The block of a chunk, out of its decoded objects in order; `None` = none of them is stored.
+    /// Joins the decoded objects of a chunk, in order, into its block; `None` if none of them is stored.
     pub(crate) fn join(&self, pieces: Vec<Option<Bytes>>) -> Option<Bytes> {
         let length = self.bytes(self.rows);
         let ChunkDecoding::Own(PaddedBlocks { piece_rows, .. }) = &self.reader else {
@@ -223,7 +223,7 @@ impl Padded {
     /// The rows of a cell without padding. `block` is `None` if no object is stored; `companion` is the cell of the companion array.
     ///
     /// # Errors
-    /// An invalid fragment index, or one with more rows than the chunk has room for.
+    /// Malformed: an invalid fragment index, or more rows than a padded cell has.
     pub(crate) fn trim(
         &self,
         name: &dyn Fn() -> String,
@@ -287,7 +287,7 @@ impl Padded {
         }))
     }
 
-    /// Rows up to the last that is not all fill.
+    /// Number of rows up to and including the last one that is not all fill.
     fn by_fill(&self, block: &[u8]) -> u64 {
         let is_fill = |row: &[u8]| row.chunks(self.fill.len()).all(|e| e == self.fill);
         let last = block.chunks(self.row_bytes).rposition(|row| !is_fill(row));

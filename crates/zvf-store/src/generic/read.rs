@@ -1,4 +1,4 @@
-//! Cells, chunks of elements and table rows through `zarrs`.
+//! Reads cells, chunks of elements and table rows with `zarrs`.
 
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
@@ -66,7 +66,7 @@ async fn read_any(
 ) -> Result<ArrayBytes<'static>, StoreError> {
     let key = || format!("{path}/zarr.json");
     if let Some(members) = metadata.as_object_mut() {
-        // Presence lists can be large, and nothing here reads attributes.
+        // `zarrs` does not need the attributes, and presence lists can be large.
         members.remove("attributes");
         let shape = members.get("shape").and_then(Value::as_array);
         // The order of an array without axes does not matter, but a debug build of `zarrs` fails on Fortran order.
@@ -80,7 +80,7 @@ async fn read_any(
     let lists = lists.filter_map(|list| metadata.get(list)?.as_array());
     let is_rounded = lists.flatten().any(rounds);
     if is_rounded {
-        let what = "the filter fixedscaleoffset with other numbers than float32 holds (zarr-python copies the array to one without filters)";
+        let what = "the filter fixedscaleoffset with numbers or types that are not decoded exactly (zarr-python copies the array to one without filters)";
         return Err(StoreError::unsupported(key(), what));
     }
     let metadata: ArrayMetadata = serde_json::from_value(metadata)
@@ -115,7 +115,7 @@ async fn read_any(
     }
 }
 
-/// One cell of a chunk-grid array.
+/// One cell of a chunk-grid array; `None` if it is empty, except in padded arrays.
 pub(crate) async fn read_cell(
     kv: &Kv,
     array: &GridArray,
@@ -144,7 +144,7 @@ pub(crate) async fn read_cell(
     Ok((!bytes.is_empty()).then(|| bytes.into_owned().into()))
 }
 
-/// The elements `rows` of a one-dimensional variable-length array, framed as a chunk of them.
+/// The elements `rows` of a one-dimensional variable-length array, encoded as one `vlen-bytes` chunk, and their number.
 pub(crate) async fn read_ragged_chunk(
     kv: &Kv,
     path: &str,

@@ -13,7 +13,7 @@ use crate::{Deltas, Need, StoreError};
 use zvf_io::{Question, is_segment};
 
 impl SnapshotTree {
-    /// The deltas of the link families that are wanted and may exist; `None` when a listing comes first.
+    /// The deltas of the link families that are requested and may exist; `None` if a listing must be requested first.
     pub(crate) fn deltas_of(
         &self,
         state: &SnapshotState,
@@ -48,7 +48,7 @@ impl SnapshotTree {
         Some(deltas)
     }
 
-    /// The segments of a link family, in ASCII order; `None` when a listing comes first.
+    /// The segments of a link family, in ASCII order; `None` if a listing must be requested first.
     pub(crate) fn segments_of(
         &self,
         state: &SnapshotState,
@@ -107,7 +107,7 @@ impl SnapshotTree {
         if rank == 0 || rank > 5 || width > 4 {
             return Vec::new();
         }
-        // Canonical families have only offsets that are not negative, in rising order (13.3).
+        // Offsets of canonical families are lexicographically non-negative and in ascending order (0.9 §13.3).
         let canonical = delta == 0 && !family.directed && family.store == LinkStore::Canonical;
         let mut near: Vec<Vec<i64>> = vec![Vec::new()];
         for _ in 0..rank {
@@ -187,7 +187,7 @@ impl SnapshotTree {
                 continue;
             }
             let Some(segments) = self.segments_of(state, level, delta) else {
-                // Before 0.9 these are chunks, possibly very many.
+                // Before 0.9 the children of this folder are chunks, possibly very many.
                 questions.push(Question::Cells(format!("{level}/links/{text}")));
                 continue;
             };
@@ -203,8 +203,7 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// Whether [`Need::skip_implied_links`] leaves out the arrays of links inside a level, which have attributes with
-    /// these names.
+    /// Whether [`Need::skip_implied_links`] leaves out the arrays of links within a level. `names` are the names of their attributes, if known.
     pub(super) fn skips_implied(
         &self,
         state: &SnapshotState,
@@ -223,12 +222,12 @@ impl SnapshotTree {
             && state.root.as_ref().is_some_and(implied)
     }
 
-    /// Whether links between chunks may be a family of nodes of their own, as before 0.9.
+    /// Whether links between chunks may be stored in the separate folder `cross_chunk_links`, as before 0.9.
     fn may_cross(&self, state: &SnapshotState, level: u32) -> bool {
         match state.folders(&level.to_string()) {
             Some(Some(names)) => names.iter().any(|name| name == "cross_chunk_links"),
             None if self.kv.can_list() => false,
-            // The backend cannot list. Links between chunks may exist if chunks are children of groups, or links are one array.
+            // The backend cannot list. The folder may exist if `vertices` is a group of chunks, or the links of delta 0 are one array.
             Some(None) | None => ["vertices", "links/0"].iter().any(|path| {
                 let key = format!("{level}/{path}/zarr.json");
                 state.bytes(&key).is_some_and(|bytes| match *path {
@@ -284,7 +283,7 @@ impl SnapshotTree {
     }
 }
 
-/// Whether a node `links/<delta>` represents one array, and not one for each set of offsets.
+/// Whether a node `links/<delta>` represents one array, instead of one array for each set of offsets.
 fn one_array(bytes: &[u8]) -> bool {
     match node_kind(bytes) {
         Ok(NodeKind::Array) => true,

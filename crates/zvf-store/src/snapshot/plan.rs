@@ -12,12 +12,12 @@ pub(crate) enum NameFamily {
     Object,
     Group,
     Link,
-    /// Attributes of links between chunks, if they are a family of arrays of their own (0.7, 0.8).
+    /// Attributes of links between chunks, which have separate arrays in 0.7 and 0.8.
     CrossLink,
 }
 
 impl NameFamily {
-    /// The folder's name.
+    /// The name of the folder.
     pub(crate) fn folder(self) -> &'static str {
         match self {
             Self::Vertex => "vertex_attributes",
@@ -61,7 +61,7 @@ impl NameFamily {
 }
 
 impl SnapshotState {
-    /// The folders that hold the arrays of a family: padded stores keep vertex attributes in `attributes`.
+    /// The folders with the arrays of a family: padded stores have vertex attributes in `attributes`.
     pub(super) fn folders_of(&self, level: u32, family: NameFamily) -> Vec<&'static str> {
         const PADDED: &str = "attributes";
         let mut folders = vec![family.folder()];
@@ -73,7 +73,7 @@ impl SnapshotState {
 }
 
 impl SnapshotTree {
-    /// The names of a family that are wanted and may exist; `None` if a listing must be requested first.
+    /// The names of a family that are requested and may exist; `None` if a listing must be requested first.
     pub(crate) fn names_of(
         &self,
         state: &SnapshotState,
@@ -132,7 +132,7 @@ impl SnapshotTree {
         let Some(scopes) = &root.zarr_vectors.attribute_specs else {
             self.warnings.names_unknown(
                 "the backend cannot list, and the root has no attribute_specs: attributes of vertices, objects and links are read only \
-                 where their names are given; download the store, or serve it from a bucket, to read all that there are"
+                 where their names are given; download the store, or serve it from a bucket, to read all attributes"
                     .to_owned(),
             );
             return Vec::new();
@@ -196,7 +196,7 @@ impl SnapshotTree {
     }
 }
 
-/// Refuses a name that would leave its folder.
+/// Refuses a name that is not a single path segment.
 pub(crate) fn check_segment(parent: &str, name: &str) -> Result<(), StoreError> {
     if is_segment(name) {
         Ok(())

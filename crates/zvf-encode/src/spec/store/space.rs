@@ -60,7 +60,7 @@ impl StoreSpec {
         length("bin_shape", bins.len(), dims)?;
         sizes("bin_shape", bins)?;
         if self.kind == Kind::PointCloud && self.objects {
-            // The released readers take fragment numbers for bin numbers (trap T1): queries of boxes would lose points.
+            // The released readers interpret fragment numbers as bin numbers (trap T1), so box queries would lose points.
             let expected =
                 "none: points with objects have a fragment for each object instead of bins";
             return Err(WriteError::spec("bin_shape", format!("{bins:?}"), expected));
@@ -105,7 +105,7 @@ impl StoreSpec {
         if self.chunk_by.is_some() && shards.len() != self.key_rank() {
             let found = format!("{} of them", shards.len());
             let expected = format!(
-                "{}: one for the attribute, then one for each axis; `--shard-shape` has those of the axes alone",
+                "{}: one for the attribute, then one for each axis; `--shard-shape` has only those of the axes",
                 self.key_rank()
             );
             return Err(WriteError::spec(member, found, expected));

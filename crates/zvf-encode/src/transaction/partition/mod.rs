@@ -1,7 +1,7 @@
-//! The records of several programs that write one new store in parts, and the decision which parts are committed.
+//! The records of a distributed write, in which several programs write parts of one new store, and the decision which parts are committed.
 //!
-//! [`BegunStore`] is the marker of the store, [`PartitionFolder`] names the records of parts, [`PartitionLog`] is the list of decisions: of several
-//! programs that commit, one decides. `zvf-write` writes parts and commits them.
+//! [`BegunStore`] is the marker of the store, and [`PartitionFolder`] names the records of parts. [`PartitionLog`] is the list of decisions: if several
+//! programs commit, only one of them makes the decision. `zvf-write` writes parts and commits them.
 
 pub(crate) mod folder;
 pub(crate) mod log;
