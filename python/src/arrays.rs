@@ -28,7 +28,7 @@ use crate::table::{Table, foreign};
 
 /// What a column is made of: `name`, and
 ///
-/// - numbers and truth values: `data` (a buffer), `dtype` (NumPy's word), `width` (elements of a row, or None);
+/// - numbers and booleans: `data` (a buffer), `dtype` (NumPy's word), `width` (elements of a row, or None);
 /// - texts: `texts` (a list), with `codes` (a buffer of int64, -1 for none) where the column is a dictionary;
 /// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
 ///
@@ -326,7 +326,7 @@ fn values(name: &str, given: &Bound<'_, PyAny>, dtype: &str) -> PyResult<ArrayRe
         }
         other => {
             return Err(misuse(format!(
-                "{name}: found values of {other}, expected numbers, truth values or texts"
+                "{name}: found values of {other}, expected numbers, booleans or texts"
             )));
         }
     })

@@ -168,5 +168,6 @@ async fn watched<T, E: Into<Failure>>(
 
 /// A report as JSON.
 pub(crate) fn json_text(report: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(report).map_err(|error| bug(&format!("cannot serialize a report: {error}")))
+    serde_json::to_string(report)
+        .map_err(|error| bug(&format!("cannot serialize a report: {error}")))
 }

@@ -61,7 +61,7 @@ def _array(parts: dict[str, Any], *, times: bool) -> Array:
         values = values.copy()
         values[missing] = np.nan if values.dtype.kind == "f" else np.array("NaT", dtype=values.dtype)
         return values
-    # Integers and truth values have no NaN.
+    # Integers and booleans have no NaN.
     if values.ndim > 1:
         missing = np.repeat(missing[:, None], values.shape[1], axis=1)
     return np.ma.MaskedArray(values, mask=missing)
@@ -89,7 +89,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
         unit = None if stated is None else stated.get(UNIT)
         moments = array.dtype.kind in "Mm"
         if dtype not in NUMBERS and not moments:
-            raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, truth values, texts, or times in units of D, s, ms, us or ns")
+            raise _zvf.MisuseError(f"{name}: found values of {dtype}, expected numbers, booleans, texts, or times in units of D, s, ms, us or ns")
         missing = None
         if isinstance(array, np.ma.MaskedArray) and moments:
             array = array.filled(array.dtype.type("NaT"))
@@ -110,7 +110,7 @@ def from_numpy(columns: Mapping[str, ArrayLike], rows: int | None = None) -> _zv
 
 
 def array_of(name: str, values: Any) -> Array:
-    """Numbers or truth values as an array, masked where values are missing; texts as an array of objects, with None for missing ones."""
+    """Numbers or booleans as an array, masked where values are missing; texts as an array of objects, with None for missing ones."""
     import numpy as np
 
     if isinstance(values, np.ma.MaskedArray):
@@ -223,7 +223,7 @@ def _of_arrow(name: str, values: Any) -> Array:
 
 
 def _of_objects(name: str, array: Array) -> Array:
-    """An array of Python objects: texts, truth values or numbers, of which some may be missing."""
+    """An array of Python objects: texts, booleans or numbers, of which some may be missing."""
     import numpy as np
 
     missing = np.fromiter((_is_missing(one) for one in array.flat), dtype=bool, count=array.size)
@@ -249,7 +249,7 @@ def _of_objects(name: str, array: Array) -> Array:
         made = np.zeros(array.size, dtype=np.float64)
     else:
         kinds = sorted({type(one).__name__ for one in known})
-        raise _zvf.MisuseError(f"{name}: found values of {', '.join(kinds)}, expected numbers, truth values or texts")
+        raise _zvf.MisuseError(f"{name}: found values of {', '.join(kinds)}, expected numbers, booleans or texts")
     made[~missing] = np.array(known, dtype=made.dtype)
     made = made.reshape(array.shape)
     return _without(made, missing.reshape(array.shape)) if missing.any() else made

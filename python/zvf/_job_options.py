@@ -99,7 +99,7 @@ class ImportOptions(JobOptions, total=False):
     exclude: Sequence[str]
     """Tables: columns that are ignored. Default: []."""
     nulls: Literal["keep", "error", "drop-row"] | int
-    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, booleans become the
     texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing. Default:
     "keep"."""
     format: str | None
@@ -160,7 +160,7 @@ class ImportOptions(JobOptions, total=False):
     """Chunks of a shard along each axis; auto: some hundred files if there are 2000 cells or more, and more files in stores of gigabytes; none:
     every chunk is a file of its own, so that an edit writes fewer bytes. Default: "auto"."""
     chunk_by: str | None
-    """Also divides chunks by the value of a vertex attribute: truth values, whole numbers or texts. The value is part of the chunk keys; useful if
+    """Also divides chunks by the value of a vertex attribute: booleans, whole numbers or texts. The value is part of the chunk keys; useful if
     queries ask for one of few values. Default: None."""
     version: Literal["0.9.2", "0.8.1"]
     """Version of the format. Default: "0.9.2"."""

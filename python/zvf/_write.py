@@ -434,7 +434,7 @@ def _group(group: str | int) -> str:
 def _fill(name: str, value: object) -> str:
     """A fill value as text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, bytes):
-        raise _zvf.MisuseError(f"fill of {name}: found {value!r}, expected a value: a number, a truth value, a text or a time")
+        raise _zvf.MisuseError(f"fill of {name}: found {value!r}, expected a value: a number, a boolean, a text or a time")
     return str(value)
 
 

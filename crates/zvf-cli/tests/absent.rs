@@ -282,7 +282,7 @@ fn gaps_of_a_column_get_the_fill_that_the_store_records() -> Result<()> {
     Ok(())
 }
 
-/// Of objects a gap of a whole number is no value, in each format; of vertices it is refused, and so is one of truth values.
+/// Of objects a gap of a whole number is no value, in each format; of vertices it is refused, and so is one of booleans.
 #[test]
 fn gaps_of_whole_numbers_of_objects_are_no_values() -> Result<()> {
     let home = Home::made(&[

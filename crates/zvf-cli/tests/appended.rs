@@ -202,7 +202,7 @@ fn floats_of_typed_tables_never_become_infinite() -> Result<()> {
     Ok(())
 }
 
-/// Objects of a directory that `query -o` wrote may lack whole numbers and truth values.
+/// Objects of a directory that `query -o` wrote may lack whole numbers and booleans.
 #[test]
 fn objects_without_a_value_are_appended_without_it() -> Result<()> {
     let home = Home::made(&[
@@ -532,5 +532,78 @@ fn floats_that_are_whole_numbers_are_ids_of_objects() -> Result<()> {
             ran.stderr
         );
     }
+    Ok(())
+}
+
+/// Booleans with gaps are stored as texts. Later files are read as booleans, too, unless the store has other texts.
+#[test]
+fn booleans_and_missing_texts_are_read_as_by_an_import() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,ok\n1,0,True\n2,0,False\n3,0,\n".into()),
+        ("../b.csv", "x,y,ok\n4,0,TRUE\n5,0, False\n".into()),
+        ("../c.csv", "x,y,ok\n6,0,NA\n7,0,true\n".into()),
+        ("../d.csv", "x,y,ok\n8,0,NaN\n9,0,\n".into()),
+        ("../e.csv", "x,y,ok\n1,0,False\n".into()),
+        ("../texts.csv", "x,y,ok\n1,0,True\n2,0,maybe\n".into()),
+    ])?;
+    let found = |store: &str| -> Result<Vec<String>> {
+        let text = home.text(&["query", store, "--columns", "x,ok", "--format", "csv"])?;
+        let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        rows.sort();
+        Ok(rows)
+    };
+    home.text(&["import", "a.csv", "s.zv"])?;
+    home.text(&["append", "s.zv", "b.csv", "c.csv"])?;
+    home.text(&["edit", "s.zv", "append", "d.csv"])?;
+    let mut want = [
+        "1.0,true",
+        "2.0,false",
+        "3.0,",
+        "4.0,true",
+        "5.0,false",
+        "6.0,",
+        "7.0,true",
+        "8.0,",
+        "9.0,",
+    ];
+    assert_eq!(found("s.zv")?, want);
+    home.text(&["edit", "s.zv", "set-attribute", "ok", "--from", "e.csv"])?;
+    want[0] = "1.0,false";
+    assert_eq!(found("s.zv")?, want);
+    // A column without any value becomes one of NaN, which are no texts.
+    home.text(&["import", "d.csv", "nothing.zv"])?;
+    home.text(&["import", "texts.csv", "texts.zv"])?;
+    home.text(&["append", "texts.zv", "nothing.zv"])?;
+    home.text(&["append", "texts.zv", "b.csv"])?;
+    let want = [
+        "1.0,True",
+        "2.0,maybe",
+        "4.0,TRUE",
+        "5.0, False",
+        "8.0,",
+        "9.0,",
+    ];
+    assert_eq!(found("texts.zv")?, want);
+    Ok(())
+}
+
+/// The texts of booleans and other texts are different types: in one import, all would be texts.
+#[test]
+fn parts_with_booleans_and_with_texts_do_not_agree() -> Result<()> {
+    let home = Home::made(&[
+        ("../a.csv", "x,y,ok\n1,0,True\n2,0,False\n3,0,\n".into()),
+        ("../b.csv", "x,y,ok\n1,1,True\n2,1,maybe\n".into()),
+    ])?;
+    let part = |words: &[&str]| {
+        let common = ["p.zv", "--chunk-shape", "10,10", "--bounds", "0,0:10,10"];
+        home.zvf(&[&["import"], &words[..1], &common, &words[1..]].concat())
+    };
+    for words in [&["a.csv", "--begin"][..], &["a.csv", "--part", "0"]] {
+        let ran = part(words)?;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let ran = part(&["b.csv", "--part", "1"])?;
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--attribute-type"), "{}", ran.stderr);
     Ok(())
 }

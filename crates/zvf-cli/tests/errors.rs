@@ -220,8 +220,7 @@ fn a_limit_is_5() -> Result<()> {
 #[test]
 fn words_in_place_of_sizes_are_2_and_say_what_a_size_is() -> Result<()> {
     let home = Home::made(&[("../a.csv", "x,y,z\n1,2,3\n".into())])?;
-    let chunks =
-        "found \"many\", expected a whole number of chunks per axis, such as 4,4,2, or auto or none";
+    let chunks = "found \"many\", expected a whole number of chunks per axis, such as 4,4,2, or auto or none";
     let sizes = "found \"none\", expected one number per axis, such as 100,100,50";
     for (line, says) in [
         ("import a.csv n.zv --shard-shape many", chunks),

@@ -240,7 +240,7 @@ fn found_groups<'a>(
             let stored = attribute.read().await?;
             if !out.add_stored(name, &stored, &rows)? {
                 notes.push(format!(
-                    "attribute {} of groups is left out: its values are neither numbers nor texts, or truth values of which some are missing",
+                    "attribute {} of groups is left out: its values are neither numbers nor texts, or booleans of which some are missing",
                     shown(name)
                 ));
             }

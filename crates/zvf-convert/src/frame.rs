@@ -11,7 +11,8 @@ use crate::trackvis::{IDENTITY, ORDER, VoxelGrid};
 use crate::{ConvertError, Format};
 
 /// What is expected instead of a header that does not define the frame of the positions.
-const KEEP_FRAME: &str = "a header that defines the frame of the positions, or `--keep-frame` to use them as stored";
+const KEEP_FRAME: &str =
+    "a header that defines the frame of the positions, or `--keep-frame` to use them as stored";
 
 /// The formats whose headers a store keeps, with their names in the store.
 const FORMATS: [(Format, &str); 3] = [

@@ -54,12 +54,18 @@ fn number(text: &str) -> Option<i64> {
 }
 
 /// The note about the source of ids.
-pub(crate) fn note(ids: &[i64], by_name: bool) -> String {
-    match (ids, by_name) {
-        ([id], true) => format!("the file is object {id}, by its name"),
-        ([id], false) => format!("the file is object {id}"),
-        (_, true) => "every file is an object, its id is the file's name".to_owned(),
-        (_, false) => "every file is an object, numbered from 0 in the order given".to_owned(),
+pub(crate) fn note(ids: &[i64], by_name: bool, rule: ObjectIds) -> String {
+    match (ids, rule) {
+        ([id], ObjectIds::Offset { .. }) => {
+            format!("the file is object {id}, by the offset of ids")
+        }
+        (_, ObjectIds::Offset { .. }) => {
+            "every file is an object, its id is given by the offset of ids".to_owned()
+        }
+        ([id], _) if by_name => format!("the file is object {id}, by its name"),
+        ([id], _) => format!("the file is object {id}"),
+        _ if by_name => "every file is an object, its id is the file's name".to_owned(),
+        _ => "every file is an object, numbered from 0 in the order given".to_owned(),
     }
 }
 

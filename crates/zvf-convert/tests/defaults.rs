@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int32Array, ListArray,
-    RecordBatch, StringViewArray,
+    RecordBatch, StringViewArray, UInt8Array,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
@@ -66,7 +66,7 @@ fn check_moments(name: &str) {
     let notes = import.notes().join("\n");
     for said in [
         "column \"gap\": 6 values are missing, so its whole numbers become float64 with NaN (--nulls VALUE keeps int16)",
-        "column \"flag\": 6 truth values are missing",
+        "column \"flag\": 6 booleans are missing",
         "column \"nothing\": no value at all",
         "column \"price\": 6 missing values become NaN",
     ] {
@@ -307,6 +307,40 @@ fn survive(folder: &Folder, bytes: &[u8]) {
     if let Ok(import) = Import::open(&[folder.file("b.arrow", bytes)], &without(&["path"])) {
         let _ = crate::broken::read(&import);
     }
+}
+
+/// Writers leave buffers uncompressed that compression would enlarge; their bytes may be a frame of LZ4 themselves.
+#[test]
+fn an_uncompressed_buffer_may_begin_like_a_compressed_one() {
+    let noise: Vec<u8> = (0..200_u64)
+        .map(|at| (at * at * 0x9e37_79b9 >> 7) as u8)
+        .collect();
+    let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    std::io::Write::write_all(&mut frame, &noise).unwrap();
+    let frame = frame.finish().unwrap();
+    let x: Vec<f64> = (0..frame.len()).map(|at| at as f64).collect();
+    let columns: [(&str, ArrayRef); 3] = [
+        ("x", Arc::new(Float64Array::from(x.clone()))),
+        ("y", Arc::new(Float64Array::from(x))),
+        ("raw", Arc::new(UInt8Array::from(frame.clone()))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let options = IpcWriteOptions::default();
+    let options = options
+        .try_with_compression(Some(CompressionType::LZ4_FRAME))
+        .unwrap();
+    let mut bytes = Vec::new();
+    let mut writer =
+        FileWriter::try_new_with_options(&mut bytes, &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let stated = [&(-1_i64).to_le_bytes()[..], &frame[..4]].concat();
+    assert!(bytes.windows(12).any(|part| part == stated));
+    let folder = Folder::new();
+    let import = open(&[folder.file("a.arrow", bytes)], &Options::default());
+    let got = folder.store(&import, |_| {});
+    let raw: Vec<String> = frame.iter().map(u8::to_string).collect();
+    assert_eq!(ordered(&got.vertices, "raw"), raw);
 }
 
 #[test]

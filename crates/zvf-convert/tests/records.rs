@@ -463,7 +463,7 @@ fn arrow_tables_that_do_not_fit_are_refused_by_name() {
                 y(),
                 ("t", Arc::new(IntervalYearMonthArray::from(vec![1, 2]))),
             ],
-            "column \"t\" of Interval(YearMonth), expected numbers, truth values, texts, dates or times: leave it out with --exclude t",
+            "column \"t\" of Interval(YearMonth), expected numbers, booleans, texts, dates or times: leave it out with --exclude t",
         ),
         (vec![x()], "expected a column position, or x and y"),
         (

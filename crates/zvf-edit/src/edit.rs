@@ -258,16 +258,21 @@ impl Edit {
         new.map(|(at, chunk)| (at, chunk.count()))
     }
 
-    /// The attributes of vertices, in the form in which values are given: categories as texts, not as codes.
+    /// The attributes of vertices, in the form in which values are given: categories as texts, not as codes. Categories of only `true` and `false` are
+    /// [`AttributeSpec::boolean_texts`].
     #[must_use]
     pub fn vertex_attributes(&self) -> Vec<AttributeSpec> {
-        let words = self.words.iter().map(|words| words.texts.is_some());
-        let coded = words.chain(std::iter::repeat(false));
-        let one = |(one, coded): (&AttributeSpec, bool)| match coded {
-            true => AttributeSpec::category(&one.name),
-            false => one.clone(),
+        let texts = self.words.iter().map(|words| words.texts.as_deref());
+        let texts = texts.chain(std::iter::repeat(None));
+        let is_boolean = |text: &String| text == "true" || text == "false";
+        let one = |(one, texts): (&AttributeSpec, Option<&[String]>)| match texts {
+            None => one.clone(),
+            Some(texts) if !texts.is_empty() && texts.iter().all(is_boolean) => {
+                AttributeSpec::boolean_texts(&one.name)
+            }
+            Some(_) => AttributeSpec::category(&one.name),
         };
-        self.spec().batch_attributes().zip(coded).map(one).collect()
+        self.spec().batch_attributes().zip(texts).map(one).collect()
     }
 
     /// The specifications of all object attributes.

@@ -93,7 +93,7 @@ impl Edit {
     ///
     /// # Shape
     /// One row per object, matched by `object_id` (int64) or as [`Matching`] states; every other column is an attribute. A null removes the value of the
-    /// object; truth values must have none.
+    /// object; booleans must have none.
     ///
     /// # Cost
     /// Reads all object attributes, once.

@@ -187,7 +187,7 @@ fn read_key(
         attribute.description = key.description.map(str::to_owned);
     }
     let (attribute, keys) = SplitKeys::listed(attribute, declared, values).map_err(|found| {
-        let expected = "truth values, whole numbers or texts, each once";
+        let expected = "booleans, whole numbers or texts, each once";
         refused(
             path,
             format!("chunk_attribute_values with {found}"),

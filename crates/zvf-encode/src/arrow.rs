@@ -8,10 +8,10 @@
 //! | groups | `object_ids` (list of int64), `name` (text) where groups have names; one row per group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
 //! Instead of `position`, a table that is written may have a column of numbers for each axis, by the name of the axis
-//! ([`StoreSpec::batch_of_records`]). Every other column is an attribute: numbers, truth values or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
+//! ([`StoreSpec::batch_of_records`]). Every other column is an attribute: numbers, booleans or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
 //! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
 //! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
-//! groups. In tables of vertices and links, missing floats become NaN, and missing whole numbers are an error. Missing truth values are always an error.
+//! groups. In tables of vertices and links, missing floats become NaN, and missing whole numbers are an error. Missing booleans are always an error.
 //!
 //! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
 //! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
@@ -164,16 +164,16 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
 /// The values of a column, all elements of a row together.
 ///
 /// # Cost
-/// None for numbers and truth values; one copy of texts, and of floats if some are missing.
+/// None for numbers and booleans; one copy of texts, and of floats if some are missing.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold. Malformed data: a missing whole number or truth value.
+/// Misuse: a type that a store does not hold. Malformed data: a missing whole number or boolean.
 pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     let Some((kind, _)) = column_type(column.data_type()) else {
         return Err(WriteError::input(
             name,
             column.data_type().to_string(),
-            "numbers, truth values or texts, one a row or a list of fixed size",
+            "numbers, booleans or texts, one a row or a list of fixed size",
         ));
     };
     if kind == AttributeType::Category {
@@ -303,11 +303,7 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
     let name = field.name();
     let Some((kind, width)) = column_type(field.data_type()) else {
         let found = field.data_type().to_string();
-        return Err(WriteError::input(
-            name,
-            found,
-            "numbers, truth values or texts",
-        ));
+        return Err(WriteError::input(name, found, "numbers, booleans or texts"));
     };
     let spec = match kind {
         AttributeType::Number(number) => AttributeSpec::number(name, number).with_channels(width),
@@ -446,7 +442,7 @@ pub fn attributes(
 /// The attributes of a table of objects; for numbers also the rows without a value, as of [`values_with_gaps`].
 ///
 /// # Errors
-/// Misuse: columns of types that a store does not hold. Malformed data: missing truth values.
+/// Misuse: columns of types that a store does not hold. Malformed data: missing booleans.
 pub fn object_attributes(
     table: &RecordBatch,
 ) -> Result<Vec<(String, Values, BTreeSet<usize>)>, WriteError> {
@@ -526,7 +522,7 @@ impl ObjectTable {
     /// Objects of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: a table without `object_id`, or with columns of types that a store does not hold. Malformed data: missing truth values.
+    /// Misuse: a table without `object_id`, or with columns of types that a store does not hold. Malformed data: missing booleans.
     pub fn from_records(objects: &RecordBatch) -> Result<Self, WriteError> {
         let ids: ScalarBuffer<i64> = numbers("object_id", column(objects, "object_id")?)?;
         let mut found = Self::new(&*ids);
@@ -572,10 +568,10 @@ impl Groups {
             let (Some(number), Some(valid)) = (number, column.logical_nulls()) else {
                 return Ok(Arc::clone(column));
             };
-            let name = field.name();
-            let name = name.strip_prefix("attribute:").unwrap_or(name);
             let rows = (0..valid.len()).filter(|row| valid.is_null(*row));
-            absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
+            if let Some(name) = attribute_name(groups.schema_ref(), field, &OF_GROUPS) {
+                absent.insert(name.to_owned(), rows.collect::<BTreeSet<_>>());
+            }
             match number.is_float() {
                 true => Ok(Arc::clone(column)),
                 false => with_nulls(column, None),

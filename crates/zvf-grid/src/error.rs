@@ -56,7 +56,11 @@ impl fmt::Display for GridError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyAxes { found } => {
-                write!(f, "{found} axes found, expected at most {}", crate::MAX_RANK)
+                write!(
+                    f,
+                    "{found} axes found, expected at most {}",
+                    crate::MAX_RANK
+                )
             }
             Self::RankMismatch { found, expected } => {
                 write!(f, "{found} axes found, expected {expected}")

@@ -50,7 +50,7 @@ options! {
         /// Tables: columns that are ignored
         #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
         exclude: Vec<String>,
-        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, truth values become the
+        /// Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, booleans become the
         /// texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing
         #[arg(long, value_name = "keep|error|drop-row|NUMBER", default_value = "keep", allow_negative_numbers = true)]
         nulls: NullsName,
@@ -106,7 +106,7 @@ options! {
         /// every chunk is a file of its own, so that an edit writes fewer bytes
         #[arg(long, value_name = "X,Y,..|auto|none", default_value = "auto")]
         shard_shape: ShardChoice,
-        /// Also divides chunks by the value of a vertex attribute: truth values, whole numbers or texts. The value is part of the chunk keys; useful if queries ask for one of few values
+        /// Also divides chunks by the value of a vertex attribute: booleans, whole numbers or texts. The value is part of the chunk keys; useful if queries ask for one of few values
         #[arg(long, value_name = "NAME")]
         chunk_by: Option<String>,
         /// Version of the format

@@ -253,7 +253,7 @@ fn write_objects(
     Ok((coarse, present))
 }
 
-/// An attribute of objects: kept rows have their values, the others are absent; truth values cannot be absent, and all rows keep theirs. `order` has
+/// An attribute of objects: kept rows have their values, the others are absent; booleans cannot be absent, and all rows keep theirs. `order` has
 /// the row of the finer level for each row, `kept` the rows that keep their value, ascending.
 pub(crate) fn write_column(
     column: &mut ObjectColumn,
@@ -277,7 +277,7 @@ pub(crate) fn write_column(
     };
     let inner = array.shape().into_iter().skip(1).collect();
     let unit = array.attributes().unit.as_deref();
-    // Truth values cannot express that a value is absent, so every object keeps its own.
+    // Booleans cannot express that a value is absent, so every object keeps its own.
     let stays = element == ElementType::Number(NumberType::Bool);
     let mut table = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     let mut kept = kept.iter().copied().peekable();

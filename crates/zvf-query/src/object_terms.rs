@@ -264,13 +264,13 @@ async fn choose(
                 .collect();
             let mut part: HashMap<String, Values> = HashMap::new();
             for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
-                part.insert(name.clone(), column.rows(some));
+                part.insert(name.clone(), column.rows(some)?);
             }
             measure(store, query, &some_ids, &ends, &mut part).await?;
             let passing = satisfying(late.clone(), &part, some.len(), remarks)?;
             for (name, known) in &mut measured {
                 let column = part.get(name).or_bug("a length or end that was not read")?;
-                known.append(column.rows(&passing));
+                known.append(column.rows(&passing)?);
             }
             kept.extend(passing.into_iter().filter_map(|row| some.get(row).copied()));
         }
@@ -286,7 +286,7 @@ async fn choose(
             let mut own = Vec::with_capacity(of_joint.len());
             for name in of_joint {
                 let found = match columns.get(&name) {
-                    Some(column) => Some(column.rows(&rows)),
+                    Some(column) => Some(column.rows(&rows)?),
                     None => measured.remove(&name),
                 };
                 own.push((name, found.or_bug("a column that was not read")?));

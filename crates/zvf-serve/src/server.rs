@@ -240,7 +240,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<AccessToken>, log: Optio
         .with_state(sources)
         .merge(pages)
         .fallback(async || HttpError::not_found("no such page"));
-    let guarded = match token {
+    let guarded = match token.clone() {
         None => routes,
         Some(token) => Router::new().fallback(move |request: Request| {
             let (routes, token) = (routes.clone(), token.clone());
@@ -263,7 +263,7 @@ fn app(sources: Arc<Sources>, base: Base, token: Option<AccessToken>, log: Optio
     match log {
         None => app,
         Some(log) => app.layer(from_fn(move |request: Request, next: Next| {
-            logged(Arc::clone(&log), request, next)
+            logged(Arc::clone(&log), token.clone(), request, next)
         })),
     }
 }
@@ -303,10 +303,12 @@ fn below(token: &AccessToken) -> Response {
     response
 }
 
-/// Logs one request: method, path without the secret before it, range, status, length, and milliseconds until the answer began.
-async fn logged(log: Log, request: Request, next: Next) -> Response {
+/// Logs one request: method, path without the token before it, range, status, length, and milliseconds until the answer began.
+async fn logged(log: Log, token: Option<AccessToken>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let path = request.uri().path();
+    let path = token.and_then(|token| token.strip(path)).unwrap_or(path);
+    let (method, path) = (request.method().clone(), path.to_owned());
     let range = request.headers().get(header::RANGE).cloned();
     let response = next.run(request).await;
     let text = |value: Option<&HeaderValue>| {

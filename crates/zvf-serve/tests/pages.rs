@@ -60,6 +60,38 @@ fn a_token_without_a_slash_leads_to_its_folder() -> Result<()> {
     Ok(())
 }
 
+/// Whoever reads the log must not be able to read the stores.
+#[test]
+fn the_log_does_not_have_the_token() -> Result<()> {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let mut options = ServeOptions::new();
+    let token = AccessToken::new()?;
+    let secret = token.digits().to_owned();
+    options.token = Some(token);
+    let log = Arc::clone(&lines);
+    options.log = Some(Arc::new(move |line: &str| {
+        let mut lines = log.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push(line.to_owned());
+    }));
+    let (_store, served) = served(options)?;
+    for path in ["", "/", "/stores", "/nowhere"] {
+        served.get(&format!("/{secret}{path}"))?;
+    }
+    served.get("/other")?;
+    served.end()?;
+    let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(
+        lines.iter().all(|line| !line.contains(&secret)),
+        "{lines:?}"
+    );
+    let paths: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.split(' ').nth(1))
+        .collect();
+    assert_eq!(paths, ["/", "/", "/stores", "/nowhere", "/other"]);
+    Ok(())
+}
+
 #[cfg(not(feature = "viewer"))]
 #[test]
 fn without_a_viewer_the_page_lists_the_stores() -> Result<()> {

@@ -98,7 +98,7 @@ async fn after_a_refused_commit_parts_can_be_added_and_replaced() {
         [ObjectTable::new(vec![object]).with_attribute("rank", ranks)]
     };
     let (new, redo) = (PartOptions::new(), PartOptions::new().with_redo(true));
-    // The object 9 of another part has no value, which truth values cannot express.
+    // The object 9 of another part has no value, which booleans cannot express.
     let store = join().await;
     chain(&store, "left", new.clone(), (&[7, 7], &rank(7, true)))
         .await

@@ -19,6 +19,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Value, json};
 use zvf_query::numbers::elements;
+use zvf_store::Class;
 use zvf_write::{Axis, Kind};
 
 use crate::archive::{Archive, ArchiveMember};
@@ -70,15 +71,22 @@ impl Npz {
                 notes.push(format!("{} is not kept: no array", shown(&member.name)));
                 continue;
             };
-            if let Some(at) = OF_AXES.iter().position(|known| *known == name)
-                && let Ok(texts) = read_texts(&mut archive.read(member)?)
-            {
-                of_axes.take(at, texts, &positions, &mut notes);
-                continue;
+            if let Some(at) = OF_AXES.iter().position(|known| *known == name) {
+                match read_texts(&mut archive.read(member)?) {
+                    Ok(texts) => {
+                        of_axes.take(at, texts, &positions, &mut notes);
+                        continue;
+                    }
+                    Err(error) if error.class() == Class::Io => return Err(error),
+                    Err(_) => {}
+                }
             }
             let header = match header(&archive, member) {
                 Ok(header) => header,
-                Err(error) if name == POSITIONS || name == "edges" || name == "faces" => {
+                Err(error)
+                    if error.class() == Class::Io
+                        || [POSITIONS, "edges", "faces"].contains(&name) =>
+                {
                     return Err(error);
                 }
                 Err(_) => {

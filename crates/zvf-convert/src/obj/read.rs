@@ -120,7 +120,7 @@ impl Obj {
         } else {
             3
         };
-        let mut notes = vec![names::note(&ids, by_name)];
+        let mut notes = vec![names::note(&ids, by_name, options.ids)];
         if width == 3 && quads + more > 0 {
             notes.push(format!(
                 "{} faces of four or more corners beside {triangles} triangles: cut into triangles from their first corner",

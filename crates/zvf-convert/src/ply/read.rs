@@ -9,6 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use zvf_encode::error::OrBug;
 use zvf_write::decimal::out_of_range;
 use zvf_write::{Kind, narrow};
 
@@ -406,7 +407,7 @@ impl TableSource for Ply {
             return Ok(());
         };
         let mut held = BufferedRows::new(vertex);
-        let mut flush = |held: &mut BufferedRows| match held.batch(&self.schema) {
+        let mut flush = |held: &mut BufferedRows| match held.batch(&self.schema)? {
             Some(batch) => take(&batch),
             None => Ok(()),
         };
@@ -437,6 +438,8 @@ impl TableSource for Ply {
         let Some((element, kind)) = self.link() else {
             return Ok(());
         };
+        let of = |name: &str| element.properties.iter().position(|one| one.name == name);
+        let reversed = kind == Kind::Graph && of("vertex2") < of("vertex1");
         let mut ends: Vec<u64> = Vec::new();
         self.walk(&element.name, &mut |numbers| {
             let place = InFile::Byte(numbers.bytes.at());
@@ -470,6 +473,9 @@ impl TableSource for Ply {
                     found,
                     "3 or more",
                 ));
+            }
+            if reversed {
+                ends.reverse();
             }
             take(&ends, place)
         })
@@ -578,18 +584,15 @@ impl BufferedRows {
         }
     }
 
-    fn batch(&mut self, schema: &SchemaRef) -> Option<RecordBatch> {
-        if self.rows == 0 {
-            return None;
+    /// The rows as a batch; `None` if there are none.
+    fn batch(&mut self, schema: &SchemaRef) -> Result<Option<RecordBatch>, ConvertError> {
+        let columns = self.columns.iter_mut().flatten();
+        let columns: Vec<ArrayRef> = columns.map(NumberColumn::finish).collect();
+        if std::mem::take(&mut self.rows) == 0 || columns.is_empty() {
+            return Ok(None);
         }
-        self.rows = 0;
-        let columns = self
-            .columns
-            .iter_mut()
-            .flatten()
-            .map(NumberColumn::finish)
-            .collect();
-        RecordBatch::try_new(Arc::clone(schema), columns).ok()
+        let batch = RecordBatch::try_new(Arc::clone(schema), columns);
+        Ok(Some(batch.or_bug("columns of vertices")?))
     }
 }
 
@@ -607,6 +610,8 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                 expected,
             ))
         };
+        let too_many =
+            |what: &str| ConvertError::limit(&path, InFile::Line(number), what, MOST as u64);
         let Some(line) = bytes.line(most)? else {
             return bad("the end of the file".to_owned(), "a line end_header");
         };
@@ -639,7 +644,10 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                 let Ok(count) = count.parse::<u64>() else {
                     return bad(shown(count), "a number of elements");
                 };
-                if elements.len() >= MOST || elements.iter().any(|other| other.name == *name) {
+                if elements.len() >= MOST {
+                    return Err(too_many("elements"));
+                }
+                if elements.iter().any(|other| other.name == *name) {
                     return bad(
                         format!("a second element {}", shown(name)),
                         "different names",
@@ -673,7 +681,10 @@ fn header(bytes: &mut Bytes, most: u64) -> Result<PlyHeader, ConvertError> {
                     let both = [other.name.as_str(), name].map(|one| CORNERS.contains(&one));
                     other.name == name || both == [true; 2]
                 });
-                if again || element.properties.len() >= MOST {
+                if element.properties.len() >= MOST {
+                    return Err(too_many("properties of an element"));
+                }
+                if again {
                     return bad(
                         format!("a second property {}", shown(name)),
                         "different names",

@@ -64,7 +64,7 @@ enum How {
     Floats,
     /// Stored with this number in place of missing values.
     Filled(i64),
-    /// To texts of truth values.
+    /// To texts of booleans.
     Truths,
 }
 
@@ -191,9 +191,9 @@ impl AttributeColumn {
             Raw::Number(NumberType::Bool) if self.channels == 1 => {
                 how = How::Truths;
                 note = Some(format!(
-                    "column {name}: {missing} truth values are missing, so it becomes the texts true and false, some of them missing"
+                    "column {name}: {missing} booleans are missing, so it becomes the texts true and false, some of them missing"
                 ));
-                AttributeSpec::category(&self.name)
+                AttributeSpec::boolean_texts(&self.name)
             }
             Raw::Number(own) => match nulls {
                 Nulls::Value(fill) if *own != NumberType::Bool => {

@@ -281,7 +281,7 @@ impl ColumnRoles {
             let Some(attribute) = AttributeColumn::of(field, at) else {
                 let found = format!("column {} of {}", shown(field.name()), field.data_type());
                 let expected = format!(
-                    "numbers, truth values, texts, dates or times: leave it out with --exclude {}",
+                    "numbers, booleans, texts, dates or times: leave it out with --exclude {}",
                     field.name()
                 );
                 let what = file.display().to_string();
@@ -498,7 +498,9 @@ impl ColumnRoles {
                 let mut out = vec![0.0; columns.iter().map(Vec::len).sum()];
                 for (axis, column) in columns.iter().enumerate() {
                     let places = out.iter_mut().skip(axis).step_by(columns.len());
-                    places.zip(column).for_each(|(place, value)| *place = *value);
+                    places
+                        .zip(column)
+                        .for_each(|(place, value)| *place = *value);
                 }
                 out
             }

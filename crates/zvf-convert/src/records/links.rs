@@ -274,7 +274,7 @@ impl SurveyedLinks {
             let field = table.schema.fields().get(one.column);
             decided.spec = described(decided.spec, field.or_bug("a column without a field")?)?;
             if !matches!(decided.spec.values, AttributeType::Number(_)) {
-                let found = "truth values, some of them missing".to_owned();
+                let found = "booleans, some of them missing".to_owned();
                 let (found, expected) = refused(&one.name, found);
                 return Err(ConvertError::malformed(
                     path,
@@ -538,7 +538,7 @@ pub fn link_ends(
     };
     let found = if faces {
         let sets = FACES.iter();
-        // Faces have a fourth corner if a column has the name, and numbers or the same type as the others. A column of dates or truth values is not a corner.
+        // Faces have a fourth corner if a column has the name, and numbers or the same type as the others. A column of dates or booleans is not a corner.
         sets.clone()
             .find_map(|set| all(set))
             .filter(|ends| alike(schema, ends))

@@ -93,7 +93,7 @@ pub(super) fn read_source(
     };
     let schema = values::plain(&table.schema());
     if schema.fields().is_empty() {
-        let expected = "columns of numbers, truth values, texts, dates or times, or of lists of numbers of one length";
+        let expected = "columns of numbers, booleans, texts, dates or times, or of lists of numbers of one length";
         return Err(ConvertError::malformed(
             path,
             InFile::Whole,

@@ -407,7 +407,7 @@ impl RecordFiles {
             RowOwners::None
         } else {
             let (ids, by_name) = names::ids(files, options.ids)?;
-            notes.push(names::note(&ids, by_name));
+            notes.push(names::note(&ids, by_name, options.ids));
             objects = ids.len() as u64;
             RowOwners::Files(ids)
         };

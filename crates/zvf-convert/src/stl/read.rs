@@ -96,7 +96,7 @@ impl Stl {
             })?;
         }
         let mut notes = vec![
-            names::note(&ids, by_name),
+            names::note(&ids, by_name, options.ids),
             "corners at one place are one vertex; normals are not kept".to_owned(),
         ];
         if seen.marked > 0 {

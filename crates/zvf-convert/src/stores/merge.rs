@@ -360,7 +360,7 @@ fn place_of_attributes(store: &Store) -> String {
 }
 
 /// The attributes of all stores. Refuses whole numbers that a store lacks, except dates, times and durations, unless rows may lack values (`gaps`).
-/// Refuses truth values that a store lacks.
+/// Refuses booleans that a store lacks.
 fn attributes(
     of: &str,
     lists: &[(&str, &Vec<AttributeSpec>)],
@@ -712,7 +712,7 @@ impl UnitedGroups {
         Ok(())
     }
 
-    /// All groups. An attribute of truth values that some groups lack is left out.
+    /// All groups. An attribute of booleans that some groups lack is left out.
     fn finish(self, notes: &mut Vec<String>) -> Result<Groups, ConvertError> {
         let count = self.names.len();
         let mut out = Groups::new(self.members).with_names(self.names);
@@ -735,7 +735,7 @@ impl UnitedGroups {
                     }
                     if number == NumberType::Bool {
                         notes.push(format!(
-                            "left out: attribute {} of groups: some have no value, and truth values cannot be missing",
+                            "left out: attribute {} of groups: some have no value, and booleans cannot be missing",
                             shown(&name)
                         ));
                         continue;

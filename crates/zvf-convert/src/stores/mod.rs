@@ -52,7 +52,7 @@ pub(crate) struct StoreDescription {
     pub(crate) vertices: SchemaRef,
     /// The number of vertices in the document of the level.
     stated: u64,
-    /// Object attributes of truth values that some objects lack: they become float64.
+    /// Object attributes of booleans that some objects lack: they become float64.
     partial: BTreeSet<String>,
 }
 
@@ -68,7 +68,7 @@ impl StoreDescription {
         all
     }
 
-    /// Whether some objects lack an attribute of truth values.
+    /// Whether some objects lack an attribute of booleans.
     pub(crate) fn has_gaps(&self, name: &str) -> bool {
         self.partial.contains(name)
     }
@@ -553,7 +553,7 @@ impl StoreDescription {
                     let (mut values, absent) = values_with_gaps(&one.name, column)?;
                     if self.has_gaps(&one.name) {
                         let numbers = values.exactly(NumberType::F64);
-                        values = numbers.or_bug("truth values that are no numbers")?;
+                        values = numbers.or_bug("booleans that are no numbers")?;
                     }
                     table = table.with_gaps(&one.name, values, absent);
                 }

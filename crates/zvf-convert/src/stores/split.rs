@@ -310,13 +310,13 @@ fn words(
             "{}, which has floats or several values an object",
             shown(name)
         );
-        let expected = "an attribute of texts, truth values or whole numbers";
+        let expected = "an attribute of texts, booleans or whole numbers";
         return Err(ConvertError::usage(store.url(), found, expected));
     };
     Ok(list)
 }
 
-/// Whole numbers or truth values of a column as texts, `None` for missing ones; `None` for other types.
+/// Whole numbers or booleans of a column as texts, `None` for missing ones; `None` for other types.
 fn numbers(name: &str, column: &ArrayRef) -> Result<Option<Vec<Option<String>>>, ConvertError> {
     let plain = with_nulls(column, None)?;
     let list: Option<Vec<String>> = match values(name, &plain)? {

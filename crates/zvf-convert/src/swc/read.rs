@@ -95,7 +95,7 @@ impl Swc {
             .with_vertex_attribute(AttributeSpec::number("type", NumberType::I32))
             .with_vertex_attribute(AttributeSpec::number("node_id", NumberType::I64));
         spec = spec.with_object_attribute(AttributeSpec::text("name"));
-        let mut notes = vec![names::note(&ids, by_name)];
+        let mut notes = vec![names::note(&ids, by_name, options.ids)];
         unread.dedup();
         for comment in unread.iter().take(3) {
             notes.push(format!(

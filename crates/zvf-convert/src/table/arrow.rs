@@ -145,7 +145,7 @@ impl Arrow {
     }
 }
 
-/// A schema in which dictionaries of numbers, truth values and times are plain columns; pandas writes categories of numbers as dictionaries.
+/// A schema in which dictionaries of numbers, booleans and times are plain columns; pandas writes categories of numbers as dictionaries.
 #[must_use]
 pub fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
     let plain = |field: &FieldRef| match field.data_type() {

@@ -204,8 +204,11 @@ impl<'f> ArrowFile<'f> {
                 continue;
             }
             let at = start.saturating_add(at);
-            let claimed = self.read(at, 8)?.try_into().unwrap_or_default();
-            let claimed = u64::try_from(i64::from_le_bytes(claimed)).unwrap_or(0);
+            let stated = self.read(at, 8)?.try_into().unwrap_or_default();
+            // -1: the buffer is not compressed. The reader refuses other negative lengths.
+            let Ok(claimed) = u64::try_from(i64::from_le_bytes(stated)) else {
+                continue;
+            };
             left = left.checked_sub(claimed).ok_or_else(|| {
                 let what = "decompressed bytes of a batch";
                 ConvertError::limit(self.path, InFile::Byte(at), what, LARGEST)

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, Schema};
 use serde_json::json;
 use zvf_format::int::wide;
 
-use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES, with_nulls};
+use super::{OF_GROUPS, OF_LINKS, OF_OBJECTS, OF_VERTICES, attribute_name, with_nulls};
 use crate::WriteError;
 use crate::batches::batch::{Batch, Groups, ObjectTable};
 use crate::batches::prepare::{BatchContext, PreparedColumn};
@@ -57,7 +57,10 @@ pub fn array(values: Values, width: usize) -> Result<ArrayRef, WriteError> {
 
 /// A column of texts; categories become a dictionary array. Builders of arrays panic if offsets overflow, so the size is checked first.
 fn text_array(texts: &LargeStringArray, kind: AttributeType) -> Result<ArrayRef, WriteError> {
-    let bytes = wide(texts.values().len());
+    // Of a slice of a column only its own texts.
+    let offsets = texts.value_offsets();
+    let ends = offsets.first().zip(offsets.last());
+    let bytes = ends.map_or(0, |(first, last)| last.abs_diff(*first));
     if bytes > MOST {
         return Err(WriteError::limit("bytes of texts of a batch", bytes, MOST));
     }
@@ -223,10 +226,9 @@ fn gapped(
 ) -> Result<RecordBatch, WriteError> {
     let fields = table.schema_ref().fields().iter().zip(table.columns());
     let columns = fields.map(|(field, column)| {
-        let name = field.name();
-        let name = name.strip_prefix("attribute:").unwrap_or(name);
-        let own = attributes.iter().any(|(own, _)| own == name);
-        let Some(absent) = absent.get(name).filter(|_| own) else {
+        let name = attribute_name(table.schema_ref(), field, &OF_OBJECTS);
+        let own = name.filter(|name| attributes.iter().any(|(own, _)| own == name));
+        let Some(absent) = own.and_then(|name| absent.get(name)) else {
             return Ok(Arc::clone(column));
         };
         let valid: NullBuffer = (0..column.len())

@@ -213,7 +213,8 @@ impl StoreSpec {
             let to = (&*self.axes, own.unit.as_deref());
             let factor = radius_factor(map.as_ref().unwrap_or(&equal), from, to);
             if factor.is_none() && map.is_some() {
-                let expected = "a unit of length, of radius or of all space axes, in both table and store";
+                let expected =
+                    "a unit of length, of radius or of all space axes, in both table and store";
                 return Err(WriteError::input("radius", "units that differ", expected));
             }
             lengths = factor.filter(|factor| *factor != 1.0);

@@ -359,7 +359,7 @@ impl Groups {
 
     /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table.
     ///
-    /// Returns `false` if the attribute was not added. A store holds numbers, texts, and truth values without gaps, but no other types.
+    /// Returns `false` if the attribute was not added. A store holds numbers, texts, and booleans without gaps, but no other types.
     ///
     /// # Errors
     ///

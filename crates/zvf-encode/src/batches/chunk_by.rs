@@ -120,10 +120,10 @@ impl StoreSpec {
     pub(crate) fn chunk_by_type(values: AttributeType) -> Result<(), &'static str> {
         match values {
             AttributeType::Number(number) if number.is_float() => {
-                Err("truth values, whole numbers or `Category`")
+                Err("booleans, whole numbers or `Category`")
             }
             AttributeType::Number(_) | AttributeType::Category => Ok(()),
-            AttributeType::Text => Err("truth values, whole numbers or `Category`"),
+            AttributeType::Text => Err("booleans, whole numbers or `Category`"),
         }
     }
 }

@@ -312,8 +312,11 @@ pub fn plain_group() -> String {
 /// The name of a store from its address: the last path segment without its extension, or `zarr_vectors` if that is empty (0.9 §5.3).
 #[must_use]
 pub fn name_of(address: &str) -> String {
-    let path = address.split_once("://").map_or(address, |(_, path)| path);
-    let path = path.split(['?', '#']).next().unwrap_or(path);
+    // Only URLs have queries; in a path `#` and `?` are characters of names.
+    let path = match address.split_once("://") {
+        Some((_, path)) => path.split(['?', '#']).next().unwrap_or(path),
+        None => address,
+    };
     let last = path
         .trim_end_matches(['/', '\\'])
         .rsplit(['/', '\\'])
@@ -379,6 +382,8 @@ mod tests {
         assert_eq!(name_of("größe.zarr"), "größe");
         assert_eq!(name_of("memory:///"), "zarr_vectors");
         assert_eq!(name_of(".zv"), "zarr_vectors");
+        assert_eq!(name_of("/data/brain#2.zv"), "brain#2");
+        assert_eq!(name_of("https://host/a.zv?version=2#x"), "a");
     }
 
     #[test]

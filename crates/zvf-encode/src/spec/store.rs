@@ -83,6 +83,9 @@ pub struct AttributeSpec {
     pub description: Option<String>,
 }
 
+/// The description of booleans with missing values.
+const BOOLEAN_TEXTS: &str = "true, false, or missing";
+
 impl AttributeSpec {
     /// Numbers, one per row.
     #[must_use]
@@ -94,6 +97,19 @@ impl AttributeSpec {
     #[must_use]
     pub fn category(name: impl Into<String>) -> Self {
         Self::new(name.into(), AttributeType::Category)
+    }
+
+    /// Booleans of which some are missing, as the texts `true` and `false`, one per row: for vertices. The description states it, so that appended tables
+    /// are read as booleans, and parts of a store agree on it.
+    #[must_use]
+    pub fn boolean_texts(name: impl Into<String>) -> Self {
+        Self::category(name).with_description(BOOLEAN_TEXTS)
+    }
+
+    /// Whether this is an attribute of [`boolean_texts`](Self::boolean_texts).
+    #[must_use]
+    pub fn has_boolean_texts(&self) -> bool {
+        self.values == AttributeType::Category && self.description.as_deref() == Some(BOOLEAN_TEXTS)
     }
 
     /// Any texts, one per row: for objects and groups.
@@ -145,7 +161,7 @@ impl AttributeSpec {
         self.moments().is_some()
     }
 
-    /// Whether values are whole numbers, neither truth values nor dates, times or durations: objects may lack them.
+    /// Whether values are whole numbers, neither booleans nor dates, times or durations: objects may lack them.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let number = self.values.number();
@@ -251,7 +267,7 @@ impl LinkSpec {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChunkBy {
-    /// The attribute: one truth value, integer or text per vertex. It is stored in the keys of chunks, not in an array.
+    /// The attribute: one boolean, integer or text per vertex. It is stored in the keys of chunks, not in an array.
     pub attribute: AttributeSpec,
     /// All permitted values. Default: the values in the data.
     pub values: Option<Values>,

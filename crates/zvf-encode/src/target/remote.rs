@@ -350,13 +350,15 @@ impl RemoteTarget {
     pub(crate) fn clear(&self, last: &str) -> Result<(), WriteError> {
         let (prefix, last) = (self.path("")?, self.path(last)?);
         self.handle.block_on(async {
-            for _ in 0..SWEEPS {
+            for sweep in 0..=SWEEPS {
                 let mut found = self.list(&prefix).await?;
                 found.retain(|path| *path != last);
                 if found.is_empty() {
                     return Ok(());
                 }
-                self.remove_all(found).await?;
+                if sweep < SWEEPS {
+                    self.remove_all(found).await?;
+                }
             }
             let found = "objects that were added while others were removed";
             Err(WriteError::input(prefix, found, "no other writer"))

@@ -45,6 +45,8 @@ pub(crate) struct EditTable {
     columns: Vec<(String, usize, usize)>,
     /// The line of the first row; `None` if the file has no lines.
     first: Option<usize>,
+    /// Whether values have no types, as in CSV.
+    is_untyped: bool,
     /// The column with the object of a row, if one was named.
     object: Option<usize>,
     /// The columns of positions, if they were named.
@@ -77,7 +79,8 @@ impl EditTable {
         if format == Some("tsv") {
             options.delimiter = Some(b'\t');
         }
-        let first = match options.format.map_or_else(|| Format::of(path), Ok)? {
+        let format = options.format.map_or_else(|| Format::of(path), Ok)?;
+        let first = match format {
             // The header is line 1.
             Format::Csv => Some(2 - usize::from(options.columns_in.is_some())),
             Format::Xyz | Format::Ndjson => Some(1),
@@ -86,6 +89,7 @@ impl EditTable {
         let batch = read_table(path, &options)?;
         let mut table = Self::of(&path.display().to_string(), batch)?;
         (table.first, table.fields) = (first, Fields::of(&options));
+        table.is_untyped = matches!(format, Format::Csv | Format::Xyz);
         table.link_columns = options.link_columns;
         Ok(table)
     }
@@ -112,6 +116,7 @@ impl EditTable {
             columns,
             batch,
             first: None,
+            is_untyped: false,
             placed: None,
             fields: Fields::of(&Options::default()),
             object: None,
@@ -413,12 +418,9 @@ impl EditTable {
         let float = |text: &str| number.and_then(|number| decimal::float(text.trim(), number));
         let values = match number {
             None => {
-                let texts = self.cells(columns, false);
-                let text = |text: Option<Cow<'_, str>>| {
-                    text.map(Cow::into_owned)
-                        .or_else(|| fill.map(str::to_owned))
-                };
-                Values::optional_texts(texts.map(|(_, one)| text(one)))
+                let texts = self.text_values(one, columns).into_iter();
+                let fill = fill.map(Cow::Borrowed);
+                Values::optional_texts(texts.map(|text| text.or_else(|| fill.clone())))
             }
             // The number that imports use for a missing time.
             Some(NumberType::I64) if time => {
@@ -434,9 +436,9 @@ impl EditTable {
             }
             Some(NumberType::Bool) => {
                 let truth = |text: &str| match text.trim() {
-                    "true" | "True" | "TRUE" | "1" => Some(true),
-                    "false" | "False" | "FALSE" | "0" => Some(false),
-                    _ => None,
+                    "1" => Some(true),
+                    "0" => Some(false),
+                    text => Fields::boolean(text),
                 };
                 let missing = fill.and_then(truth);
                 self.parsed(
@@ -480,6 +482,36 @@ impl EditTable {
             }
         };
         Ok(array(values, columns.len())?)
+    }
+
+    /// The values of columns for an attribute of texts. As in an import, a missing float has no text; neither has a column of words for missing values
+    /// alone, if its file has no types; and if the attribute has [boolean texts](AttributeSpec::boolean_texts), booleans are read in all their forms.
+    fn text_values(&self, one: &AttributeSpec, columns: &[usize]) -> Vec<Option<Cow<'_, str>>> {
+        let mut texts: Vec<_> = self.cells(columns, false).map(|(_, text)| text).collect();
+        if self.are_floats(columns) {
+            texts
+                .iter_mut()
+                .for_each(|text| *text = text.take_if(|text| text != "NaN"));
+            return texts;
+        }
+        if !self.is_untyped {
+            return texts;
+        }
+        let value = |text: &Cow<'_, str>| self.fields.value(Some(text), false).map(str::to_owned);
+        let given: Vec<String> = texts.iter().flatten().filter_map(value).collect();
+        let is_blank = |text: &Cow<'_, str>| text.trim().is_empty();
+        let booleans =
+            one.has_boolean_texts() && given.iter().all(|text| Fields::boolean(text).is_some());
+        if booleans || given.is_empty() && !texts.iter().flatten().any(is_blank) {
+            let boolean = |text: Cow<'_, str>| {
+                let boolean = Fields::boolean(self.fields.value(Some(&text), false)?)?;
+                Some(Cow::Borrowed(if boolean { "true" } else { "false" }))
+            };
+            texts
+                .iter_mut()
+                .for_each(|text| *text = text.take().and_then(boolean));
+        }
+        texts
     }
 
     /// The values of the texts of columns; `expected` is the type of the attribute unless it is given. `is_attribute`: whether options can give values to
@@ -615,6 +647,10 @@ impl EditTable {
                 let unit = one.unit.as_deref().unwrap_or_default();
                 time_number("0", unit).is_some()
             });
+            if let Some(booleans) = attribute.filter(|one| one.has_boolean_texts()) {
+                let column = self.array(booleans, &columns, None, None)?;
+                return Ok((format!("attribute:{name}"), column));
+            }
             let column = match (moment, self.batch.columns().get(*at)) {
                 (Some(moment), _) => {
                     let numbers = self.array(moment, &columns, Some("a moment"), None)?;

@@ -112,7 +112,7 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut ProblemList) {
             problems.add("/attributes/categories", "absent", "one value a code");
         }
         if let Some((at, odd)) = attributes.odd_category() {
-            let expected = "categories that are all texts, all truth values or all numbers";
+            let expected = "categories that are all texts, all booleans or all numbers";
             problems.add(
                 format!("/attributes/categories/{at}"),
                 odd.to_string(),

@@ -179,7 +179,7 @@ impl Expr {
         found
     }
 
-    /// The condition that a column of truth values is true.
+    /// The condition that a column of booleans is true.
     pub(crate) fn is_true(name: String) -> Self {
         let column = Self::Name {
             name,

@@ -52,14 +52,20 @@ impl Values {
         self.values.extend(other.values);
     }
 
-    /// The values of some rows, without the rows that do not exist.
-    pub(crate) fn rows(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().filter_map(|row| self.row(*row));
-        Self {
-            values: values.flatten().cloned().collect(),
+    /// The values of some rows.
+    ///
+    /// # Errors
+    /// Bug: a row that does not exist.
+    pub(crate) fn rows(&self, rows: &[usize]) -> Result<Self, QueryError> {
+        let mut values = Vec::with_capacity(rows.len().saturating_mul(self.width));
+        for row in rows {
+            values.extend_from_slice(self.row(*row).or_bug("an object without values")?);
+        }
+        Ok(Self {
+            values,
             width: self.width,
             kind: self.kind,
-        }
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Values, operands and truth values of resolved conditions.
+//! Values, operands and results of resolved conditions.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

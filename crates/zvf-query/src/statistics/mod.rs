@@ -154,7 +154,7 @@ pub struct ColumnStatistics {
 pub enum StatisticsOf {
     /// Statistics of numbers, dates and durations.
     Numbers(NumberStatistics),
-    /// Counts of texts, categories and truth values. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
+    /// Counts of texts, categories and booleans. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
     Categories(Option<CategoryCounts>),
     /// There are no values, or their type has no order.
     Nothing,

@@ -222,8 +222,9 @@ impl CellRanges {
         let end = ranges.clone().next_back().map_or(0, |range| range.end);
         if end > HEAD.saturating_add(self.length) {
             let what = format!(
-                "found {} bytes, expected rows up to byte {end}",
-                self.length
+                "found {} bytes, expected rows up to byte {}",
+                self.length,
+                end - HEAD
             );
             return Err(StoreError::malformed(&self.name, what));
         }

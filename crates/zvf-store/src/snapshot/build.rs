@@ -81,7 +81,7 @@ impl SnapshotTree {
         let values = doc.chunk_attribute_values.as_deref().unwrap_or_default();
         if let Some((at, odd)) = odd_value(values) {
             let what = format!(
-                "chunk_attribute_values/{at} is {odd}, expected values that are all texts, all truth values or all numbers"
+                "chunk_attribute_values/{at} is {odd}, expected values that are all texts, all booleans or all numbers"
             );
             return Err(StoreError::malformed(key, what));
         }
@@ -324,7 +324,7 @@ fn odd_category(array: &GridArray) -> Option<StoreError> {
     let attributes = array.attributes();
     let what = if let Some((at, odd)) = attributes.odd_category() {
         format!(
-            "category {at} is {odd}, expected categories that are all texts, all truth values or all numbers"
+            "category {at} is {odd}, expected categories that are all texts, all booleans or all numbers"
         )
     } else {
         let code = attributes.fill_of_category()?;

@@ -86,7 +86,7 @@ impl SnapshotTree {
 
     /// The segments of links between neighbouring chunks, which are tried if the backend cannot list.
     fn neighbours(&self, state: &SnapshotState, prefix: &str, delta: i32) -> Vec<String> {
-        const MOST: usize = 512;
+        const MOST: usize = 1024;
         let family = state
             .bytes(&format!("{prefix}/zarr.json"))
             .and_then(|b| LinkFamilyDoc::parse(&b).ok());
@@ -96,15 +96,16 @@ impl SnapshotTree {
         let (Some(width), Some(rank)) = (family.link_width, family.sid_ndim) else {
             return Vec::new();
         };
-        self.warnings.links_unknown(
-            "the backend cannot list: only link arrays that join neighbouring chunks, or whose names are given, are read"
-                .to_owned(),
-        );
-        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
         if width == 1 {
             return vec!["self".to_owned()];
         }
+        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
+        let unknown = |which: &str| {
+            let warning = format!("the backend cannot list: only link arrays {which} are read");
+            self.warnings.links_unknown(warning);
+        };
         if rank == 0 || rank > 5 || width > 4 {
+            unknown("whose names are given");
             return Vec::new();
         }
         // Offsets of canonical families are lexicographically non-negative and in ascending order (0.9 §13.3).
@@ -128,9 +129,14 @@ impl SnapshotTree {
                         .skip(first)
                         .map(move |(i, c)| (i, [before.as_slice(), c.as_slice()].concat()))
                 })
-                .take(MOST)
+                .take(MOST + 1)
                 .collect();
         }
+        if offsets.len() > MOST {
+            unknown("whose names are given");
+            return Vec::new();
+        }
+        unknown("that join neighbouring chunks, or whose names are given,");
         offsets
             .iter()
             .map(|(_, flat)| format_offsets(flat, rank).to_string())

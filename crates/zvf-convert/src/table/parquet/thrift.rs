@@ -89,7 +89,7 @@ impl<'b> ThriftReader<'b> {
 
     fn pass(&mut self, kind: u8, depth: u32, field: bool) -> Option<()> {
         match kind {
-            // In a struct, the type of a field is its truth value; in a list, truth values are bytes.
+            // In a struct, the type of a boolean field is its value; in a list, booleans are bytes.
             1 | 2 if field => Some(()),
             1..=3 => self.byte().map(drop),
             4 | I32 | 6 => self.int().map(drop),

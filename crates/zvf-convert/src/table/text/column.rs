@@ -178,7 +178,7 @@ impl TextCensus {
             return self.add(field, most);
         }
         self.present += 1;
-        self.truths &= truth(text).is_some();
+        self.truths &= Fields::boolean(text).is_some();
         let plain = fields.plain(text);
         let digits = &*plain;
         let whole = match &self.asked {
@@ -372,7 +372,7 @@ impl TextCensus {
             "column {column}: {count} fields such as {} are missing values, so it becomes {} (--na '' reads them as texts)",
             shown(word),
             match kind {
-                DataType::Boolean => "truth values".to_owned(),
+                DataType::Boolean => "booleans".to_owned(),
                 DataType::Null => "one without any value".to_owned(),
                 other if other.is_numeric() => "numbers".to_owned(),
                 _ => "dates or times".to_owned(),
@@ -383,14 +383,6 @@ impl TextCensus {
     /// Whether there are too many different texts for a category.
     pub(super) fn overflows(&self) -> bool {
         self.many
-    }
-}
-
-fn truth(text: &str) -> Option<bool> {
-    match text {
-        "true" | "True" | "TRUE" => Some(true),
-        "false" | "False" | "FALSE" => Some(false),
-        _ => None,
     }
 }
 
@@ -443,7 +435,7 @@ impl Filling {
                 value.is_none()
             }
             Self::Bool(list) => {
-                let flag = value.map(truth);
+                let flag = value.map(Fields::boolean);
                 list.append_option(flag.flatten());
                 flag != Some(None)
             }

@@ -8,7 +8,7 @@ use zvf_write::decimal::{float, out_of_range};
 
 use crate::options::Options;
 
-/// Default words for a missing value among numbers, truth values and timestamps.
+/// Default words for a missing value among numbers, booleans and timestamps.
 const USUAL: [&str; 3] = ["NA", "NaN", "null"];
 
 /// Separators of groups of digits, which are not part of a number.
@@ -61,6 +61,16 @@ impl Fields {
         }
         let text = field.trim();
         (!text.is_empty() && !self.is_word(text)).then_some(text)
+    }
+
+    /// A boolean: `true`, `True`, `TRUE`, `false`, `False` or `FALSE`.
+    #[must_use]
+    pub fn boolean(text: &str) -> Option<bool> {
+        match text {
+            "true" | "True" | "TRUE" => Some(true),
+            "false" | "False" | "FALSE" => Some(false),
+            _ => None,
+        }
     }
 
     /// A number in the range of float64: neither `1e400`, which would be infinite, nor `1e-400`, which would be 0.

@@ -11,7 +11,7 @@ use crate::values::column::Values;
 use crate::values::number::NumberType;
 use zvf_format::int::signed;
 
-/// The common type of the values of a list; `None` if they are not all truth values, integers or texts.
+/// The common type of the values of a list; `None` if they are not all booleans, integers or texts.
 fn type_of(list: &[Value]) -> Option<AttributeType> {
     let number = if list.iter().all(Value::is_string) {
         return Some(AttributeType::Category);
@@ -127,7 +127,7 @@ impl SplitKeys {
     }
 }
 
-/// A truth value or a whole number as the number in keys.
+/// A boolean or a whole number as the number in keys.
 fn whole(value: &Value) -> i64 {
     let wide = || Some(value.as_u64()?.cast_signed());
     match value {

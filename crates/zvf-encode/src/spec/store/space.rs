@@ -67,8 +67,12 @@ impl StoreSpec {
         }
         for (axis, (chunk, bin)) in self.chunk_shape.iter().zip(bins).enumerate() {
             let count = (chunk / bin).round();
-            if count < 1.0 || (chunk / bin - count).abs() > 1e-9 || count > 65536.0 {
-                let expected = format!("a size that divides the chunk's {chunk}");
+            let divides = count >= 1.0 && (chunk / bin - count).abs() <= 1e-9;
+            if !divides || count > 65536.0 {
+                let expected = match divides {
+                    false => format!("a size that divides the chunk's {chunk}"),
+                    true => format!("at most 65536 bins in the chunk's {chunk}"),
+                };
                 let member = format!("bin_shape/{axis}");
                 return Err(WriteError::spec(member, bin.to_string(), expected));
             }

@@ -153,7 +153,7 @@ impl EditTable {
             !OF_EDITS.contains(&name) && columns.any(|at| !self.is_place(at))
         };
         let (found, expected) = match unread_type(self.batch.schema_ref(), name) {
-            Some(found) => (found, "numbers, truth values, texts, dates or times"),
+            Some(found) => (found, "numbers, booleans, texts, dates or times"),
             None if is_list() => ("lists", "single values, as in the store"),
             None => return Ok(()),
         };
