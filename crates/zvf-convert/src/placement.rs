@@ -224,7 +224,7 @@ impl StoreFrame {
             },
         };
         let theirs = match &given.map {
-            None => Cow::Borrowed("imported unchanged"),
+            None => Cow::Borrowed("imported without scale or affine"),
             Some(map) => Cow::Owned(described(map)),
         };
         format!(

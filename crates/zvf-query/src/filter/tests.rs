@@ -153,6 +153,18 @@ fn categories_are_compared_by_value() {
     assert!(!filter.rules_out(&[Operand::Unread]));
 }
 
+/// u64::MAX squared fits 128 bits without a sign, but not with one.
+#[test]
+fn integers_beyond_128_bits_are_errors() {
+    let bytes: Vec<u8> = [u64::MAX, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert_eq!(truths("a * (a / 2) > 9", "uint64", &bytes, 1), [2, 0]);
+    assert_eq!(truths("a * (a + 0.0) > 9", "uint64", &bytes, 1), [2, 0]);
+    let filter = bound("a * a % 1000 == 225", "uint64", None).unwrap();
+    let rows = |bytes| filter.eval(1, &[Operand::Rows { bytes, width: 1 }]);
+    assert_eq!(rows(&bytes[8..]).unwrap(), [0]);
+    assert!(matches!(rows(&bytes[..8]), Err(Fault::Misuse(_))));
+}
+
 #[test]
 fn channels_are_named_where_there_are_several() {
     let bytes: Vec<u8> = [1_i16, 2, 3, 4]

@@ -463,7 +463,11 @@ impl Term {
             }),
             Self::Math(math, left, right) => {
                 let (a, b) = (left.values(rows, operands)?, right.values(rows, operands)?);
-                joined(a, b, |a, b| self::math(*math, &a, &b))
+                let (Some(a), Some(b)) = (a, b) else {
+                    return Ok(None);
+                };
+                let values = a.iter().zip(&b).map(|(a, b)| self::math(*math, a, b));
+                Some(values.collect::<Result<_, Fault>>()?)
             }
             Self::Call(function, parts) => {
                 let mut parts = parts.iter().map(|part| part.values(rows, operands));
@@ -516,31 +520,36 @@ fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
     }
 }
 
-/// Integers remain integers except in quotients; results beyond 128 bits become floats.
-fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Val<'a> {
-    if let (Val::Int(a), Val::Int(b)) = (a, b) {
+/// Integers remain integers except in quotients. A result beyond 128 bits is an error: as a float it would be another number.
+fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, Fault> {
+    if let (Val::Int(a), Val::Int(b)) = (a, b)
+        && math != Math::Divide
+    {
         let whole = match math {
             Math::Add => a.checked_add(*b),
             Math::Subtract => a.checked_sub(*b),
             Math::Multiply => a.checked_mul(*b),
-            Math::Remainder if *b == 0 => return Val::Null,
-            Math::Remainder => a.checked_rem(*b),
-            Math::Divide => None,
+            Math::Remainder if *b == 0 => return Ok(Val::Null),
+            Math::Remainder | Math::Divide => a.checked_rem(*b),
         };
-        if let Some(whole) = whole {
-            return Val::Int(whole);
-        }
+        let large = || {
+            let found = format!("found {a} and {b}, whose result has more than 128 bits");
+            Fault::Misuse(format!(
+                "{found}, expected smaller integers (+ 0.0 makes them floats)"
+            ))
+        };
+        return whole.map(Val::Int).ok_or_else(large);
     }
     let (Some(a), Some(b)) = (double(a), double(b)) else {
-        return Val::Null;
+        return Ok(Val::Null);
     };
-    Val::F64(match math {
+    Ok(Val::F64(match math {
         Math::Add => a + b,
         Math::Subtract => a - b,
         Math::Multiply => a * b,
         Math::Divide => a / b,
         Math::Remainder => a % b,
-    })
+    }))
 }
 
 impl Column {

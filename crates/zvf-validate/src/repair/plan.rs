@@ -9,9 +9,9 @@ use zvf_edit::DocumentChange;
 use zvf_encode::Holder;
 use zvf_meta::rules::Severity;
 use zvf_meta::version::is_ruled;
-use zvf_store::RawStore;
 use zvf_store::writing::MARKER;
 use zvf_store::writing::Redo;
+use zvf_store::{OpenOptions, RawStore, Store};
 
 use super::documents::{self, Look, ROOT, RepairState};
 use super::edit::{Drafts, Fix, Tier};
@@ -85,7 +85,7 @@ pub fn plan<'a>(
     Box::pin(async move {
         let open = &options.write.open;
         let raw = RawStore::open(url, &open.io)?;
-        check_finished(&raw, url).await?;
+        check_finished(&raw, url, open).await?;
         let before = look(url, options, &Drafts::default()).await?;
         let measured = before.measured.clone().unwrap_or_default();
         check_version(&before, &measured, url)?;
@@ -105,7 +105,7 @@ pub fn plan<'a>(
             tried = Some(work.tiers);
         }
         let work = chosen.unwrap_or_else(|| RepairAttempt::nothing(before.clone()));
-        check_finished(&raw, url).await?;
+        check_finished(&raw, url, open).await?;
         Ok(work.into_plan(url, before, &measured, options))
     })
 }
@@ -151,13 +151,19 @@ impl Phase {
     }
 }
 
-async fn check_finished(raw: &RawStore, url: &str) -> Result<(), RepairError> {
+async fn check_finished(raw: &RawStore, url: &str, open: &OpenOptions) -> Result<(), RepairError> {
     let unfinished = |marker, by: Option<Holder>| RepairError::Unfinished {
         store: url.to_owned(),
         marker,
         by: by.map(Box::new),
     };
     if let Some(found) = raw.read(MARKER).await? {
+        // Without a root, a new store is being written, possibly in parts.
+        if raw.read(ROOT).await?.is_none()
+            && let Err(error) = Store::open_with(url, open.clone()).await
+        {
+            return Err(error.into());
+        }
         return Err(unfinished(MARKER, Holder::of_marker(&found)));
     }
     let root = raw.read(ROOT).await.unwrap_or(None).unwrap_or_default();
