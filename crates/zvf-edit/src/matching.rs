@@ -297,7 +297,7 @@ impl Coding {
             }
             (_, TableElement::Float(float)) if float.is_nan() => Some(KeyState::Missing),
             (float, TableElement::Float(value)) if float.is_float() => {
-                put_float(float, value, out).then_some(KeyState::Given)
+                state(put_float(float, value, out))
             }
             (float, TableElement::Whole(whole)) if float.is_float() => {
                 let exact = whole.unsigned_abs() <= 1 << 53;
@@ -358,7 +358,14 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
     match number {
         NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
-        NumberType::F32 => out.copy_from_slice(&zvf_encode::narrow(value).to_le_bytes()),
+        NumberType::F32 => {
+            let narrow = zvf_encode::narrow(value);
+            // No stored number is equal to one beyond the range of its type.
+            if narrow.is_infinite() && value.is_finite() {
+                return false;
+            }
+            out.copy_from_slice(&narrow.to_le_bytes());
+        }
         _ => match Values::from(vec![value]).bytes_as(number) {
             Some(bytes) => out.copy_from_slice(&bytes),
             None => return false,
@@ -745,6 +752,11 @@ mod tests {
         assert_eq!(found.find(&0.2_f32.to_le_bytes()), None);
         let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
         assert_eq!(missing, [2, 3]);
+        let floats = Float64Array::from(vec![Some(1e300), Some(f64::INFINITY), None]);
+        let mut found = keys(Arc::new(floats), Coding::Number(NumberType::F32));
+        assert_eq!(found.index(|_, _| false).unwrap(), []);
+        assert_eq!(found.find(&f32::INFINITY.to_le_bytes()), Some(1));
+        assert_eq!(found.rows(KeyState::Unknown).collect::<Vec<_>>(), [0]);
         // A column that cannot be converted as a whole: an integral float is still compared as that integer.
         let floats = Float64Array::from(vec![5.0, 5.5, 300.0, 5.0]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::U8));

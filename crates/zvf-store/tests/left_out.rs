@@ -1,7 +1,7 @@
 //! Damage in documents: a result never lacks data silently.
 
 use serde_json::{Value, json};
-use zvf_store::{Class, Need, OpenOptions, Store};
+use zvf_store::{ChunkParts, Class, Need, OpenOptions, Store};
 
 use crate::support::{Files, add_grid, bundled, edit, memory, open_memory, small};
 
@@ -245,4 +245,18 @@ async fn the_type_of_an_attribute_is_the_declared_one() {
         let error = store.level(0, &Need::all()).await.unwrap_err();
         assert_eq!(error.class(), Class::Malformed, "{wrong}: {error}");
     }
+}
+
+/// A row may have more bytes than memory by its document: refused before anything is read or reserved.
+#[tokio::test]
+async fn rows_that_do_not_fit_in_memory_are_a_limit() {
+    let mut files = points();
+    edit(&mut files, V, |doc| {
+        doc["attributes"]["row_shape"] = json!([u64::MAX / 4]);
+    });
+    let store = open_memory(&files).await;
+    let level = store.level(0, &Need::all()).await.unwrap();
+    let error = level.chunks(ChunkParts::all_of(&level)).unwrap_err();
+    assert_eq!(error.class(), Class::Limit, "{error}");
+    assert!(error.to_string().contains("vertex_attributes/v"), "{error}");
 }
