@@ -69,7 +69,7 @@ impl Edit {
                 return Err(WriteError::input(what, values.type_name(), "text"));
             };
             let mut categories = Categories::default();
-            // Vertices without a text may be appended later.
+            // A code for missing texts, because vertices without a text may be appended later.
             categories.code(None)?;
             let mut codes = Vec::new();
             for text in texts {
@@ -104,7 +104,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Revives deleted objects: as new ones, without values.
+    /// Restores deleted objects as new ones, without values.
     pub(super) async fn revive(
         &mut self,
         ids: impl Iterator<Item = i64>,
@@ -161,7 +161,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Replaces texts by codes, for attributes that hold codes; new texts get codes after the existing ones.
+    /// The codes of texts, for an attribute that stores codes; new texts get codes after the existing ones. `None` for other attributes.
     pub(super) fn codes(
         &mut self,
         name: &str,
@@ -219,7 +219,7 @@ impl Edit {
                     what(),
                     found,
                     format!(
-                        "as many as {number} can count; `zvf merge` makes a store of both, with wider codes"
+                        "at most as many as {number} has codes; `zvf merge` makes a store of both, with wider codes"
                     ),
                 ));
             }
@@ -228,7 +228,7 @@ impl Edit {
     }
 }
 
-/// A code for missing texts if there are `texts` texts, for an attribute without one: -1, or the last code of unsigned types.
+/// A code for missing texts, for an attribute with `texts` texts that has none yet: -1, or for unsigned types the largest code, if it is not in use.
 fn spare_code(number: NumberType, texts: usize) -> Option<i64> {
     let last = match number {
         NumberType::I8 | NumberType::I16 | NumberType::I32 | NumberType::I64 => return Some(-1),
@@ -241,7 +241,7 @@ fn spare_code(number: NumberType, texts: usize) -> Option<i64> {
     (signed(texts) <= last).then_some(last)
 }
 
-/// A code in stored form; `false` if it does not fit.
+/// Appends a code in stored form; returns `false` if the type cannot represent it.
 fn put_code(number: NumberType, code: i64, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     out.resize(start + number.size(), 0);

@@ -1,4 +1,4 @@
-//! From the state in memory to the objects of an edit.
+//! Turns the state in memory into the objects of an edit, and commits them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,13 +46,15 @@ impl Edit {
     /// Commits the edit.
     ///
     /// # Errors
-    /// Misuse: an earlier operation failed; [`WriteError::Changed`]. I/O. The store is unchanged, unless [`WriteError::is_committed`].
+    /// Misuse: an earlier operation failed, or a link attribute was added and the store has no links. [`WriteError::Changed`]. I/O; malformed data.
+    /// The store is unchanged, unless [`WriteError::is_committed`].
     pub fn commit(self) -> BoxFuture<'static, Result<EditSummary, WriteError>> {
         Box::pin(commit(self))
     }
 }
 
-/// Marks chunks of level 0 as changed since the coarse levels were built; or its objects, if no chunk represents them.
+/// Records in the root that level 0 changed since the coarse levels were built: its changed chunks, or with `objects` an empty list if no chunk
+/// changed.
 pub(crate) fn mark_stale<'c>(
     root: &mut RootDoc,
     chunks: impl Iterator<Item = &'c [i64]>,
@@ -298,7 +300,7 @@ async fn plan(edit: &mut Edit) -> Result<Option<CommitPlan>, WriteError> {
     }))
 }
 
-/// The bounds after the edit; also the grid over them, if they grew or the values that split chunks did.
+/// Extends the bounds in `root` by the edit. Returns the new grid if the bounds grew or the edit added values that split chunks; else `None`.
 fn grow(edit: &Edit, root: &mut RootDoc) -> Result<Option<Grid>, WriteError> {
     let bounds = &mut root.zarr_vectors.bounds;
     let before = bounds.clone();
@@ -361,7 +363,7 @@ fn vertex_cells(
                     .added
                     .iter()
                     .filter(|added| added.scope == Scope::Vertex);
-                // Indexes after the attributes of the level are new attributes.
+                // Indices after the attributes of the level are new attributes.
                 let shown = added.nth(at - level.vertex_attributes().len());
                 let attributes = ArrayAttributes {
                     zv_array: Some("attribute".to_owned()),

@@ -18,7 +18,7 @@ use zvf_encode::error::{OrBug, narrow};
 use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::index;
 
-/// Most keys that a message lists.
+/// Largest number of keys in a message.
 const LISTED: usize = 5;
 
 /// The owner of an attribute.
@@ -87,13 +87,13 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// By columns of the table.
+    /// Matches by columns of the table.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// By the values of attributes.
+    /// Matches by the values of attributes.
     #[must_use]
     pub fn by_key<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl Matching {
         }
     }
 
-    /// By the order of a query without selections.
+    /// Matches by the order of a query without selections.
     #[must_use]
     pub fn by_order() -> Self {
         Self {
@@ -111,7 +111,7 @@ impl Matching {
         }
     }
 
-    /// By the order of the vertices along one object after another.
+    /// Matches by the order of the vertices along one object after another.
     #[must_use]
     pub fn by_object_order() -> Self {
         Self {
@@ -234,7 +234,7 @@ pub(crate) fn each(
 pub(crate) enum KeyState {
     /// The store may have the key.
     Given,
-    /// A part of its key is missing.
+    /// A part of the key is missing.
     Missing,
     /// The store cannot have the key: a number beyond the type, a text that is not a category.
     Unknown,
@@ -318,7 +318,7 @@ fn float_of(whole: i128) -> f64 {
     whole as f64
 }
 
-/// The whole number that a float is equal to. From 2^53 on, several whole numbers have the same float.
+/// The whole number that a float is equal to; `None` if there is none, and from 2^53 on, where several whole numbers have the same float.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a whole number below the limit"
@@ -354,7 +354,7 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
     }
 }
 
-/// Writes a float, rounded to the type; -0.0 as 0.0.
+/// Writes a float, rounded to the type; -0.0 as 0.0. Returns `false` for NaN and for other types than floats.
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
     match number {
         NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
@@ -400,7 +400,7 @@ pub(crate) fn normalize(number: NumberType, bytes: &mut [u8]) -> bool {
 #[derive(Debug)]
 pub(crate) struct KeyColumn {
     pub(crate) name: String,
-    /// One column per number of the key, or lists.
+    /// Columns of numbers or lists; together they have all numbers of this part.
     pub(crate) columns: Vec<ArrayRef>,
     pub(crate) coding: Coding,
 }

@@ -15,7 +15,8 @@ use zvf_format::int::{index, wide};
 /// Number of chunks whose cells are requested together.
 pub(super) const BATCH: usize = 32;
 
-/// Bytes that an edit may take in addition to twice its budget; the program itself takes the rest of 64 MB.
+/// Bytes that an edit may take in addition to twice its memory budget. The documented peak is twice the budget plus 64 MB; the program itself takes
+/// the rest of the 64 MB.
 const SPARE: u128 = 16 << 20;
 
 /// The rows of one chunk, in fragments. Numbers of fragments never change, so that manifests stay valid: a fragment that loses its rows stays, empty.
@@ -68,7 +69,7 @@ impl NewRows {
         let one = list.and_then(|list| list.get_mut(index(row)));
         let one = one.ok_or_else(|| {
             WriteError::bug(format!(
-                "row {row} of chunk {slot} was in no chunk that changed"
+                "row {row} of chunk {slot} is in a changed chunk, but was in an unchanged one"
             ))
         })?;
         *one = stored(place.0, place.1);
@@ -94,7 +95,7 @@ pub(crate) type FragmentAt = (u32, u32);
 pub(crate) struct EditState {
     pub(crate) level: Level,
     pub(crate) spec: StoreSpec,
-    /// The values that split chunks, if an attribute does, including those that this edit adds.
+    /// If an attribute splits chunks: its values, including those that this edit adds.
     pub(crate) keys: Option<SplitKeys>,
     /// The byte ranges of a row: the position, then every attribute.
     pub(crate) columns: Vec<std::ops::Range<usize>>,
@@ -106,17 +107,17 @@ pub(crate) struct EditState {
     sizes: HashMap<u32, Vec<u32>>,
     slots: HashMap<ChunkCoord, u32>,
     fresh: u64,
-    /// The new names of vertices whose links are dropped while they move.
+    /// Vertices that were renamed in a move so that their links are dropped: the new name by the old one.
     pub(crate) renamed: HashMap<Vertex, Vertex>,
     pub(crate) links: Vec<NewLink>,
     /// All attributes of stored links, for links with new values.
     pub(crate) link_values: LinkValues,
-    /// Chunks of the first ends of these links.
+    /// Chunks of the first ends of links that must be stored again.
     pub(crate) relinked: BTreeSet<u32>,
     pub(crate) extent: Option<Corners>,
-    /// Number of chunks that were read, and of their vertices.
+    /// The number of chunks that were read, and the number of their vertices.
     loaded: (usize, u128),
-    /// Most bytes of the data that is read.
+    /// The memory budget in bytes.
     budget: usize,
 }
 
@@ -173,7 +174,7 @@ impl EditState {
         Ok(slot)
     }
 
-    /// The number of a vertex attribute.
+    /// The index of a vertex attribute.
     pub(crate) fn attribute(&self, name: &str) -> Option<usize> {
         let mut attributes = self.spec.vertex_attributes.iter();
         attributes.position(|one| one.name == name)
@@ -291,7 +292,7 @@ impl EditState {
     /// Reads the number of rows of each fragment, for chunks that were not read.
     ///
     /// # Errors
-    /// I/O; malformed fragment indexes.
+    /// I/O; malformed fragment indexes; fragments that do not tile the rows of their chunk.
     pub(crate) async fn measure(
         &mut self,
         slots: impl IntoIterator<Item = u32>,
@@ -364,7 +365,8 @@ impl EditState {
     /// Reads chunks that were not read yet.
     ///
     /// # Errors
-    /// I/O; chunks that an edit could not preserve: fragments that do not tile their rows, attributes without a value for each row.
+    /// I/O; chunks that an edit could not preserve: fragments that do not tile their rows, attributes without a value for each row, chunks with
+    /// vertices that no presence list names. Misuse: the chunks need more memory than the budget allows.
     pub(crate) async fn load(
         &mut self,
         slots: impl IntoIterator<Item = u32>,
@@ -423,8 +425,8 @@ impl EditState {
                 return Err(WriteError::source(
                     vertices.path(),
                     format!(
-                        "nonempty_chunks does not list chunk {chunk:?}, and vertices of it are there: `zvf repair` restores the list; if no object \
-                         has them, `zvf vacuum` removes them; nothing was changed"
+                        "nonempty_chunks does not list chunk {chunk:?}, which has vertices: `zvf repair` restores the list; if no object has them, \
+                         `zvf vacuum` removes them; nothing was changed"
                     ),
                 ));
             }
@@ -463,7 +465,7 @@ impl EditState {
         self.needed(rows, 0) <= u128::from(wide(self.budget))
     }
 
-    /// The memory budget that an edit of so many vertices needs that has as many `more` bytes of columns.
+    /// The memory budget that an edit needs if it holds `rows` vertices and `more` bytes of columns in addition to the present ones.
     fn needed(&self, rows: u128, more: u128) -> u128 {
         // For each row its bytes, its name, its new place, and its cells as they are written.
         let width: usize = self.columns.iter().map(ExactSizeIterator::len).sum();
@@ -472,7 +474,7 @@ impl EditState {
         (rows * row + columns).saturating_sub(SPARE) / 2
     }
 
-    /// Refuses as many `more` bytes of columns of `chunks` chunks if the edit would then take more memory than [allowed](Self::load).
+    /// Refuses `more` bytes of columns of `chunks` chunks if the edit would then take more memory than [allowed](Self::check_budget).
     pub(super) fn check_columns(&self, chunks: usize, more: u128) -> Result<(), WriteError> {
         let needed = self.needed(self.loaded.1, more);
         if needed <= u128::from(wide(self.budget)) {
@@ -522,7 +524,7 @@ impl EditState {
                 values_of_every_row(place, bytes, count, column.len())?;
             }
         }
-        // The stored columns; those that the edit added follow from `join_columns`.
+        // Only the stored columns: `join_columns` appends those that the edit added.
         let width = self.columns.iter().take(1 + read.columns.len());
         let width = width.map(ExactSizeIterator::len).sum();
         let mut row = 0_u32;
@@ -606,7 +608,7 @@ impl EditState {
     }
 }
 
-/// Refuses a cell of an attribute that has not `width` bytes for each of `rows` rows; its `place` is the array and the chunk.
+/// Refuses a cell of an attribute that does not have `width` bytes for each of `rows` rows. `path` and `chunk` locate the cell in the error.
 pub(super) fn values_of_every_row(
     (path, chunk): (&str, &[i64]),
     bytes: usize,

@@ -1,4 +1,4 @@
-//! Stores whose objects the calling program fetches: reading without a runtime, threads, or a client of this crate.
+//! Stores whose objects the calling program fetches: reading without a runtime, threads, or the clients of this crate.
 //!
 //! The readers of this workspace are futures. [`CallerRun`] polls a future on the thread of its caller until it needs objects. The caller fetches
 //! them by any means, and continues. All requests of one round are returned together.
@@ -57,19 +57,19 @@ struct CallerRequests {
 
 pub(crate) type FetchResult = Result<Option<Object>, IoError>;
 
-/// A part of an object that the caller has to fetch.
+/// A request for an object, or for a part of it, that the caller must answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectFetch {
     /// The id of this request for [`CallerRun::answer`].
     pub id: u64,
-    /// The object, relative to the root of the store.
+    /// The key of the object, relative to the root of the store.
     pub key: String,
     /// The requested part. The whole object is a valid answer, too.
     pub ask: Ask,
-    /// Most bytes that are accepted for this part.
+    /// Largest number of bytes that this part may have.
     pub most: u64,
-    /// The round of dependent requests that it belongs to, from 1.
+    /// The number of its round, from 1; requests of a round depend only on answers of earlier ones.
     pub round: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Requests of readers to a [`CallerStore`]: request slots, single-flight, trace, versions, overlay.
+//! Passes the requests of readers to a [`CallerStore`]: request slots, single-flight, trace, versions, overlay.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ impl CallerObjects {
         reply.map(Reply::Document)
     }
 
-    /// Reads one document again and compares it with its earlier state `first` (or absence).
+    /// Reads one document again and compares it with its earlier state `first`; `None`: it was absent.
     pub(crate) async fn look(
         &self,
         context: &Context,
@@ -155,8 +155,8 @@ fn state_of(object: &Object) -> ReportedState {
 }
 
 impl Object {
-    /// A part of an object of `size` bytes that begins at `start`. It is the whole object if it begins at 0 and
-    /// has `size` bytes.
+    /// Bytes of an object of `size` bytes, from byte `start` on; the whole object if `start` is 0 and `bytes` has
+    /// `size` bytes.
     pub fn new(bytes: impl Into<Bytes>, start: u64, size: u64) -> Self {
         Self {
             bytes: bytes.into(),
@@ -173,7 +173,7 @@ impl Object {
         Self::new(bytes, 0, size)
     }
 
-    /// The same object with the validator of its content, by which changes are detected.
+    /// The same object with its ETag, from which changes are detected.
     #[must_use]
     pub fn with_etag(mut self, etag: impl Into<String>) -> Self {
         self.etag = Some(etag.into());

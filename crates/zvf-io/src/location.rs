@@ -55,13 +55,13 @@ impl Location {
     pub(crate) fn resolve(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         if options.caller_store.is_some() {
             return Err(IoError::misuse(
-                "a caller store can only be read, and only as a store: single files cannot be read, and nothing is written to it",
+                "a caller store can only be read, and only as a store: it supports neither single files nor writing",
             ));
         }
         Self::of(address, options)
     }
 
-    /// Resolves a path; there are no other backends.
+    /// Resolves a path: without the feature `backends`, only local paths are supported.
     #[cfg(not(feature = "backends"))]
     fn of(address: &str, _: &IoOptions) -> Result<Self, IoError> {
         match scheme(address) {
@@ -130,7 +130,7 @@ impl Location {
                     NoBackend::Build(source) => bad(source.to_string()),
                 })?;
                 let prefix = match scheme {
-                    // The whole address is the base of the client, unless it lists.
+                    // Unless the server lists, the base URL of the client is the whole address.
                     "http" | "https" if !backs.lists => String::new(),
                     _ => Path::from_url_path(url.path())
                         .map_err(|e| bad(e.to_string()))?
@@ -155,7 +155,7 @@ pub(crate) fn parsed(address: &str) -> Result<Url, IoError> {
         what,
     };
     if address.trim() != address {
-        let what = "found a blank at its end, expected none, or %20 if the name ends with one";
+        let what = "found a blank at the end, expected none, or %20 if the name ends with one";
         return Err(bad(what.to_owned()));
     }
     if address.contains(char::is_control) {
@@ -175,7 +175,7 @@ fn check_key(url: &Url) -> Result<(), String> {
         _ => return Ok(()),
     };
     Err(format!(
-        "found `{letter}`, after which a URL has no more parts of the key, expected {escape} if the name contains `{letter}`"
+        "found `{letter}`, which ends the path of a URL, expected {escape} if the name contains `{letter}`"
     ))
 }
 
@@ -266,7 +266,7 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
         let headers = [(reqwest::header::AUTHORIZATION, login)];
         client = client.with_default_headers(headers.into_iter().collect());
     }
-    // Listings of WebDAV name objects by their whole path on the server, so that the path of the address belongs to the keys.
+    // WebDAV listings name objects by their whole path on the server, so the path of the address is part of the keys.
     let base = match lists {
         true => String::new(),
         false => url.path().trim_end_matches('/').to_owned(),
@@ -295,7 +295,7 @@ fn without_login(url: &Url) -> (Url, Option<object_store::HeaderValue>) {
     use percent_encoding::percent_decode_str;
     let mut plain = url.clone();
     let password = url.password().unwrap_or_default();
-    // Only URLs without a host refuse to be without a user.
+    // This fails only for URLs without a host.
     let changed = plain.set_username("").and(plain.set_password(None));
     if changed.is_err() || (url.username().is_empty() && password.is_empty()) {
         return (plain, None);

@@ -22,7 +22,7 @@ use crate::task::{driven, runtime};
 use crate::versions::{ReportedState, changed};
 use crate::{Ask, Cap, IoError, IoOptions};
 
-/// Bytes of the first request for an object, and bytes that are read at its end.
+/// Bytes of the first request for an object, and bytes that the first request at its end should include.
 const AHEAD: u64 = 64 << 10;
 
 /// One file: on the local disk, or an object.
@@ -36,10 +36,10 @@ pub enum FileLocation {
 
 impl FileLocation {
     /// Resolves the address of one file: a path, or a URL of a scheme that is compiled in. Credentials and options apply as for a store at
-    /// that address. Sends nothing.
+    /// that address. Sends no request.
     ///
     /// # Errors
-    /// Misuse: no backend knows the address, or it names no file.
+    /// Misuse: no backend supports the address, or it does not name a file.
     pub fn resolve(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         let bad = |what: &str| IoError::Address {
             url: address.to_owned(),
@@ -177,7 +177,7 @@ impl ObjectLocation {
         Box::pin(driven(save))
     }
 
-    /// The objects below this location. Each is opened when it is read.
+    /// The objects below this location. The first read of an object sends the first request for it.
     ///
     /// # Errors
     /// Misuse: no tokio runtime is running.
@@ -258,7 +258,7 @@ impl PinnedObject {
 }
 
 impl SingleObjectInner {
-    /// The version with the first bytes; `None` if the object does not exist.
+    /// The version, which the first call requests along with the first bytes; `None` if the object does not exist.
     async fn first(&self) -> Result<Option<&PinnedObject>, IoError> {
         if let Some(version) = self.version.get() {
             return Ok(Some(version));
@@ -279,7 +279,7 @@ impl SingleObjectInner {
         self.begin(got)
     }
 
-    /// Takes the version from a first answer.
+    /// Takes the version from an answer; fails if another answer had another version.
     fn begin(&self, got: Option<Got>) -> Result<Option<&PinnedObject>, IoError> {
         let Some(Got { object, state }) = got else {
             return Ok(None);

@@ -92,7 +92,7 @@ impl Kv {
 
 #[cfg(feature = "backends")]
 impl Remote {
-    /// Compares one document with its earlier state `first` (or absence).
+    /// Compares one document with its earlier state `first`; `None`: it was absent.
     ///
     /// If HEAD reports another state, the document is requested, because some servers answer HEAD wrongly or not at all. Servers that deny listings
     /// answer "denied" for missing documents.
@@ -136,7 +136,7 @@ impl Remote {
         }
     }
 
-    /// Lists the folders below a prefix again.
+    /// Lists the folders below a prefix again and compares them with the first listing.
     async fn look_at_listing(
         &self,
         context: &Context,

@@ -1,4 +1,4 @@
-//! The surroundings of a job: storage, limits, progress and warnings.
+//! The context of a job: storage, limits, progress and warnings.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use zvf_validate::ValidationStep;
 use crate::JobError;
 use crate::error::Result;
 
-/// Called with the number of units that were done since the last call: see [`Job::unit`](crate::Job::unit).
+/// Called with the number of units that were completed since the last call: see [`Job::unit`](crate::Job::unit).
 pub type JobProgress = Arc<dyn Fn(u64) + Send + Sync>;
 
 /// Called with a warning while a job runs.
@@ -38,9 +38,9 @@ pub enum JobEvent<'e> {
     Downloading(&'e str),
     /// A file is being downloaded: reported at each further percent, or MiB if the server states no length, and at the end.
     Downloaded {
-        /// Bytes that arrived; fewer than before after a failure.
+        /// Bytes received so far; fewer than in the previous event if the download restarted after a failure.
         bytes: u64,
-        /// Bytes of the file: as the server states, or all that arrived.
+        /// Size of the file as the server states it, `None` if it does not; in the last event, the bytes received.
         total: Option<u64>,
     },
     /// The job continues an interrupted one from its journal.
@@ -50,7 +50,7 @@ pub enum JobEvent<'e> {
         /// Vertices in them.
         vertices: u64,
     },
-    /// The total of the units that [`JobProgress`] counts. It may be reported several times.
+    /// The total of the units that [`JobProgress`] counts. A later event replaces it.
     Total(u64),
     /// From now on [`WriteOptions::with_progress`] reports the progress, not [`JobProgress`].
     Writing,
@@ -67,8 +67,8 @@ pub struct Context {
     /// credentials, limits, retries, trace and the request to stop. Jobs have options of their own for stale files and the journal, which replace the
     /// ones here. Without [`verify`](zvf_store::io::IoOptions::verify), copies are not compared either.
     pub write: WriteOptions,
-    /// Decoded bytes of a query in memory at once, and bytes of the ids by which links of tables name vertices. Default:
-    /// [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::FileLimits::ids`].
+    /// Limit on the decoded bytes of a query in memory at once, and on the bytes of vertex ids that an import keeps to resolve the links of tables.
+    /// `None`: the defaults of [`QuerySpec::memory_budget`](zvf_query::QuerySpec::memory_budget) and [`zvf_convert::FileLimits::ids`].
     pub memory_budget: Option<u64>,
     progress: Option<JobProgress>,
     log: Option<JobLog>,
@@ -159,7 +159,7 @@ impl Context {
         self.event(&JobEvent::Total(total));
     }
 
-    /// Reports the number of rows of a query of all rows as the total.
+    /// Reports the number of rows as the total, if the query selects all rows of a level whose document states the number.
     pub(crate) async fn total_of(&self, store: &Store, query: &Query) -> Result<()> {
         let rows = query.stated_rows(store).await;
         if let Some(rows) = rows.map_err(JobError::query(store.url()))? {
@@ -184,7 +184,7 @@ impl Context {
         })
     }
 
-    /// Reports the cells that a validation checked, and the total of the parts of the work that have begun.
+    /// Reports the cells that a validation checked and, as the total, the cells of all steps that have begun.
     pub(crate) fn checked(&self) -> impl Fn(&ValidationStep) + Send + Sync + 'static {
         let (context, progress) = (self.clone(), self.progress());
         let known = Mutex::new((String::new(), 0_u64));
@@ -199,7 +199,7 @@ impl Context {
         }
     }
 
-    /// Reports how much of a file was downloaded.
+    /// Reports how much of a file was downloaded, except the end, which the caller reports.
     pub(crate) fn downloads(&self) -> SaveProgress {
         let (events, last) = (self.events.clone(), AtomicU64::new(0));
         Arc::new(move |bytes, total| {

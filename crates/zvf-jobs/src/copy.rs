@@ -115,12 +115,12 @@ async fn copied(
     let store = context.open(source, 0, Need::all()).await?;
     let mut total = Some(0_u64);
     for number in store.levels() {
-        // The copy reads it again, and reports the failure.
+        // The copy reads the level again and reports the failure.
         let Ok(level) = store.level(*number, &Need::nothing()).await else {
             total = None;
             break;
         };
-        // Some writers never set the number.
+        // 0: some writers never set the number.
         let count = Some(level.doc().vertex_count).filter(|count| *count > 0);
         total = total.zip(count).and_then(|(all, one)| all.checked_add(one));
     }
@@ -136,7 +136,7 @@ async fn copied(
     })
 }
 
-/// The error of a copy, with the store that it is about.
+/// Adds the store with the failure to an error of a copy.
 pub(crate) fn copy_error(source: &str, target: &str, error: WriteError) -> JobError {
     // Only the comparison reads the copy, so all other malformed data is in the source.
     let compared = matches!(

@@ -58,7 +58,7 @@ pub struct DiffReport {
     pub comparison: Comparison,
     /// The two stores.
     pub stores: [String; 2],
-    /// Violations of the format in both.
+    /// Violations of the format in either store.
     pub warnings: Vec<String>,
 }
 

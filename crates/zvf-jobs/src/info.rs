@@ -165,7 +165,7 @@ pub struct StoreInfo {
     pub version: String,
     /// The kind of geometry.
     pub kind: String,
-    /// The kinds as the root states them.
+    /// The geometry types as the root states them.
     pub geometry_types: Vec<String>,
     /// How links are stored.
     pub links_convention: String,
@@ -173,7 +173,7 @@ pub struct StoreInfo {
     pub axes: Vec<AxisFacts>,
     /// The lower and the upper corner of all positions.
     pub bounds: (Vec<f64>, Vec<f64>),
-    /// The place of the origin of stored positions.
+    /// The world coordinates of the origin of stored positions.
     pub coordinate_offset: Option<Vec<f64>>,
     /// The coordinate reference system.
     pub crs: Option<Value>,
@@ -197,7 +197,7 @@ pub struct StoreInfo {
     pub headers: Option<Vec<String>>,
     /// The groups beside the levels.
     pub side: SideGroups,
-    /// Names of the metadata of users.
+    /// Names of the user metadata.
     pub user_metadata: Vec<String>,
     /// Violations of the format.
     pub warnings: Vec<String>,
@@ -233,7 +233,7 @@ pub struct AxisFacts {
     pub unit: Option<String>,
 }
 
-/// A level with at most this many chunks causes no hints.
+/// Levels with at most this many chunks get no hints.
 const MANY_CHUNKS: u64 = 1000;
 
 /// Changes that would make queries of a store cheaper, with the command, as far as documents show them.
@@ -284,7 +284,7 @@ impl StoreInfo {
             Err(error) => Some(json!({"space": null, "problem": fold(&error)})),
         };
         let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
-        // Headers that are damaged are among the problems of the side groups.
+        // Damaged headers were already found: they are among the problems of the side groups.
         let headers = match side.problems.is_empty() {
             true => store.headers(&formats).await?,
             false => BTreeMap::new(),
@@ -293,7 +293,7 @@ impl StoreInfo {
             .iter()
             .map(|one| (one.level, one.is_additive()))
             .collect();
-        // As long as a level is additive, the next coarser one is needed.
+        // An additive level is completed by the next coarser one.
         let next = |last: &u32| {
             let is_additive = additive.get(last) == Some(&true);
             let next = last.checked_add(1).filter(|_| is_additive)?;
@@ -349,7 +349,7 @@ impl StoreInfo {
     }
 }
 
-/// The texts of a list.
+/// The strings of a JSON list.
 fn texts(list: Option<&Value>) -> Option<Vec<String>> {
     let texts = list?.as_array()?.iter().filter_map(Value::as_str);
     Some(texts.map(str::to_owned).collect())

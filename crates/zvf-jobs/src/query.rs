@@ -1,4 +1,4 @@
-//! The job `query`: an answer in files, or summed up.
+//! The job `query`: writes an answer to files, or summarizes it.
 
 mod digest;
 
@@ -123,7 +123,7 @@ impl ResultOptions {
         Ok(AnswerTarget::Export(format))
     }
 
-    /// Sets the tables and columns that are written in the description of a query.
+    /// Sets the level, the limit, and the tables and columns to be written in the description of a query.
     fn set(&self, spec: &mut QuerySpec, target: AnswerTarget) -> Result<()> {
         self.at.set(spec);
         spec.limit = self.limit;
@@ -136,7 +136,7 @@ impl ResultOptions {
                 objects: false,
             };
         }
-        // NPY holds positions alone, and exports decide for themselves.
+        // NPY has only positions, and exports choose their columns.
         spec.owners = match target {
             AnswerTarget::Table(format) => format != TableFormat::Npy,
             AnswerTarget::Tables => true,
@@ -192,7 +192,7 @@ impl QueryJob {
     ///
     /// # Errors
     ///
-    /// Misuse; the errors of the store.
+    /// Misuse; the errors of the store and of [`Query::piece`].
     pub fn open<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<(Store, Query)>> {
         async move {
             SelectName::check(self.select, self.terms.place.relation())?;
@@ -380,13 +380,13 @@ impl QueryJob {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum QueryReport {
-    /// The answer, summed up.
+    /// The summary of the answer.
     Answer(QueryAnswered),
-    /// The file that was written as `export` does.
+    /// The file, written as `export` writes it.
     File(FileExported),
 }
 
-/// An answer, summed up.
+/// The summary of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct QueryAnswered {
@@ -404,7 +404,7 @@ pub struct QueryAnswered {
     pub links: Option<u64>,
     /// Objects, if the answer has them.
     pub objects: Option<u64>,
-    /// Whether the limit left some out.
+    /// Whether the limit left out rows.
     pub truncated: bool,
     /// The smallest and the largest coordinate on each axis, if there is any vertex.
     pub bounds: Option<[Vec<f64>; 2]>,
@@ -431,7 +431,7 @@ pub struct QueryAnswered {
 }
 
 impl QueryAnswered {
-    /// How many rows a file of the answer has, and what they are.
+    /// The number of rows of a file of the answer, and what one of them is.
     #[must_use]
     pub fn counted(&self, file: &str) -> (u64, &'static str) {
         match Path::new(file).file_name().and_then(|name| name.to_str()) {

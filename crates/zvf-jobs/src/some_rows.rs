@@ -190,7 +190,7 @@ pub struct RowsReport {
     pub level: u32,
     /// The levels that were read.
     pub levels: Vec<u32>,
-    /// The rows, or their number if a file has them.
+    /// The rows, or their number if they were written to a file.
     pub rows: FoundRows,
     /// The number of rows from which they are drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,7 +202,7 @@ pub struct RowsReport {
     pub warnings: Vec<String>,
 }
 
-/// Rows, or how many a file has.
+/// Rows, or the number of rows in a file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum FoundRows {

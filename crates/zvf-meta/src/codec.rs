@@ -31,7 +31,7 @@ impl Codec {
     /// Parses a list of codecs, as in the member `codecs` of an array document.
     ///
     /// # Errors
-    /// If the value is not a list of names and of objects with a name.
+    /// If the value is not a list whose items are names or objects with a name.
     pub fn list(value: Value) -> Result<Vec<Self>, MetaError> {
         Vec::from_json(value, &Pointer::Prefix(""))
     }
@@ -84,7 +84,7 @@ pub struct Sharding {
     pub codecs: Vec<Codec>,
     /// Codecs of the index: `bytes`, then `crc32c`.
     pub index_codecs: Vec<Codec>,
-    /// The index is at the end of the shard, not at its start.
+    /// Whether the index is at the end of the shard (the default) or at its start.
     pub index_at_end: bool,
 }
 
@@ -93,7 +93,7 @@ impl Sharding {
     ///
     /// # Errors
     ///
-    /// If a member is missing or of another type, or a chunk extent is 0.
+    /// If a required member is missing, a member has another type, a chunk extent is 0, or `index_location` is neither `end` nor `start`.
     pub fn of(codec: &Codec) -> Result<Self, MetaError> {
         let at = Pointer::Prefix("/codecs/0/configuration");
         let mut members = Members::of(codec.configuration.clone(), &at)?;

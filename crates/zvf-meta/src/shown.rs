@@ -1,6 +1,6 @@
-//! Shows texts of files in messages.
+//! Quotes text from files in messages.
 
-/// A text for messages: quoted, and cut if it is long.
+/// Quotes a text for a message; cuts it after 60 characters.
 #[must_use]
 pub fn shown(text: &str) -> String {
     const MOST: usize = 60;

@@ -121,7 +121,7 @@ pub enum QueryError {
     /// A temporary file could not be written or read.
     #[error("temporary file in {folder}: {source}")]
     Temporary {
-        /// The folder for temporary files, as the system names it.
+        /// The system's folder for temporary files.
         folder: String,
         /// The error of the system.
         source: std::io::Error,
@@ -289,7 +289,7 @@ pub(crate) fn existing_attributes<'a>(
     format!("{known} ({})", unknown.join("; "))
 }
 
-/// The name that was probably meant: the nearest one, if at most half of its letters differ.
+/// The name that was probably meant: the one with the smallest edit distance, if that is at most half the length of the longer of the two.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 64;
     let letters: Vec<char> = word.to_lowercase().chars().take(LONGEST).collect();

@@ -104,10 +104,10 @@ impl Default for ObjectListing {
 ///
 /// # Cost
 ///
-/// As [`list_objects`](crate::list_objects), but of manifests and attributes only those of the listed objects. A condition is evaluated first. Parts on ids
-/// read the table of ids, parts on groups also the attributes of groups and the members of the groups that satisfy them. Parts on attributes and `count()`
-/// read the list of all objects, and hold these columns in memory. Parts on lengths and ends read the vertices of the objects that satisfy the other parts.
-/// Sorting holds objects in memory: about twice the limit, or all without a limit.
+/// As [`list_objects`](crate::list_objects), but only the manifests and attributes of the listed objects are read. A condition is evaluated first.
+/// Parts on ids read the table of ids, parts on groups also the attributes of groups and the members of the groups that satisfy them. Parts on
+/// attributes and `count()` read the list of all objects, and hold these columns in memory. Parts on lengths and ends read the vertices of the
+/// objects that satisfy the other parts. Sorting holds objects in memory: about twice the limit, or all without a limit.
 ///
 /// # Errors
 ///
@@ -134,7 +134,7 @@ impl ListedObjects {
     pub fn start(store: &Store, listing: ObjectListing) -> BoxFuture<'_, Result<Self, QueryError>> {
         Box::pin(async move {
             let (level, own) = (listing.level, listing.own_level_only);
-            // Nothing but documents is read before the first batch is requested.
+            // This reads only documents; cells are read when the first batch is requested.
             let mut answer = list_chosen(store, (level, own), None).await?;
             let schema = answer.schema(Table::Objects).cloned();
             let schema = schema.ok_or_else(|| no_objects(level))?;
@@ -258,7 +258,7 @@ async fn count(
     }
 }
 
-/// The ids of the objects that satisfy a condition, and notes about it.
+/// The ids of the objects that satisfy a condition, and remarks on the condition.
 async fn satisfying(
     store: &Store,
     (level, own_level_only): (u32, bool),
@@ -287,14 +287,14 @@ fn ids(batch: &RecordBatch) -> Result<&[i64], QueryError> {
     Ok(ids.or_bug("a list of objects without ids")?.values())
 }
 
-/// The rows of some objects.
+/// Keeps the rows of the chosen objects.
 fn among(batch: &RecordBatch, chosen: &HashSet<i64>) -> Result<RecordBatch, QueryError> {
     let mask = ids(batch)?.iter().map(|id| Some(chosen.contains(id)));
     let batch = filter_record_batch(batch, &mask.collect::<BooleanArray>());
     batch.ok().or_bug("a mask of other rows")
 }
 
-/// The numbers of columns, and whether the largest value is first.
+/// The index of each key's column, and whether the largest value is first.
 fn places(schema: &Schema, keys: &[SortKey]) -> Result<Vec<(usize, bool)>, QueryError> {
     let place = |key: &SortKey| {
         let name = key.column.as_str();
@@ -314,7 +314,7 @@ fn places(schema: &Schema, keys: &[SortKey]) -> Result<Vec<(usize, bool)>, Query
     keys.iter().map(place).collect()
 }
 
-/// Objects in memory.
+/// Collects objects in memory and sorts them.
 #[derive(Debug)]
 struct Sorter {
     keys: Vec<(usize, bool)>,
@@ -346,7 +346,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Returns the first objects in order.
+    /// Sorts the objects in memory and returns them, up to the limit; `None` if there are none.
     fn sort(&mut self) -> Result<Option<RecordBatch>, QueryError> {
         let held = std::mem::take(&mut self.held);
         let all = concat_batches(&self.schema, &held);

@@ -113,7 +113,7 @@ pub enum Select {
 }
 
 impl Select {
-    /// The name in texts.
+    /// The name in text forms.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -139,8 +139,8 @@ impl FromStr for Select {
 }
 
 impl Query {
-    /// Whether all rows are selected by the objects or groups that they belong to, and by nothing else. Then the object of each row is known, and the
-    /// owner column is read only for a list of all objects that share a row.
+    /// Whether rows are selected by the objects or groups that they belong to, and by no other condition. Then the object of each row is known, and
+    /// the owner column is read only for a list of all objects that share a row.
     pub(crate) fn is_by_id_alone(&self) -> bool {
         let by_id = self.objects.is_some() || self.groups.is_some();
         by_id && !self.has_conditions()
@@ -266,7 +266,7 @@ pub enum Column {
 impl FromStr for Column {
     type Err = QueryError;
 
-    /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; any other word, or the text after `attribute:`, is the name
+    /// `position`, `chunk`, `row`, `fragment`, `object_id`, `object_ids`, `attributes`; any other text, or the text after `attribute:`, is the name
     /// of an attribute, else of an axis, else `geometry`.
     fn from_str(text: &str) -> Result<Self, QueryError> {
         Ok(match text {

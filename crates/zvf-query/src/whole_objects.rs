@@ -9,7 +9,7 @@ use zvf_store::{Names, Store};
 use crate::error::OrBug;
 use crate::{Column, Outputs, Query, QueryError, Table, numbers};
 
-/// Some objects.
+/// Some objects, with their vertices and links.
 #[derive(Debug)]
 pub(crate) struct WholeObjects {
     dims: usize,
@@ -73,7 +73,7 @@ impl WholeObjects {
         let counts = whole(objects.column_by_name("length"))?;
         (starts.len() == ids.len())
             .then_some(())
-            .or_bug("objects that were asked for are missing")?;
+            .or_bug("requested objects are missing")?;
         let rows: Vec<(usize, usize)> = starts.into_iter().zip(counts).collect();
         let links = match answer.table(Table::Links)? {
             None => None,
@@ -120,7 +120,7 @@ impl WholeObjects {
     }
 }
 
-/// Distributes all links to the objects.
+/// Assigns each link to the object that has all its vertices; links between two objects are left out.
 fn by_object(
     rows: &[(usize, usize)],
     width: usize,
@@ -150,7 +150,7 @@ fn by_object(
     Ok(of_objects)
 }
 
-/// How lengths are measured in a store: along its axes of space, which have one unit.
+/// How lengths are measured in a store: along its axes of space, which must have the same unit.
 ///
 /// # Errors
 ///
@@ -164,7 +164,7 @@ pub fn length_metric(store: &Store) -> Result<Metric, QueryError> {
     })
 }
 
-/// Numbers of rows.
+/// The values of a column of row numbers or row counts.
 fn whole(column: Option<&ArrayRef>) -> Result<Vec<usize>, QueryError> {
     let numbers = column.and_then(|column| column.as_primitive_opt::<UInt64Type>());
     let numbers = numbers.or_bug("rows that are not numbers")?.values().iter();

@@ -421,7 +421,7 @@ fn masks_that_cannot_be_are_refused() {
             .to_string();
         assert_eq!(
             error,
-            "passing: found it with select chunks, expected vertices or objects"
+            "passing: found select chunks as well, expected select vertices or objects"
         );
     });
     let error = ObjectPlaces::parse("sphere(1,2,3,4) and endin(box(x=0:))")

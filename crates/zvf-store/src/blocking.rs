@@ -1,4 +1,4 @@
-//! For programs without a runtime of their own.
+//! A blocking interface, for programs without an async runtime.
 //!
 //! ```no_run
 //! use zvf_store::{Store, blocking::Runtime};
@@ -18,8 +18,8 @@ use futures::{Stream, StreamExt};
 
 use crate::{IoError, StoreError};
 
-/// How long a thread that may block waits for work before it ends. Allocators keep memory that other threads freed until the thread
-/// that allocated it allocates again or ends: ten seconds, tokio's default, would leave decoded chunks on idle threads.
+/// How long an idle thread of the blocking pool waits for work before it ends. Allocators keep memory that other threads freed until the
+/// thread that allocated it allocates again or ends: ten seconds, tokio's default, would keep the memory of decoded chunks on idle threads.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
 /// A runtime that waits for futures and iterates over streams. Cheap to clone.

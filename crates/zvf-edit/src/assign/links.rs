@@ -16,7 +16,7 @@ use crate::link_values::{FoundLink, LinkEndColumns};
 use crate::matching::{Coding, Matching, Scope, TableKeys, listed, normalize, show};
 use crate::tabular;
 
-/// The number type of an attribute of links, and its bytes in a row of all of them.
+/// The number type of a link attribute, and its byte range in the attributes of a link.
 type StoredField = (NumberType, std::ops::Range<usize>);
 
 impl Edit {
@@ -47,12 +47,13 @@ impl Edit {
             true => {
                 "stored links (`zvf import` with --edges and a column of values makes a store with them)"
             }
-            false => "stored links, as those of graphs",
+            false => "stored links, such as those of graphs",
         };
         Err(WriteError::input("attributes of links", found, expected))
     }
 
-    /// Pairs rows of a table with links, and returns these links in the order of the pairs. If `whole`, links are numbered among all links of the store.
+    /// Pairs rows of a table with links, and returns these links in the order of the pairs. If `whole`, links are numbered among
+    /// all links of the store; else, if the table has the ends of links, only links near them are read.
     pub(super) async fn match_links(
         &mut self,
         table: &RecordBatch,
@@ -151,7 +152,7 @@ impl Edit {
         Ok((pairs, found))
     }
 
-    /// The columns of a key of links, and the places of their stored values.
+    /// The columns of a key of links, and the number types and byte ranges of their stored values.
     fn link_key(
         &self,
         table: &RecordBatch,
@@ -186,7 +187,7 @@ impl Edit {
         Ok((keys, ranges))
     }
 
-    /// The ends of links in a table, one link after another, with the name of their column; `None` if it has none.
+    /// The ends of links in a table, one link after another, with the name of their column; `None` if the table has no such column.
     async fn ends(
         &mut self,
         table: &RecordBatch,

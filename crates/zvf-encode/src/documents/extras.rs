@@ -1,4 +1,4 @@
-//! Data of a store outside its levels: headers of source files, metadata of users, parametric objects (0.9 §16).
+//! Data of a store outside its levels: headers of source files and parametric objects (0.9 §16).
 
 use serde_json::{Value, json};
 use zvf_format::vlen::VlenBuilder;
@@ -17,7 +17,7 @@ use zvf_codec::Compression;
 use zvf_format::int::wide;
 
 impl Parametric {
-    /// All documents and chunks.
+    /// The documents and chunks of the parametric objects.
     fn objects(&self, compression: &Compression) -> Result<Vec<ObjectPut>, WriteError> {
         let registry = self.registry();
         let lengths = registry.iter().map(|kind| kind.coefficients.len());

@@ -16,7 +16,7 @@ use crate::target::{ObjectPut, Payloads, node};
 use zvf_codec::Compression;
 use zvf_format::int::wide;
 
-/// The objects of some cells, two per cell. There is no cell for an empty payload.
+/// The objects of some cells, two per cell. Empty payloads are not stored.
 ///
 /// A blob of zeros is stored like any other, and its document states that it is stored: if its file is lost later, it is not read as zeros.
 pub(crate) fn objects(
@@ -46,7 +46,7 @@ pub(crate) fn objects(
     Ok(objects)
 }
 
-/// The document of the group that represents an array.
+/// The document of the group that replaces an array.
 pub(crate) fn group(attributes: &ArrayAttributes) -> String {
     let attributes = match serde_json::to_value(attributes) {
         Ok(Value::Object(members)) => members,
@@ -59,7 +59,7 @@ pub(crate) fn group(attributes: &ArrayAttributes) -> String {
     .to_json_line()
 }
 
-/// One number for each component of a key; equal keys have equal numbers.
+/// Maps each component of a key to an unsigned number, in the same order.
 pub(crate) fn index(key: &[i64]) -> Vec<u64> {
     key.iter()
         .map(|part| part.cast_unsigned() ^ (1 << 63))

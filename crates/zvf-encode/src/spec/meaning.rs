@@ -20,8 +20,8 @@ impl AttributeSpec {
         number.parse::<i64>().is_ok().then_some(description)
     }
 
-    /// Compares the names of channels, and the numbers for missing values, of two attributes of one name. Returns the first difference in words: what
-    /// this attribute (found) and `own` (expected) state. `None` if they agree, or if one of them states nothing.
+    /// Compares the channel names, and the numbers for missing values, of two attributes with the same name. Returns the first difference as text for
+    /// a message: what this attribute (found) and `own` (expected) state. `None` if they agree, or if one of them states neither.
     #[must_use]
     pub fn other_meaning(&self, own: &Self) -> Option<(String, String)> {
         if let (Some(found), Some(expected)) = (self.stated_channels(), own.stated_channels())

@@ -74,7 +74,7 @@ impl Parametric {
         self
     }
 
-    /// Adds an object, by the name of its type. An object without a name is named by its type and place.
+    /// Adds an object, by the name of its type. An object without a name gets the name `TYPE_INDEX`, such as `plane_1`.
     #[must_use]
     pub fn with_object(
         mut self,
@@ -97,7 +97,7 @@ impl Parametric {
         self
     }
 
-    /// Adds a group of objects, by their places from 0.
+    /// Adds a group of objects, by their indices from 0.
     #[must_use]
     pub fn with_group(mut self, members: impl Into<Vec<i64>>) -> Self {
         self.groups.push(members.into());
@@ -132,7 +132,7 @@ impl Parametric {
                 return Err(WriteError::spec(
                     member,
                     found,
-                    "a number and a name that no other has",
+                    "a number and a name that no other type has",
                 ));
             }
         }
@@ -181,7 +181,8 @@ impl Parametric {
                 check_name(&member, name)?;
                 if rows == 0 || !values.len().is_multiple_of(rows) || values.is_empty() {
                     let found = format!("{} values", values.len());
-                    return Err(WriteError::spec(member, found, format!("rows for {rows}")));
+                    let expected = format!("values for each of {rows} rows");
+                    return Err(WriteError::spec(member, found, expected));
                 }
             }
         }

@@ -8,10 +8,11 @@ use serde::{Serialize, Serializer};
 use zvf_format::int::wide;
 use zvf_meta::space::Grid;
 
-/// Cells of a level from which it has shards, if they are chosen automatically: each would be a file.
+/// Levels with fewer cells get no shards if these are chosen automatically. Without shards, each cell is a file.
 const MANY_CELLS: usize = 2_000;
 
-/// Chosen shards stop growing when all arrays of a level together have at most this number of them, or each array at most `FEW_OF_ARRAY`: with fewer shards, fewer threads could write.
+/// Chosen shards stop growing when all arrays of a level together have at most this number of them, or each array at most `FEW_OF_ARRAY`: with fewer
+/// shards, fewer threads could write.
 const FEW_SHARDS: usize = 256;
 const FEW_OF_ARRAY: usize = 16;
 
@@ -64,9 +65,10 @@ impl ShardShape {
     ///
     /// A chosen shard doubles along one axis after another until all arrays together have at most 256 shards, or each has at most 16; a shard has at
     /// most 4096 cells and 64 MiB of rows. Of these shapes the cheapest is taken. Each shard of each array costs 32 KiB, and 16 bytes for each of its
-    /// cells, whether the cell exists or not. To this is added what an edit of one row writes again: the bytes of its shard, as a mean over all rows.
-    /// So scattered chunks get small shards or none, and the number of shards grows with the square root of the bytes. With fewer than 2000 cells in all
-    /// arrays, nothing is chosen; `links` is the most links that the level can have, each in a cell of its chunk or of two neighbouring chunks.
+    /// cells, whether the cell exists or not. The bytes that an edit of one row writes again are added: the size of its shard, averaged over all
+    /// rows. So scattered chunks get small shards or none, and the number of shards grows with the square root of the bytes. With fewer than 2000
+    /// cells in all arrays, no shards are chosen. Cells of links count as well: one for each chunk and each pair of neighbouring chunks, but not more
+    /// than `links`, the largest number of links that the level can have.
     ///
     /// # Cost
     /// If the shape is chosen: at most 13 passes over the chunks; 32 bytes per chunk. If it depends on `links`, all pairs of fewer than 1000 chunks
@@ -87,8 +89,8 @@ impl ShardShape {
         }
     }
 
-    /// Returns the cells of a shard of an array of links, in a level whose other arrays have shards of `level` cells. `chunks` are the places of its
-    /// cells in the grid, each with the bytes of its links.
+    /// Returns the cells of a shard of an array of links, in a level whose other arrays have shards of `level` cells. `chunks` are the grid indices
+    /// of its cells, each with the bytes of its links.
     ///
     /// A chosen shard starts with the shape of the level and doubles along one axis after another, at most to the end of the grid. It stops when all
     /// cells are in one shard, or before it would have more than 2048 cells or 8 MiB of links; of these shapes one is taken as for a
@@ -131,7 +133,7 @@ fn choose<'c>(
     shape.iter().any(|cells| *cells > 1).then_some(shape)
 }
 
-/// The most cells that this number of links can have, if they connect vertices of the same or of neighbouring chunks.
+/// The largest number of cells that `links` links can have, if each joins vertices of one chunk or of two neighbouring chunks.
 fn link_cells(chunks: &[(Vec<u64>, u64)], dims: usize, links: u64) -> usize {
     let most = usize::try_from(links).unwrap_or(usize::MAX);
     let are_near = |a: &[u64], b: &[u64]| {
@@ -177,7 +179,8 @@ struct Most {
     in_grid: bool,
 }
 
-/// Doubles a shard along one of its last `dims` axes after another, the shortest first; returns the shape with the fewest objects and bytes of indexes.
+/// Doubles a shard along one of its last `dims` axes after another, the shortest first; returns the shape with the lowest cost: see
+/// [`ShardShape::of_level`].
 fn grown(
     mut shape: Vec<u64>,
     grid: &Grid,
@@ -232,9 +235,9 @@ fn grown(
 #[derive(Debug)]
 struct Shards {
     count: usize,
-    /// Bytes of the largest.
+    /// Bytes of the largest shard.
     largest: u64,
-    /// Bytes of the shard that a row is in, as a mean over all rows.
+    /// Bytes of the shard of a row, averaged over all rows.
     of_a_row: u64,
 }
 

@@ -110,8 +110,8 @@ impl NumberType {
         })
     }
 
-    /// The integer `at` steps above the least one of its type, or below the greatest one for unsigned types;
-    /// wraps around after the last one.
+    /// The integer `at` steps above the least one of a signed type, or below the greatest one of an unsigned type;
+    /// wraps around after the last one. `None` for other types.
     fn integer(self, at: u16) -> Option<Fill> {
         let size = self.size();
         let unused = 64 - 8 * size;
@@ -162,7 +162,7 @@ impl NumberType {
         }
     }
 
-    /// A number after it was rounded to the type.
+    /// Rounds a number to a float type; other types leave it unchanged.
     pub(crate) fn round(self, value: f64) -> f64 {
         match self {
             Self::F16 => f64::from(zvf_store::nearest_f16(value)),
@@ -180,7 +180,7 @@ impl NumberType {
         }
     }
 
-    /// Stored numbers as f64, in which chunks are computed (0.9 §10.1). A trailing part of a number is left out.
+    /// Stored numbers as f64, the type in which chunks are computed (0.9 §10.1). An incomplete number at the end is left out.
     pub fn to_f64(self, bytes: &[u8]) -> Vec<f64> {
         macro_rules! widen {
             ($type:ty, $convert:expr) => {
@@ -219,10 +219,7 @@ impl fmt::Display for NumberType {
 }
 
 /// The nearest float32, which is how positions and attributes are rounded in stores of float32.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounding is what is asked for"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "rounding is intended")]
 #[must_use]
 pub fn narrow(value: f64) -> f32 {
     value as f32

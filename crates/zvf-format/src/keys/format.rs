@@ -1,4 +1,5 @@
-//! Formats numbers as text, and compares texts without writing them.
+//! Formats chunk keys, deltas and link offsets as text, and compares keys without formatting them
+//! whole.
 
 use core::cmp::Ordering;
 use core::fmt;

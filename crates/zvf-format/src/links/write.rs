@@ -61,9 +61,9 @@ impl LinkCellBuilder {
     /// Appends a record: its placement s, and its rows in stored order.
     ///
     /// # Errors
-    /// If the type of the columns is not an integer; if either slice does not have L entries; if the layout has no permutation
-    /// column and s is not the identity, or s is not a permutation of at most 8; if a row is negative or does not fit the
-    /// element type. The builder is then unchanged.
+    /// If the element type is not an integer; if either slice does not have L entries; if the layout has no permutation column
+    /// and s is not the identity; if it has one and s is not a permutation of at most 8 endpoints, or its code does not fit the
+    /// element type; if a row is negative or does not fit the element type. The builder is then unchanged.
     pub fn push(&mut self, placement: &[u8], placed: &[i64]) -> Result<(), EncodeError> {
         let width = self.form.link_width;
         for found in [placement.len(), placed.len()] {

@@ -65,7 +65,8 @@ impl<'a> Manifest<'a> {
     ///
     /// # Errors
     /// Truncated if a block runs past the end; unsupported for a mode above 2; malformed for
-    /// negative fragment numbers, numbers of 2^32 - 1 and more, and bytes after the last block;
+    /// negative fragment numbers and counts, fragment numbers of 2^32 - 1 and more, and bytes after
+    /// the last block;
     /// limit for a `key_rank` of 0 or beyond [`MAX_RANK`](crate::keys::MAX_RANK).
     ///
     /// # Panics

@@ -30,7 +30,7 @@ crate::layout! {
 #[derive(Debug, Clone, Copy)]
 pub struct VlenChunk<'a> {
     count: u32,
-    /// The elements with their lengths, without trailing bytes.
+    /// The elements with their lengths, without the bytes after them.
     body: &'a [u8],
     trailing: &'a [u8],
 }
@@ -52,7 +52,8 @@ impl<'a> VlenChunk<'a> {
     /// O(n), no allocation; O(1) for the one-element chunks of the chunk-grid arrays.
     ///
     /// # Errors
-    /// Truncated if an element runs past the end, malformed if the count is not `expected`.
+    /// Truncated if the count is missing or an element runs past the end, malformed if the count is
+    /// not `expected`.
     ///
     /// # Panics
     /// Never.
@@ -128,7 +129,7 @@ impl<'a> VlenChunk<'a> {
     /// Element `i`; `None` past the last one.
     ///
     /// # Cost
-    /// O(i), because lengths are iterated. For random access to many elements see
+    /// O(i), because the preceding lengths must be read. For random access to many elements see
     /// [`VlenDirectory`](super::VlenDirectory).
     #[must_use]
     pub fn get(&self, i: u32) -> Option<&'a [u8]> {
@@ -153,7 +154,7 @@ impl<'a> VlenChunk<'a> {
         self.trailing
     }
 
-    /// The elements with their lengths: everything between the count and the end.
+    /// The elements with their lengths, without the count and the bytes after the last element.
     pub(super) fn body(&self) -> &'a [u8] {
         self.body
     }

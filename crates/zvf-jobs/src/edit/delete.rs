@@ -65,7 +65,7 @@ edit_options! {
     }
 }
 
-/// The result of the query for the rows to delete.
+/// The rows or objects to delete, as the query found them.
 #[derive(Debug, Default)]
 struct Hits {
     /// The chunk of each row, and the row in the chunk.
@@ -175,7 +175,7 @@ impl EditDeleteJob {
         report(edit, &self.store, made.map_err(JobError::from), context).await
     }
 
-    /// Queries the rows to delete, or with `whole` the objects.
+    /// Queries the rows to delete; with `whole`, the objects to delete.
     async fn find(&self, mut query: Query, whole: bool, context: &Context) -> Result<Hits> {
         let store = &self.store;
         if whole {

@@ -24,7 +24,7 @@ pub enum ImportReport {
         step: &'static str,
         /// Whether it was begun before, with the same options.
         begun_before: bool,
-        /// The names of the parts that must come, if they were declared.
+        /// The names of the declared parts; `None` if none were declared.
         parts: Option<Vec<String>>,
     },
     /// A part is finished.
@@ -44,7 +44,8 @@ pub enum ImportReport {
         /// Notes about data of its files that was not stored; empty if it was finished before.
         notes: Vec<String>,
     },
-    /// The parts were joined to one store. Counts are `None` if an earlier commit was interrupted during its cleanup, after it had finished everything else.
+    /// The parts were joined into one store. Counts are `None` if an earlier commit was interrupted during its cleanup, after it had finished
+    /// everything else.
     Committed {
         /// The store.
         store: String,
@@ -90,7 +91,7 @@ pub struct StoreImported {
     pub format: &'static str,
     /// The files.
     pub files: Vec<String>,
-    /// The geometry.
+    /// The kind of geometry.
     pub kind: &'static str,
     /// Names of the axes.
     pub axes: Vec<String>,
@@ -128,7 +129,7 @@ pub struct StoreImported {
     pub frame: Option<Value>,
     /// Notes about data that was not stored, and about automatic choices.
     pub notes: Vec<String>,
-    /// The specification of the store, for texts; not serialized.
+    /// The specification of the store, for text output; not serialized.
     #[serde(skip)]
     pub spec: StoreSpec,
 }
@@ -138,10 +139,10 @@ pub struct StoreImported {
 pub struct AttributeImported {
     /// Its name.
     pub name: String,
-    /// A type of numbers, `category` or `text`.
+    /// A number type, `category` or `text`.
     #[serde(rename = "type")]
     pub values: String,
-    /// Values of one row.
+    /// Values per row.
     pub channels: usize,
 }
 

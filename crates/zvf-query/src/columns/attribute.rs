@@ -20,7 +20,7 @@ use crate::error::QueryError;
 use crate::filter::{Operand, OperandType};
 use zvf_store::format::int;
 
-/// Limit on the bytes of missing values in one batch, because a declared width may be wrong.
+/// Limit on the bytes of a column with missing values in one batch: a declared width may be wrong, and missing values take memory, too.
 const MOST: usize = 1 << 30;
 
 /// One attribute of a level, as its documents describe it.
@@ -39,7 +39,7 @@ pub(crate) struct ColumnSpec {
     pub(crate) dictionary: Option<ArrayRef>,
     pub(crate) fill_code: Option<i64>,
     pub(crate) metadata: HashMap<String, String>,
-    /// Set if a cell has several values in a row although the document states one (trap T8); `None` if the document states none.
+    /// Set once a cell has several values per row although the empty `row_shape` of the document means one (trap T8); `None` for other documents.
     pub(crate) wider: Option<Arc<AtomicBool>>,
 }
 
@@ -164,8 +164,8 @@ impl ColumnSpec {
         self.cell_of(values, rows)
     }
 
-    /// A cell of a chunk with `rows` rows. All have a value; or only the first ones, if the writer of the array appends vertices without
-    /// attributes (`zvf-0.7`, section 17.4).
+    /// A cell of a chunk with `rows` rows. Every row has a value, or only the first rows if the writer appended vertices without attributes
+    /// (`zvf-0.7`, section 17.4).
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl ColumnSpec {
             .filter(|declared| *declared != width && rows > 0)
         {
             return Err(format!(
-                "found {width} values a row, expected {declared} after row_shape or another cell"
+                "found {width} values a row, expected {declared} as stated by row_shape or found in another cell"
             ));
         }
         if let Some(wider) = self.wider.as_ref().filter(|_| width > 1) {
@@ -223,7 +223,10 @@ impl ColumnSpec {
                     }
                 });
                 if read.is_err() {
-                    return Err(format!("codes of type {}", self.dtype));
+                    return Err(format!(
+                        "found codes of type {}, expected integers",
+                        self.dtype
+                    ));
                 }
             }
             Cell::Unread | Cell::Missing => {}
@@ -314,7 +317,7 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// The inner error: a previous cell had another width; the caller adds the place. Bug: a row past the end of the cell.
+    /// Inner: a previous cell had another width; the caller adds the place. Outer: bug, a row past the end of the cell.
     pub(crate) fn push(
         &mut self,
         cell: &Cell,

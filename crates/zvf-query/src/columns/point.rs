@@ -36,7 +36,7 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    /// The conversion for a store: its axes of space, x before y; in the order of the store if the names are not x and y.
+    /// The conversion for a store: its axes of space, x or longitude first, then y or latitude; in the order of the store if no axes have such names.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Points {
         let bytes = rows.saturating_mul(width);
         if i32::try_from(bytes).is_err() {
             let most = u64::from(i32::MAX.unsigned_abs());
-            let what = "bytes of geometry in a batch (fewer batch_rows make it smaller)";
+            let what = "bytes of geometry in a batch (a smaller batch_rows helps)";
             return Err(QueryError::limit(
                 Place::default(),
                 what,
@@ -102,15 +102,15 @@ impl Points {
         let mut values = Vec::with_capacity(bytes);
         let mut known = Vec::with_capacity(rows);
         for position in numbers.chunks_exact(dims) {
-            let mut number = true;
+            let mut is_known = true;
             values.push(1);
             values.extend(code.to_le_bytes());
             for axis in &self.axes {
                 let coordinate = position.get(*axis).or_bug("an axis without coordinates")?;
-                number &= !coordinate.is_nan();
+                is_known &= !coordinate.is_nan();
                 values.extend(coordinate.to_le_bytes());
             }
-            known.push(number);
+            known.push(is_known);
         }
         let offsets = OffsetBuffer::from_repeated_length(width, rows);
         let nulls = NullBuffer::new(BooleanBuffer::from(known));

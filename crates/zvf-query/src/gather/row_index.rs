@@ -20,7 +20,7 @@ struct Span {
     out: u64,
 }
 
-/// A row of the answer and the object it belongs to.
+/// An object, by its number in the answer, and one of its rows in the answer.
 pub(crate) type Hit = (u32, u64);
 
 /// The pieces of an answer by chunk and row.
@@ -31,11 +31,11 @@ pub(crate) struct RowIndex {
 }
 
 impl RowIndex {
-    /// Sorts pieces by chunk. Takes eight bytes and a bit for each fragment of the answer, more if fragments overlap.
+    /// Sorts pieces by chunk. Takes 24 bytes for each piece that is a range of rows, and for each row of other pieces and of overlapping ranges.
     ///
     /// # Errors
     ///
-    /// Bug: a piece without a fragment.
+    /// Bug: a piece whose chunk or fragment does not exist.
     pub(crate) fn new(
         pieces: &[Piece],
         fragments: &[Option<Arc<Fragments>>],

@@ -26,7 +26,7 @@ pub(crate) struct Parents {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoredParent {
     pub(crate) child: Key,
-    /// [`Key::OUTSIDE`]: in a chunk that is not part of the query.
+    /// [`Key::OUTSIDE`] if it is in a chunk that is not part of the query.
     pub(crate) parent: Key,
     cell: usize,
     row: u32,
@@ -86,7 +86,7 @@ impl Parents {
         self.records.get(from..until).unwrap_or(&[])
     }
 
-    /// Appends a link with the attributes of its record, if it has one.
+    /// Appends a link with the attributes of its stored record; without a record, the attributes are missing.
     pub(crate) fn push(
         &self,
         sink: &mut LinkSink,

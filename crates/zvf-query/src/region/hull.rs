@@ -27,7 +27,7 @@ struct Face {
 ///
 /// # Errors
 ///
-/// A text: fewer than four points or too many, points in one plane, coordinates that are not finite or too large.
+/// A message: fewer than four points or too many, points in one plane, coordinates that are not finite or too large.
 pub(super) fn hull(points: &[Point]) -> Result<Mesh, String> {
     if int::wide(points.len()) > MOST_VERTICES {
         return Err(format!(
@@ -57,7 +57,7 @@ pub(super) fn hull(points: &[Point]) -> Result<Mesh, String> {
     hull.mesh()
 }
 
-/// The numbers of four points that are not in one plane.
+/// The indices of four points that are not in one plane.
 fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
     let few = |what: &str| {
         format!("found {what}, expected at least four points that are not in one plane")
@@ -67,7 +67,7 @@ fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
         return Err(few(&format!("{count} points")));
     };
     let numbered = || (0_u32..).zip(points.iter().copied());
-    // The point with the largest measure; whether it is zero is decided exactly by `is`.
+    // Of the points that satisfy `is`, the one with the largest measure. `is` decides exactly whether the measure is 0.
     let farthest = |measure: &dyn Fn(Point) -> f64, is: &dyn Fn(Point) -> bool| {
         let found = numbered().filter(|(_, point)| is(*point));
         found.max_by(|(_, one), (_, other)| measure(*one).total_cmp(&measure(*other)))
@@ -99,11 +99,11 @@ fn first_four(points: &[Point]) -> Result<[u32; 4], String> {
 struct Hull<'p> {
     points: &'p [Point],
     faces: Vec<Face>,
-    /// Numbers of replaced faces, to use again.
+    /// Indices of replaced faces, which new faces use again.
     free: Vec<usize>,
 }
 
-/// The error for a state that the algorithm excludes.
+/// The error for a state that cannot occur unless the algorithm has a bug.
 fn broken() -> String {
     "found a hull whose faces do not surround it, which is an error of this program".to_owned()
 }

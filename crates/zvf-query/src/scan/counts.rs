@@ -9,10 +9,10 @@ use crate::{Outputs, Query, QueryError};
 use zvf_store::Store;
 use zvf_store::format::int;
 
-/// Keys of chunks with their numbers of rows, in the order of an answer.
+/// Coordinates of chunks with their numbers of rows, in the order of an answer.
 pub(crate) type CountedChunks = Vec<(Vec<i64>, u64)>;
 
-/// The chunks of an answer.
+/// The chunks of an answer, with their numbers of rows.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkCounts {
     pub(crate) chunks: CountedChunks,
@@ -20,13 +20,13 @@ pub(crate) struct ChunkCounts {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Counts the rows of a query in the order of chunks, of one level and without a limit, whose conditions on objects are resolved. `each` gets the number of
-/// rows of every chunk when it is read.
+/// Counts the rows that a query selects in each chunk. The query must be in the order of chunks, read one level, have no limit, and have its
+/// conditions on objects resolved. `each` is called with the number of rows of every chunk as it is read.
 ///
 /// # Cost
 ///
-/// That of the query without its columns: what conditions need. Of other positions the length of their cells is needed; on a local disk no more than
-/// that is decoded.
+/// That of the query without its columns: only the data of its conditions is read. Of positions that no condition needs, only the length of their
+/// cells is needed; on a local disk, only that is decoded.
 ///
 /// # Errors
 ///

@@ -9,10 +9,10 @@ use zvf_store::format::int;
 
 use crate::QueryError;
 
-/// Most ids of a selection.
+/// Largest number of ids in a selection.
 const MOST_IDS: u64 = 100_000_000;
 
-/// Ranges with more ids are first compared with the ids of the store.
+/// Ranges with more ids are not listed before they are compared with the ids of the store.
 const SHORT: u64 = 1024;
 
 /// Object ids and ranges of ids, in the order of the answer; a repeated id repeats its output.
@@ -50,10 +50,10 @@ impl IdRanges {
     ///
     /// # Errors
     ///
-    /// Misuse: a word that is neither an id nor a range.
+    /// Misuse: an item that is neither an id nor a range.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let mut ids = Self::default();
-        for word in words(text) {
+        for word in items(text) {
             let range = range(word).ok_or_else(|| {
                 QueryError::misuse(format!(
                     "objects: found {word:?}, expected a whole number of 64 bits, or two as in 1-5"
@@ -144,7 +144,7 @@ impl IdRanges {
             }
             if longer {
                 return Err(QueryError::misuse(format!(
-                    "objects: found the range {first}-{last}, expected at most the {count} ids that the store has; ids that no object has can be ignored (ignore_missing)"
+                    "objects: found the range {first}-{last}, expected at most the {count} ids that the store has; ignore_missing leaves out ids that no object has"
                 )));
             }
             for id in first..=last {
@@ -153,7 +153,7 @@ impl IdRanges {
                     ids.push(id);
                 } else if !ignore_missing {
                     return Err(QueryError::misuse(format!(
-                        "objects: no object {id}; ids that no object has can be ignored (ignore_missing)"
+                        "objects: no object {id}; ignore_missing leaves out ids that no object has"
                     )));
                 }
             }
@@ -161,7 +161,7 @@ impl IdRanges {
         Ok(ids)
     }
 
-    /// As JSON: numbers, and texts for ranges of three and more ids.
+    /// As JSON: numbers, and strings for ranges of three or more ids.
     pub(super) fn to_json(&self) -> Value {
         let mut items: Vec<Value> = Vec::new();
         for (first, last) in &self.ranges {
@@ -211,8 +211,8 @@ impl fmt::Display for IdRanges {
     }
 }
 
-/// The labels of a mask, in the text form of [`IdRanges`]; none if a word is neither a label nor a range. Ranges are not merged: the
-/// volume must have both labels of `2,3`, and at least one of the range `2-3`.
+/// The labels of a mask, in the text form of [`IdRanges`]; `None` if an item is neither a label nor a range. Ranges are not merged, because
+/// the volume must have both labels of `2,3`, but only one of the range `2-3`.
 ///
 /// ```
 /// assert_eq!(zvf_query::label_ranges("2,3 5-7"), Some(vec![2..=2, 3..=3, 5..=7]));
@@ -220,12 +220,12 @@ impl fmt::Display for IdRanges {
 /// ```
 #[must_use]
 pub fn label_ranges(text: &str) -> Option<Vec<RangeInclusive<i64>>> {
-    let ranges = words(text).map(|word| range(word).map(|(first, last)| first..=last));
+    let ranges = items(text).map(|word| range(word).map(|(first, last)| first..=last));
     ranges.collect()
 }
 
-/// The words between commas and blanks.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+/// The items between commas and blanks.
+fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c == ',' || c.is_whitespace())
         .filter(|word| !word.is_empty())
 }

@@ -674,7 +674,7 @@ mod tests {
             ),
             (
                 json!({ "inside": true, "sphere": "1,2,3", "select": "chunks" }),
-                "inside: found it with select chunks",
+                "inside: found select chunks as well",
             ),
             (
                 json!({ "ending": 1 }),

@@ -11,7 +11,7 @@ use crate::{ObjectPlaces, ObjectRelation, QueryError, Region, Select};
 pub(super) const SHAPES: [&str; 3] = ["sphere", "near", "polygon"];
 
 impl QuerySpec {
-    /// Sets one of these members from its text; `false` for other members.
+    /// Sets one of these members from its text form; `false` for other members.
     pub(super) fn set_place(&mut self, member: &str, text: &str) -> Result<bool, QueryError> {
         match member {
             "region" => self.intersect(Region::of_member(member, text)?),
@@ -29,7 +29,7 @@ impl QuerySpec {
         Ok(true)
     }
 
-    /// Sets one of these members from JSON other than a text; `false` for other members.
+    /// Sets one of these members from a JSON value other than a string; `false` for other members.
     pub(super) fn set_place_json(
         &mut self,
         member: &str,
@@ -141,8 +141,8 @@ impl QuerySpec {
             ));
         }
         if self.passing.is_some() && self.select == Select::Chunks {
-            let found = "it with select chunks";
-            let expected = "vertices or objects";
+            let found = "select chunks as well";
+            let expected = "select vertices or objects";
             return Err(wrong("passing", found, expected));
         }
         let Some(relation) = self.relation else {
@@ -154,11 +154,11 @@ impl QuerySpec {
             return Err(wrong(relation.name(), found, expected));
         }
         if self.select == Select::Chunks {
-            let found = "it with select chunks";
+            let found = "select chunks as well";
             return Err(wrong(
                 relation.name(),
                 found,
-                "whole objects: select objects, or none",
+                "select objects, or no select: the answer has whole objects",
             ));
         }
         Ok(())

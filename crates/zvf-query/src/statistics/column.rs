@@ -21,16 +21,16 @@ use crate::columns::scalar::moments;
 use crate::error::OrBug;
 use crate::numbers;
 
-/// How many different texts are counted, and how many bytes of them, at most.
+/// Limits on the distinct texts that are counted: their number, and their bytes.
 const MOST_TEXTS: (usize, usize) = (1 << 16, 16 << 20);
 
-/// The extent of the statistics.
+/// Which statistics are computed, and how exactly.
 #[derive(Debug, Clone)]
 pub(super) struct Extent {
     pub(super) probabilities: Vec<f64>,
-    /// Bins of histograms; 0: there are none.
+    /// Largest number of bins of a histogram; 0: no histograms.
     pub(super) bins: usize,
-    /// Up to this many numbers, quantiles are exact.
+    /// Largest number of values for which quantiles are exact.
     pub(super) exact: usize,
 }
 
@@ -123,7 +123,7 @@ impl ColumnCounter {
     ///
     /// # Errors
     ///
-    /// Bug.
+    /// Bug: the column has another type or number of channels.
     pub(super) fn extend(&mut self, column: &ArrayRef) -> Result<(), QueryError> {
         let (items, width) = numbers::elements(column);
         let rows = column.len();
@@ -146,7 +146,7 @@ impl ColumnCounter {
             ValueCounter::Texts(texts) => counted += texts.extend(&items, kept)?,
             ValueCounter::Numbers(counter) => match values(&items, kept)? {
                 Values::Integers(mut all) => {
-                    // Missing dates and durations are stored as a number.
+                    // A missing date or duration is stored as the number `MISSING`.
                     let unit = self.field.metadata().get("zvf.unit");
                     if moments(self.field.data_type(), unit).is_some() {
                         all.retain(|number| *number != i128::from(MISSING));
@@ -201,7 +201,7 @@ fn is_time(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(..) | DataType::Duration(_))
 }
 
-/// From the first larger number on, all numbers are multiplied by [`SCALE`] before they are squared, so that the sum of the squares is finite.
+/// Once a number is larger, it and all later ones are multiplied by [`SCALE`] before they are squared, so that the sum of the squares is finite.
 const LARGE: f64 = f64::from_bits((1023 + 400) << 52);
 const SCALE: f64 = f64::from_bits((1023 - 600) << 52);
 

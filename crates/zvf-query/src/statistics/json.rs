@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{ColumnStatistics, StatisticValue, StatisticsKey, StatisticsOf, StatisticsSection};
 
-/// A float; NaN and the infinities, which JSON lacks, are texts.
+/// A float; NaN and the infinities, which JSON lacks, are strings.
 struct Float(f64);
 
 impl Serialize for Float {

@@ -34,12 +34,12 @@ use crate::QueryError;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsSpec {
-    /// The columns: names of axes and vertex attributes, `NAME[1]` for one channel of an attribute, `object.NAME` for attributes of objects, `count()` for the number of vertices of each
-    /// object. `None`: all of them, or all of vertices if there are statistics for each object or group.
+    /// The columns: names of axes and vertex attributes, `NAME[1]` for one channel of an attribute, `object.NAME` for attributes of objects,
+    /// `count()` for the number of vertices of each object. `None`: all columns; with [`by`](Self::by), all columns of vertices.
     pub columns: Option<Vec<String>>,
     /// Separate statistics for each object or group; without histograms.
     pub by: Option<StatisticsBy>,
-    /// Largest number of bins of a histogram, at least 4; 0: no histograms. Default 32.
+    /// Largest number of bins of a histogram, from 4 to 65,536; 0: no histograms. Default 32.
     pub bins: usize,
     /// Probabilities of the quantiles, from 0 to 1.
     pub quantiles: Vec<f64>,
@@ -61,7 +61,7 @@ impl StatisticsSpec {
     ///
     /// # Errors
     ///
-    /// Misuse.
+    /// Misuse: a number of bins or a probability outside its range.
     pub fn check(&self) -> Result<(), QueryError> {
         const MOST_BINS: usize = 1 << 16;
         if self.bins != 0 && !(4..=MOST_BINS).contains(&self.bins) {
@@ -111,7 +111,7 @@ impl FromStr for StatisticsBy {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StatisticsSection {
-    /// The object or group.
+    /// The object or group; `None` for all rows.
     pub of: Option<StatisticsKey>,
     /// Rows of the vertex table.
     pub vertices: u64,
@@ -129,7 +129,7 @@ pub enum StatisticsKey {
 }
 
 /// The statistics of one column, or of one channel of it. Serialized, it is an object of the members that apply; integers have all their digits, also
-/// beyond 64 bits; NaN and the infinities are the texts `NaN`, `Infinity` and `-Infinity`.
+/// beyond 64 bits; NaN and the infinities are the strings `NaN`, `Infinity` and `-Infinity`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnStatistics {
@@ -154,9 +154,9 @@ pub struct ColumnStatistics {
 pub enum StatisticsOf {
     /// Statistics of numbers, dates and durations.
     Numbers(NumberStatistics),
-    /// Counts of texts, categories and booleans. `None`: there are more than 65,536 different ones, or more than 16 MiB of them.
+    /// Counts of texts, categories and booleans. `None`: there are more than 65,536 distinct ones, or more than 16 MiB of them.
     Categories(Option<CategoryCounts>),
-    /// There are no values, or their type has no order.
+    /// There are no values, or there are no statistics for their type.
     Nothing,
 }
 
@@ -180,8 +180,8 @@ pub struct NumberStatistics {
     pub rank_error: u64,
     /// Infinite numbers.
     pub infinite: u64,
-    /// The edges of the bins, one more than there are bins, and the numbers in each, its lower edge included. The width is a power of two. Infinite
-    /// numbers are in no bin.
+    /// The edges of the bins, one more than there are bins, and the count of numbers in each bin, which includes its lower edge. The width is a power
+    /// of two. Infinite numbers are in no bin.
     pub histogram: Option<(Vec<f64>, Vec<u64>)>,
 }
 
@@ -205,7 +205,7 @@ pub enum StatisticValue {
 impl StatisticValue {
     /// The number as a float, rounded if necessary.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "as it says")]
+    #[expect(clippy::cast_precision_loss, reason = "rounding is documented")]
     pub fn real(self) -> f64 {
         match self {
             Self::Integer(number) => number as f64,
@@ -215,7 +215,7 @@ impl StatisticValue {
 }
 
 impl ColumnStatistics {
-    /// The word for the type of the values.
+    /// The name of the type of the values.
     #[must_use]
     pub fn type_name(&self) -> String {
         match self.field.data_type() {

@@ -36,7 +36,7 @@ const COUNT: &str = "count()";
 /// # Cost
 ///
 /// One query of the requested columns. Memory for each column: at most 65,536 numbers (4,096 for each group) for each level of its quantile sketch,
-/// which has few levels, and the different texts. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] it is a query by object.
+/// which has few levels, and the distinct texts. With [`StatisticsBy::Object`] and [`StatisticsBy::Group`] the query is by object.
 ///
 /// # Examples
 ///
@@ -73,8 +73,8 @@ pub struct StatisticsScan {
     spec: StatisticsSpec,
     table: StatisticsTable,
     extent: Extent,
-    /// All axes, and the counted ones.
     axes: Vec<String>,
+    /// The counted axes; `None`: all.
     counted_axes: Option<Vec<String>>,
     /// The counted vertex attributes; `None`: all.
     counted: Option<ChosenChannels>,
@@ -237,7 +237,8 @@ impl StatisticsScan {
     ///
     /// # Errors
     ///
-    /// Misuse: unknown columns; statistics by object or group in a store without them; invalid probabilities or bins. The errors of [`query`](crate::query).
+    /// Misuse: unknown columns; columns of objects in a level without an object index, or in statistics by object or group; statistics by object or
+    /// group in a store without them; invalid probabilities or bins. The errors of [`query`](crate::query).
     pub fn start(
         store: &Store,
         mut query: Query,
@@ -422,7 +423,7 @@ impl StatisticsScan {
         self.answer.summary()
     }
 
-    /// Counts the runs of rows of each object.
+    /// Counts the rows of a batch, separately for each run of rows of one object.
     fn by(
         &mut self,
         by: StatisticsBy,

@@ -13,7 +13,7 @@ static PROCESS: LazyLock<OpenFileCount> = LazyLock::new(|| {
     OpenFileCount::new(usize::try_from(allowed).unwrap_or(usize::MAX).min(512))
 });
 
-/// A number of open files that several stores share.
+/// The number of files that several stores keep open together, with its limit.
 #[derive(Debug)]
 struct OpenFileCount {
     open: AtomicUsize,
@@ -26,7 +26,7 @@ impl OpenFileCount {
         Self { open, most }
     }
 
-    /// Counts one more file, unless there are too many.
+    /// Counts one more file; returns `false`, without counting it, if the limit is reached.
     fn take(&self) -> bool {
         let fits = self.open.fetch_add(1, Ordering::Relaxed) < self.most;
         if !fits {
@@ -40,7 +40,8 @@ impl OpenFileCount {
     }
 }
 
-/// The open files of one store, by key. If all stores together have too many, the one that this store opened first is closed.
+/// The open files of one store, by key. At the limit of all stores together, a new file replaces the one that this store opened first; a store
+/// without open files then keeps none.
 #[derive(Debug)]
 pub(super) struct KeptFiles<F = OpenFile> {
     count: &'static OpenFileCount,
@@ -75,7 +76,8 @@ impl<F> KeptFiles<F> {
         kept.files.get(key).map(Arc::clone)
     }
 
-    /// Keeps a file open. If another thread opened it meanwhile, the last one is kept: it may have been replaced.
+    /// Keeps a file open. If another thread has opened the same key meanwhile, the new file replaces the kept one, because the file on disk may have
+    /// been replaced.
     pub(super) fn keep(&self, key: &str, file: Arc<F>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept.files.get_mut(key) {
@@ -119,7 +121,7 @@ mod tests {
         for key in ["a", "b", "c", "a"] {
             one.keep(key, Arc::new(()));
         }
-        // The first store has all places, and this one has no file to close.
+        // The first store has all files that may stay open, and the second one has none to close.
         two.keep("a", Arc::new(()));
         assert_eq!(kept(&two, "a"), "");
         one.keep("d", Arc::new(()));

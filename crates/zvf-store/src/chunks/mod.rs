@@ -1,7 +1,7 @@
 //! Decoded chunks: the one reader of positions, fragments and attributes.
 //!
 //! [`Level::chunks`] prepares a [`ChunkReader`] for the requested parts of chunks. [`ChunkReader::read`] requests the cells of several chunks
-//! together and returns one [`DecodedChunk`] for each. It handles containers, presence lists, byte order, widths that only follow from the bytes
+//! together and returns one [`DecodedChunk`] for each. It handles containers, presence lists, byte order, widths that must be derived from the bytes
 //! (trap T8), and fragment indexes.
 //!
 //! - A missing cell is empty: a chunk without `vertices` has no rows and no values.
@@ -79,7 +79,7 @@ pub(crate) use known::{KnownChunks, known_chunks};
 pub use open::{OpenChunk, WantedCells};
 pub use values::RowValues;
 
-/// Most chunks of one batch.
+/// Largest number of chunks in one batch.
 const BATCH: usize = 32;
 
 /// The parts of chunks to read.
@@ -119,7 +119,7 @@ impl<'l> ChunkParts<'l> {
 #[derive(Debug, Clone)]
 pub struct ChunkReader(Arc<ChunkReaderInner>);
 
-/// Reads chunks of one level for reports: lists their defects. See [`Level::examined_chunks`].
+/// Reads chunks of one level and lists their defects, for reports. See [`Level::examined_chunks`].
 #[derive(Debug, Clone)]
 pub struct ChunkExaminer(Arc<ChunkReaderInner>);
 
@@ -207,7 +207,7 @@ impl Level {
         ChunkExaminer(Arc::new(ChunkReaderInner::new(self, parts, true)))
     }
 
-    /// Whether positions are stored as numbers, the only encoding that is read.
+    /// Whether positions are stored as plain numbers, the only encoding that can be read.
     #[must_use]
     pub fn has_raw_positions(&self) -> bool {
         let encoding = self.vertices().attributes().encoding.as_deref();
@@ -228,7 +228,7 @@ impl ChunkReader {
         &self.0.fragment_columns
     }
 
-    /// Whether rows of positions are decoded without the rest of their chunk: in frames of Blosc, and without codec.
+    /// Whether single rows of positions can be decoded without the rest of their chunk: in frames of Blosc, and without a codec.
     #[must_use]
     pub fn reads_parts(&self) -> bool {
         let layout = self.0.level.vertices().layout();
@@ -346,7 +346,7 @@ impl ChunkReaderInner {
         if rows > 0 && !self.reports && self.level.doc().fragments_tile && !fragments.tile(rows) {
             // The warning does not name the chunk, so that it is given only once.
             self.level.store().tree().warnings.add(format!(
-                "{}: the fragments of a chunk do not tile its rows, as the level claims: if one of them is damaged, objects have too few or other vertices; `zvf validate` names the chunks",
+                "{}: the fragments of a chunk do not tile its rows, although the level claims that they do: if one of them is damaged, objects have too few or wrong vertices; `zvf validate` names the chunks",
                 array.path()
             ));
         }

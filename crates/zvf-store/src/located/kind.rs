@@ -27,9 +27,9 @@ pub enum CellKind {
     Manifests,
     /// Byte offsets of rows.
     Offsets,
-    /// One byte a row: present or not.
+    /// One byte per row: whether it has a value.
     Mask,
-    /// Names, one a line.
+    /// Names, one per line.
     Names,
     /// Several elements: a count, then length and bytes of each.
     Vlen,
@@ -38,7 +38,7 @@ pub enum CellKind {
 }
 
 impl CellKind {
-    /// The payload of an array's cells, by its discriminator, else by its path.
+    /// The content of an array's cells, from the member `zv_array` of its document, else from its path.
     pub(super) fn of_array(path: &str, doc: &ArrayDoc) -> Self {
         let attributes = &doc.attributes;
         let family = path.split('/').nth(1).unwrap_or_default();
@@ -80,7 +80,7 @@ impl CellKind {
     }
 }
 
-/// The kinds of blobs by their paths: `*` is any name or the rest of one, `±` a number of levels.
+/// The kinds of blobs by their paths: `*` is any name or the rest of a name, `±` a level delta.
 const BLOBS: [(&str, CellKind); 22] = [
     ("*/vertices/*", CellKind::Vertices),
     ("*/vertices_*/*", CellKind::Vertices),

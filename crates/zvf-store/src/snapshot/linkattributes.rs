@@ -1,4 +1,4 @@
-//! From documents to link attributes.
+//! Builds link attributes from documents.
 
 use zvf_format::keys::{format_delta, parse_delta};
 
@@ -15,7 +15,7 @@ use crate::{Class, Names, Need, StoreError};
 use zvf_io::Question;
 
 impl SnapshotTree {
-    /// Adds the attributes of a family that are wanted and exist.
+    /// Adds the requested attributes of a family that exist.
     pub(super) fn link_attributes(
         &self,
         place: LinksLevel<'_>,
@@ -140,7 +140,7 @@ impl SnapshotTree {
         drop(state);
         if absent && named && alone {
             self.warnings.add(format!(
-                "{path}/zarr.json: the document is missing, but {folder}/{name} is there: values of {links} are null"
+                "{path}/zarr.json: the document is missing, but {folder}/{name} exists: values of {links} are null"
             ));
         }
     }

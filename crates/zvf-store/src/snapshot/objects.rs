@@ -1,4 +1,4 @@
-//! From documents to the object index, groups and their tables.
+//! Builds the object index, groups and their tables from documents.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl SnapshotTree {
                 document(format!("{groups}/data"));
                 document(format!("{groups}/offsets"));
             }
-            // Padded lists have another folder.
+            // Padded member lists are in another folder.
             if state.lists(&level.to_string(), "groupings") {
                 document(format!("{level}/groupings"));
             }
@@ -233,7 +233,7 @@ impl SnapshotTree {
             table: None,
         };
         let Some(objects) = doc.num_objects else {
-            // An index that was created and never filled has none.
+            // The document of an index that was created but never filled lacks num_objects.
             let filled = manifests.is_some_and(|doc| doc.shape.first().is_none_or(|n| *n > 0))
                 || self.array_doc(&child("data"))?.is_some();
             if filled {
@@ -245,7 +245,7 @@ impl SnapshotTree {
             if doc.zv_array.is_none() && self.is_ruled() {
                 return Err(StoreError::malformed(
                     format!("{folder}/zarr.json"),
-                    "zv_array and num_objects are missing: it is the document of another group",
+                    "zv_array and num_objects are missing: this is not the document of an object index",
                 ));
             }
             return Ok(parts);
@@ -316,7 +316,7 @@ impl SnapshotTree {
         Ok(parts)
     }
 
-    /// The groups of a level, when they exist. Built once.
+    /// The groups of a level, if they exist. Built once.
     pub(super) fn groups(&self, level: u32) -> Result<Option<Arc<Groups>>, StoreError> {
         if let Some(groups) = self.state().groups.get(&level) {
             return Ok(Some(Arc::clone(groups)));

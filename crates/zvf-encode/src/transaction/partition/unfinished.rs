@@ -6,7 +6,7 @@ use crate::WriteError;
 use crate::target::Target;
 use crate::transaction::marker::StaleFiles;
 
-/// Fails if finished parts would be removed, or if other programs are writing parts here; does nothing for another kind of marker.
+/// Fails if a distributed write at this address has finished parts, or if one was begun and stale files are refused. Succeeds if there is none.
 pub(crate) fn check(
     target: &Target,
     address: &str,
@@ -34,7 +34,7 @@ pub(crate) fn check(
     Err(WriteError::exists(address, what))
 }
 
-/// Removes a distributed write without finished parts; returns whether there was one.
+/// Removes a distributed write; returns whether there was one. Fails if it has finished parts.
 pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> {
     let Some(mut begun) = BegunStore::read(target)? else {
         return Ok(false);

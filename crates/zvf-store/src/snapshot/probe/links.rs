@@ -27,7 +27,7 @@ use zvf_format::int::wide;
 /// How many cells are read before an attribute is assumed to have one column.
 const MOST: u32 = 4;
 
-/// Values that are stored in one array for all cells, before they are assigned to records.
+/// Values that are stored in one array for all cells of links, before they are assigned to the links.
 struct Loose<'l> {
     link: &'l LinkArray,
     values: &'l SharedArray,
@@ -89,7 +89,8 @@ impl SnapshotTree {
         Ok(found)
     }
 
-    /// Detects the columns of one attribute from the bytes of its cell and the number of records in the link cell.
+    /// Detects the number of columns of one attribute from the bytes of its cell and the number of records in the link cell. Returns whether it is
+    /// not 1.
     async fn detect_width(
         &self,
         pairs: Vec<(&LinkArray, &SharedArray)>,
