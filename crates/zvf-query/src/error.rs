@@ -107,9 +107,9 @@ pub enum QueryError {
         what: String,
     },
     /// The query needs more than a limit allows.
-    #[error("{place}: {found} {what} exceed the limit of {limit}")]
+    #[error("{}{found} {what} exceed the limit of {limit}", before(place))]
     Limit {
-        /// The place of the data.
+        /// The place of the data; empty if the limit is one of the whole answer.
         place: Box<Place>,
         /// What is counted.
         what: &'static str,
@@ -173,6 +173,15 @@ fn temporary_folder() -> String {
     match cfg!(all(target_family = "wasm", target_os = "unknown")) {
         true => "memory".to_owned(),
         false => std::env::temp_dir().display().to_string(),
+    }
+}
+
+/// The place as the beginning of a message; nothing for an empty one.
+fn before(place: &Place) -> String {
+    let place = place.to_string();
+    match place.is_empty() {
+        true => place,
+        false => format!("{place}: "),
     }
 }
 
