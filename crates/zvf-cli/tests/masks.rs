@@ -381,10 +381,22 @@ fn objects_pass_masks_and_hulls() -> Result<()> {
     ])?;
     assert!(measured.to_string().len() > 2);
     // A condition on vertices selects vertices, which are not deleted from objects.
-    let mixed = ["edit", STORE, "delete", "--passing", first, "--where", "x > 0"];
+    let mixed = [
+        "edit",
+        STORE,
+        "delete",
+        "--passing",
+        first,
+        "--where",
+        "x > 0",
+    ];
     let refused = home.zvf(&mixed)?;
     assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("--select objects"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("--select objects"),
+        "{}",
+        refused.stderr
+    );
     home.text(&[
         "edit",
         STORE,

@@ -268,6 +268,7 @@ impl ColumnEdit {
         });
         let mut root = self.edit.root.clone();
         declare(&self.edit, &mut root)?;
+        root.record(self.edit.history.clone());
         let store = self.edit.state.level.store().clone();
         if store.levels().len() > 1 {
             mark_stale(

@@ -117,7 +117,6 @@ pub struct Edit {
     pub(crate) new_owners: bool,
     /// Fills of vertices and links.
     pub(crate) fills: fill::Fills,
-    pub(crate) object_fills: fill::Fills,
     /// Fills that the commit records.
     pub(crate) recorded: Vec<fill::RecordedFill>,
     pub(crate) broken: Option<String>,
@@ -154,8 +153,7 @@ impl Edit {
             let known = Self::know(&journal, address, &options).await;
             match known {
                 Ok((root, state, index, words)) => Ok(Self {
-                    fills: fill::declared(&root, &[Scope::Link, Scope::Vertex]),
-                    object_fills: fill::declared(&root, &[Scope::Object]),
+                    fills: fill::declared(&root),
                     recorded: Vec::new(),
                     journal,
                     target,

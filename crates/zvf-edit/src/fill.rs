@@ -8,8 +8,8 @@ use zvf_meta::{FILL, RootDoc};
 use super::matching::{Scope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal};
 
-/// The text of each fill, by the name of its attribute.
-pub(super) type Fills = BTreeMap<String, String>;
+/// The text of each fill, by its attribute: those of vertices, links and objects may have the same name.
+pub(super) type Fills = BTreeMap<(Scope, String), String>;
 
 /// Parses `text` as a value of the type of an attribute, and repeats it for each channel.
 ///
@@ -90,22 +90,21 @@ pub(super) fn gaps(values: Values, fill: Option<Values>) -> Values {
     }
 }
 
-/// The fills that the root declares for the attributes of some scopes.
-pub(super) fn declared(root: &RootDoc, scopes: &[Scope]) -> Fills {
+/// The fills that the root declares for attributes.
+pub(super) fn declared(root: &RootDoc) -> Fills {
     let mut fills = Fills::new();
     let Some(specs) = &root.zarr_vectors.attribute_specs else {
         return fills;
     };
-    for scope in scopes {
+    for scope in [Scope::Vertex, Scope::Object, Scope::Link] {
         let names = specs.get(scope.name()).and_then(Value::as_object);
         for (name, member) in names.into_iter().flatten() {
-            match member.get(FILL) {
-                Some(Value::String(text)) => fills.insert(name.clone(), text.clone()),
-                Some(other) if other.is_number() || other.is_boolean() => {
-                    fills.insert(name.clone(), other.to_string())
-                }
-                _ => None,
+            let text = match member.get(FILL) {
+                Some(Value::String(text)) => text.clone(),
+                Some(other) if other.is_number() || other.is_boolean() => other.to_string(),
+                _ => continue,
             };
+            fills.insert((scope, name.clone()), text);
         }
     }
     fills

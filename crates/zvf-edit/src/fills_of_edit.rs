@@ -14,11 +14,8 @@ use zvf_encode::{AttributeSpec, WriteError, documents};
 impl Edit {
     /// Sets a fill, which the commit records; it is used from now on.
     pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
-        let fills = match scope {
-            Scope::Object => &mut self.object_fills,
-            Scope::Vertex | Scope::Link => &mut self.fills,
-        };
-        fills.insert(one.name.clone(), text.to_owned());
+        self.fills
+            .insert((scope, one.name.clone()), text.to_owned());
         self.recorded.push(RecordedFill {
             scope,
             spec: one.clone(),
@@ -26,52 +23,41 @@ impl Edit {
         });
     }
 
-    /// The value of vertices and links that are appended without a value of an attribute: the fill that the store records with the attribute, or the
-    /// one that was [set](Self::set_fill).
+    /// The value of vertices, links or objects that are appended without a value of an attribute: the fill that the store records with the attribute, or
+    /// the one that was [set](Self::set_fill).
     #[must_use]
-    pub fn fill(&self, name: &str) -> Option<&str> {
-        self.fills.get(name).map(String::as_str)
+    pub fn fill(&self, scope: Scope, name: &str) -> Option<&str> {
+        self.fills
+            .get(&(scope, name.to_owned()))
+            .map(String::as_str)
     }
 
-    /// The value of new objects for which no table has a value of this attribute; see [`fill`](Self::fill).
-    #[must_use]
-    pub fn object_fill(&self, name: &str) -> Option<&str> {
-        self.object_fills.get(name).map(String::as_str)
-    }
-
-    /// Sets the value for vertices, links and objects that this edit appends without a value, in each attribute with this name. It is not recorded.
+    /// Sets the value for vertices, links or objects that this edit appends without a value of an attribute. It is not recorded.
     ///
     /// # Cost
-    /// Reads all object attributes, once.
+    /// For objects, reads all of their attributes, once.
     ///
     /// # Errors
-    /// Misuse: no attribute has this name; a text that is not a value of its type. I/O.
+    /// Misuse: no such attribute; a text that is not a value of its type. I/O.
     pub fn set_fill<'a>(
         &'a mut self,
+        scope: Scope,
         name: &'a str,
         text: &'a str,
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
-            let mut known = self.vertex_attributes();
-            known.extend(self.state.spec.links.attributes.iter().cloned());
-            let objects = match self.spec().has_objects() {
-                true => self.object_attributes().await?,
-                false => Vec::new(),
+            let known = match scope {
+                Scope::Vertex => self.vertex_attributes(),
+                Scope::Link => self.spec().links.attributes.clone(),
+                Scope::Object => self.object_attributes().await?,
             };
-            let mut found = false;
-            let lists = [(known, &mut self.fills), (objects, &mut self.object_fills)];
-            for (attributes, fills) in lists {
-                for one in attributes.iter().filter(|one| one.name == name) {
-                    value(one, text)?;
-                    fills.insert(name.to_owned(), text.to_owned());
-                    found = true;
-                }
-            }
-            if !found {
-                let expected = "an attribute of the vertices, links or objects of this store";
+            let Some(one) = known.iter().find(|one| one.name == name) else {
+                let expected = format!("an attribute of the {} of this store", scope.plural());
                 let what = format!("fill of attribute {name}");
                 return Err(WriteError::input(what, "nothing", expected));
-            }
+            };
+            value(one, text)?;
+            self.fills.insert((scope, name.to_owned()), text.to_owned());
             Ok(())
         })
     }
@@ -81,8 +67,12 @@ impl Edit {
         &mut self,
         rows: impl Iterator<Item = usize> + Clone,
     ) -> Result<(), WriteError> {
-        for (name, text) in &self.object_fills {
-            let Some(table) = self.tables.get_mut(name) else {
+        for ((scope, name), text) in &self.fills {
+            let Some(table) = self
+                .tables
+                .get_mut(name)
+                .filter(|_| *scope == Scope::Object)
+            else {
                 continue;
             };
             let gaps = rows.clone().filter(|row| table.place(*row).is_none());

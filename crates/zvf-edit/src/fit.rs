@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::edit::Edit;
 use super::fill;
+use super::matching::Scope;
 use zvf_encode::batches::Owners;
 use zvf_encode::{AttributeSpec, Batch, Values, WriteError};
 use zvf_format::int::wide;
@@ -82,32 +83,35 @@ impl Edit {
             }
         };
         let wanted = self.vertex_attributes();
-        let attributes = self.columns(&wanted, &batch.attributes, rows, &mut fitted.vertices)?;
+        let of = (Scope::Vertex, &*wanted);
+        let attributes = self.columns(of, &batch.attributes, rows, &mut fitted.vertices)?;
         fitted.batch.attributes = attributes;
         let links = batch.links.len() / spec.links.width.max(1);
-        let wanted = &spec.links.attributes;
+        let of = (Scope::Link, &*spec.links.attributes);
         let given = &batch.link_attributes;
-        fitted.batch.link_attributes = self.columns(wanted, given, links, &mut fitted.links)?;
-        let known = |name: &&String| {
-            let mut all = spec.batch_attributes().chain(&spec.links.attributes);
-            !all.any(|one| one.name == **name)
+        fitted.batch.link_attributes = self.columns(of, given, links, &mut fitted.links)?;
+        let unknown = |given: &[(String, Values)], known: &[AttributeSpec]| {
+            let names = given.iter().map(|(name, _)| name);
+            let names = names.filter(|name| known.iter().all(|one| one.name != **name));
+            names.cloned().collect::<BTreeSet<String>>()
         };
-        let given = batch.attributes.iter().chain(&batch.link_attributes);
-        fitted.unknown = given.map(|(name, _)| name).filter(known).cloned().collect();
+        fitted.unknown = unknown(&batch.attributes, &wanted);
+        let mut of_links = unknown(&batch.link_attributes, &spec.links.attributes);
+        fitted.unknown.append(&mut of_links);
         Ok(fitted)
     }
 
     /// The `wanted` attributes, in their types: the given ones, and fills or missing values of the others.
     fn columns(
         &self,
-        wanted: &[AttributeSpec],
+        (scope, wanted): (Scope, &[AttributeSpec]),
         given: &[(String, Values)],
         rows: usize,
         lacking: &mut NotGiven,
     ) -> Result<Vec<(String, Values)>, WriteError> {
         let mut columns = Vec::new();
         for one in wanted {
-            let fill = self.fill(&one.name);
+            let fill = self.fill(scope, &one.name);
             let fill = fill.map(|text| fill::value(one, text)).transpose()?;
             let values = match (given.iter().find(|(name, _)| *name == one.name), fill) {
                 (Some((_, values)), fill) => fill::gaps(values.fitted(one)?, fill),
@@ -120,8 +124,13 @@ impl Edit {
                     lacking.missing.insert(one.name.clone());
                     Values::absent(one, rows * one.channels).map_err(|_none| {
                         let (name, kind) = (&one.name, one.values.name());
+                        let of = match scope {
+                            Scope::Link => " --link",
+                            Scope::Vertex | Scope::Object => "",
+                        };
                         let expected = format!(
-                            "values: {kind} cannot be missing (--fill {name}=VALUE gives all of them one, set-attribute {name} --fill VALUE records it for later)"
+                            "values: {kind} cannot be missing (--fill {name}=VALUE gives all of them one, set-attribute {name}{of} --fill VALUE records it \
+                             for later)"
                         );
                         WriteError::input(format!("attribute {name}"), "none", expected)
                     })?

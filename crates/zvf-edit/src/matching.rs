@@ -22,7 +22,7 @@ use zvf_format::int::index;
 const LISTED: usize = 5;
 
 /// The owner of an attribute.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Vertices.
     Vertex,

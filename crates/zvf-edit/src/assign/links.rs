@@ -78,7 +78,7 @@ impl Edit {
         };
         // To set values by ends, only the links near these ends are needed.
         let all = match &names {
-            Some(names) if !whole => self.links_near(names).await?,
+            Some(names) if !whole && !how.by_order => self.links_near(names).await?,
             _ => self.all_links().await?,
         };
         let of = wide(all.len());
@@ -118,6 +118,14 @@ impl Edit {
                 let of = if whole { of } else { wide(found.len()) };
                 let mut pairs = PairedRows::new(found, Scope::Link, (by, of), |_, _| false)?;
                 pairs.matched.ignored = ignored;
+                if how.by_order && (rows != all.len() || !pairs.from.is_sorted()) {
+                    let expected = "the links in the order of the store";
+                    return Err(WriteError::input(
+                        "ends of links",
+                        "another order",
+                        expected,
+                    ));
+                }
                 pairs
             }
             None if !how.key.is_empty() => {

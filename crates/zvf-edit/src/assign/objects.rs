@@ -104,6 +104,7 @@ impl Edit {
             None if !how.key.is_empty() => self.search_objects(table, how, &live)?,
             None if how.by_order => {
                 check_level(table, "order")?;
+                self.check_unmoved("the order of objects")?;
                 in_order(Scope::Object, rows, of)?
             }
             None => return Err(no_way(Scope::Object, rows)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use zvf_convert::{Import, ObjectIds, Sink};
-use zvf_edit::{Edit, Fitted, NotGiven};
+use zvf_edit::{Edit, Fitted, NotGiven, Scope};
 use zvf_encode::arrow::check_unit;
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, Batch, Groups, Kind, ObjectTable, StoreSpec, WriteError};
@@ -81,7 +81,7 @@ pub(super) struct Taken {
     pub(super) links: NotGiven,
     /// Attributes of objects that only the store has.
     pub(super) lacking: BTreeSet<String>,
-    /// Attributes of objects that only the store has, with their [fill](Edit::object_fill) in messages.
+    /// Attributes of objects that only the store has, with their [fill](Edit::fill) in messages.
     pub(super) object_filled: BTreeMap<String, String>,
 }
 
@@ -90,7 +90,7 @@ impl Taken {
     fn lacks(&mut self, attributes: Vec<&AttributeSpec>, edit: &Edit) {
         for one in attributes {
             let name = one.name.clone();
-            match edit.object_fill(&name) {
+            match edit.fill(Scope::Object, &name) {
                 Some(fill) => {
                     self.object_filled.insert(name, shown_fill(Some(one), fill));
                 }
@@ -228,6 +228,9 @@ impl BatchConverter {
             );
         }
         let links = tables.links.as_ref().filter(|_| spec.takes_links());
+        if links.is_none() && tables.links.is_some() && spec.kind == Kind::PointCloud {
+            notes.push("left out: links, since points have none".to_owned());
+        }
         if let Some(links) = links {
             self.taken.unknown.extend(links.unknown_of_links(spec)?);
         }
@@ -265,7 +268,7 @@ impl BatchConverter {
                 .unknown
                 .extend(objects.unknown_of_objects(&self.known));
             notes.extend(objects.unstated_units(&self.known));
-            let fill = |name: &str| self.edit.object_fill(name).map(str::to_owned);
+            let fill = |name: &str| self.edit.fill(Scope::Object, name).map(str::to_owned);
             let given = Arc::clone(&ids.1);
             let tables = objects.object_tables(ids, &self.known, fill)?;
             let tables = tables.iter().map(ObjectTable::from_records);

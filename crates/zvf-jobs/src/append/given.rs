@@ -204,9 +204,6 @@ fn of_folder(
     let groups = groups.as_ref().map(Groups::from_records).transpose()?;
     let mut notes = place.new_vertices(&mut tables)?;
     notes.extend(place.unstated_frame(&tables));
-    if tables.links.is_some() && !is_chain(kind) && kind == Kind::PointCloud {
-        notes.push("left out: links, since points have none".to_owned());
-    }
     Ok(Answered {
         tables,
         objects,

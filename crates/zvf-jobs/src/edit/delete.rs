@@ -147,8 +147,7 @@ impl EditDeleteJob {
         spec.attributes = Names::None;
         spec.own_level_only = true;
         let query = spec.plain().map_err(of_member)?;
-        let only_passing =
-            query.passing.is_some() && !query.is_spatial() && query.filter.is_none();
+        let only_passing = query.passing.is_some() && !query.is_spatial() && query.filter.is_none();
         let whole = self.select.is_some() || spec.relation.is_some() || only_passing;
         if self.dry_run {
             let hits = self.find(query, whole, context).await?;

@@ -204,15 +204,15 @@ impl EditAppendJob {
                 "found no column object_id, expected one: it states to which object a vertex belongs; `zvf append` gives new objects their ids",
             ));
         }
+        let mut unknown = tables.vertices.unknown(edit.spec());
+        if let Some(links) = &tables.links {
+            unknown.append(&mut links.unknown_of_links(edit.spec())?);
+        }
         let links = tables.links.as_ref();
         let ids = tables.ids.as_ref();
         let links = links.map(|links| links.links(edit, ids)).transpose()?;
         let fitted = edit.append_records(&vertices, links.as_ref()).await?;
-        let mut notes = edit_remarks(
-            edit,
-            &tables.vertices.unknown(edit.spec()),
-            [&fitted.vertices, &fitted.links],
-        );
+        let mut notes = edit_remarks(edit, &unknown, [&fitted.vertices, &fitted.links]);
         let attributes = &edit.spec().vertex_attributes;
         notes.extend(tables.vertices.unstated_units(attributes));
         Ok(notes)
@@ -408,11 +408,7 @@ impl EditSetAttributeJob {
             (Scope::Link, _) => table.ends(edit.spec().links.width)?,
             (Scope::Vertex, _) => table.places(edit.spec(), true)?,
         };
-        let recorded = match scope {
-            Scope::Object => edit.object_fill(name),
-            Scope::Vertex | Scope::Link => edit.fill(name),
-        };
-        let gaps = fill.as_deref().or(recorded);
+        let gaps = fill.as_deref().or(edit.fill(scope, name));
         columns.push(match scope {
             Scope::Object => table.given_of_objects(&one, gaps)?,
             Scope::Vertex | Scope::Link => table.given(&one, gaps)?,

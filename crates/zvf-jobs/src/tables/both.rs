@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use zvf_convert::{NodeIds, Options};
-use zvf_edit::{Edit, NotGiven};
+use zvf_edit::{Edit, NotGiven, Scope};
 
 use super::fills::shown_fill;
 use super::table::EditTable;
@@ -78,17 +78,18 @@ pub(crate) fn remarks_since(
             list(unknown)
         ));
     }
-    for (of, lacking, known) in [
-        ("vertices", vertices, edit.vertex_attributes()),
-        ("links", links, edit.spec().links.attributes.clone()),
+    for (scope, lacking, known) in [
+        (Scope::Vertex, vertices, edit.vertex_attributes()),
+        (Scope::Link, links, edit.spec().links.attributes.clone()),
     ] {
+        let of = scope.plural();
         if !lacking.missing.is_empty() {
             let names = list(&lacking.missing);
             remarks.push(format!("missing for the new {of}, since {why}: {names}"));
         }
         for name in &lacking.filled {
             let one = known.iter().find(|one| one.name == *name);
-            let fill = shown_fill(one, edit.fill(name).unwrap_or_default());
+            let fill = shown_fill(one, edit.fill(scope, name).unwrap_or_default());
             remarks.push(format!("{fill:?} for the new {of}, since {why}: {name}"));
         }
     }

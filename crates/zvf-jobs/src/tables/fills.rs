@@ -1,11 +1,11 @@
 //! Values that replace missing values in an edit.
 
 use zvf_convert::{time_number, time_text};
-use zvf_edit::Edit;
+use zvf_edit::{Edit, Scope};
 use zvf_write::{AttributeSpec, NumberType};
 
-use crate::FillValue;
 use crate::error::Result;
+use crate::{FillValue, JobError};
 
 /// Sets the values of attributes that new vertices and links lack.
 ///
@@ -19,24 +19,40 @@ pub(crate) async fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) ->
     Ok(())
 }
 
-/// Sets the value of an attribute that appended vertices, links and objects lack; a date or moment may be given as text such as `2024-01-01`.
+/// Sets the value that appended vertices, links and objects lack, in each attribute with this name; a date or moment may be given as text such as
+/// `2024-01-01`.
 ///
 /// # Errors
 ///
 /// Misuse: no such attribute, or a value that it cannot have. The errors of the store, whose object attributes may be read.
 pub async fn set_fill(edit: &mut Edit, name: &str, text: &str) -> Result<()> {
-    let mut known = edit.vertex_attributes();
-    if edit.spec().has_objects() && !known.iter().any(|one| one.name == *name) {
-        known.extend(edit.object_attributes().await?);
+    let objects = match edit.spec().has_objects() {
+        true => edit.object_attributes().await?,
+        false => Vec::new(),
+    };
+    let scopes = [
+        (Scope::Vertex, edit.vertex_attributes()),
+        (Scope::Link, edit.spec().links.attributes.clone()),
+        (Scope::Object, objects),
+    ];
+    let mut found = false;
+    for (scope, known) in scopes {
+        if let Some(one) = known.iter().find(|one| one.name == *name) {
+            edit.set_fill(scope, name, &fill_text(one, text)).await?;
+            found = true;
+        }
     }
-    let one = known.iter().find(|one| one.name == *name);
-    let text = one.map_or_else(|| text.to_owned(), |one| fill_text(one, text));
-    Ok(edit.set_fill(name, &text).await?)
+    match found {
+        true => Ok(()),
+        false => Err(JobError::usage(format!(
+            "fill of attribute {name}: found nothing, expected an attribute of the vertices, links or objects of this store"
+        ))),
+    }
 }
 
 /// The text that replaces missing values, by attribute.
-pub(super) fn fills(edit: &Edit) -> impl Fn(&str) -> Option<String> {
-    |name| edit.fill(name).map(str::to_owned)
+pub(super) fn fills(edit: &Edit, scope: Scope) -> impl Fn(&str) -> Option<String> {
+    move |name| edit.fill(scope, name).map(str::to_owned)
 }
 
 /// The text of a fill value as edits take it: a date or moment, such as `2024-01-01`, as its number in the unit of the attribute.

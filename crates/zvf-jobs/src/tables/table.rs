@@ -22,7 +22,7 @@ use zvf_convert::{
     AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
     link_ends, read_table, time_number, with_plain_columns,
 };
-use zvf_edit::{Edit, axis_columns};
+use zvf_edit::{Edit, Scope, axis_columns};
 use zvf_encode::decimal;
 use zvf_encode::error::OrBug;
 use zvf_write::arrow::{
@@ -600,16 +600,21 @@ impl EditTable {
             true => format!("attribute:{}", one.name),
             false => one.name.clone(),
         };
+        Ok((name, self.own_array(one, fill)?))
+    }
+
+    /// The values of an attribute of the store; radii in its unit.
+    fn own_array(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<ArrayRef> {
         let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
         let columns = self.own_columns(one);
-        if let Some(factor) = lengths.filter(|_| one.name == "radius") {
-            let mut wide = one.clone();
-            wide.values = AttributeType::Number(NumberType::F64);
-            let radii = self.array(&wide, &columns, None, fill)?;
-            let scaled = values(&one.name, &radii)?.scaled(factor);
-            return Ok((name, array(scaled.fitted(one)?, one.channels)?));
-        }
-        Ok((name, self.array(one, &columns, None, fill)?))
+        let Some(factor) = lengths.filter(|_| one.name == "radius") else {
+            return self.array(one, &columns, None, fill);
+        };
+        let mut wide = one.clone();
+        wide.values = AttributeType::Number(NumberType::F64);
+        let radii = self.array(&wide, &columns, None, fill)?;
+        let scaled = values(&one.name, &radii)?.scaled(factor);
+        Ok(array(scaled.fitted(one)?, one.channels)?)
     }
 
     /// The values of an attribute, under a name that no other column has; missing ones are `fill`, if there is one.
@@ -618,8 +623,10 @@ impl EditTable {
     ///
     /// Usage: a missing column; malformed: another value.
     pub(crate) fn given(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<EditColumn> {
-        let values = self.array(one, &self.own_columns(one), None, fill)?;
-        Ok((format!("attribute:{}", one.name), values))
+        Ok((
+            format!("attribute:{}", one.name),
+            self.own_array(one, fill)?,
+        ))
     }
 
     /// The columns of a key as the file has them; times as numbers in the unit of their attribute.
@@ -749,7 +756,11 @@ impl EditTable {
         let spec = edit.spec();
         let mut columns = vec![self.positions(spec)?];
         columns.extend(self.ids()?.filter(|_| spec.has_objects()));
-        self.records(columns, &edit.vertex_attributes(), fills(edit))
+        self.records(
+            columns,
+            &edit.vertex_attributes(),
+            fills(edit, Scope::Vertex),
+        )
     }
 
     /// New links: their ends are rows or ids of the table of vertices.
@@ -768,7 +779,7 @@ impl EditTable {
                 ("vertices".to_owned(), array(Values::from(rows), width)?)
             }
         };
-        self.records(vec![ends], &spec.links.attributes, fills(edit))
+        self.records(vec![ends], &spec.links.attributes, fills(edit, Scope::Link))
     }
 
     fn text_column(&self, at: usize) -> ArrayRef {
