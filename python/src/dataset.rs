@@ -1,4 +1,4 @@
-//! Scans of the flat table: what SQL engines read.
+//! Scans of the flat table, which SQL engines read.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn axes(store: &zvf_store::Store) -> Vec<String> {
 /// Starts a piece of a query as a flat table of these columns.
 ///
 /// # Errors
-/// As the query; misuse: a column that is not there.
+/// The errors of the query; misuse: a column that the flat table does not have.
 pub(crate) fn split(
     py: Python<'_>,
     store: &Store,
@@ -57,7 +57,7 @@ pub(crate) fn split(
     for name in columns {
         let found = names.column(name, &asked, &schema);
         let found =
-            found.ok_or_else(|| misuse(format!("found column {name:?}, which no split has")))?;
+            found.ok_or_else(|| misuse(format!("found column {name:?}, which the split lacks")))?;
         wanted.push(found);
     }
     Ok(store
@@ -65,7 +65,7 @@ pub(crate) fn split(
         .flat(Flatten::new(wanted, &asked, &schema)?))
 }
 
-/// The attributes of a level, which tell what names of columns mean.
+/// The attributes of a level, by which names of columns are resolved.
 fn attributes() -> Need {
     Need {
         vertex_attributes: Names::All,
@@ -73,7 +73,7 @@ fn attributes() -> Need {
     }
 }
 
-/// What the names of the flat table mean, of a query for these columns.
+/// The names of the flat table of a query for these columns.
 fn names(axes: &[String], level: &Level, columns: &[Column]) -> FlatNames {
     let key = level.doc().chunk_attribute_name.as_deref();
     let chunks = flat::chunk_names(axes, key, level.key_rank());
@@ -105,18 +105,18 @@ pub(crate) struct Flat {
     columns: Vec<FlatColumn>,
     /// Components of the coordinates of a chunk.
     rank: usize,
-    /// Whether rows come in chunk order, so that chunks can be left out.
+    /// Whether rows are returned in chunk order, so that chunks can be left out.
     by_chunk: bool,
 }
 
 impl Flat {
-    /// Ties a query to its columns.
+    /// Determines the columns of the flat table of a query.
     ///
     /// # Cost
-    /// The first batch of the answer: the width of an attribute follows from its bytes (trap T8).
+    /// A query for one row: the width of an attribute is only known from its bytes (trap T8).
     ///
     /// # Errors
-    /// As the query.
+    /// The errors of the query.
     pub(crate) fn of(py: Python<'_>, store: &Store, query: Query) -> PyResult<Self> {
         let store = store.clone();
         let mut query = query;
@@ -136,7 +136,7 @@ impl Flat {
             }
             let one = Query {
                 limit: Some(1),
-                // A few cells tell the widths.
+                // A few cells determine the widths.
                 memory_budget: 1,
                 ..query.clone()
             };
@@ -144,9 +144,9 @@ impl Flat {
             let at = |error| Failure::from(error).at(store.inner().url());
             let mut answer = answer.map_err(at)?;
             let schema = answer.schema(zvf_query::Table::Vertices).cloned();
-            // Also conditions on objects make it an answer object by object.
+            // Conditions on objects also make the answer object by object.
             let by_chunk = !answer.is_by_object() && query.limit.is_none();
-            // To its end, so that nothing is on its way any more.
+            // Reads the answer to its end, so that no requests are left running.
             while answer.next().await.map_err(at)?.is_some() {}
             let names = names(&axes(store.inner()), &level, &query.columns);
             Ok::<_, Failure>((schema, names, level.key_rank(), by_chunk))
@@ -183,12 +183,12 @@ impl Flat {
             .collect()
     }
 
-    /// Whether rows come in chunk order, so that chunks can be left out.
+    /// Whether rows are returned in chunk order, so that chunks can be left out.
     fn by_chunk(&self) -> bool {
         self.by_chunk
     }
 
-    /// The chunks and the boxes that their rows lie in.
+    /// The chunks, and the boxes that contain their rows.
     fn boxes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let url = self.store.inner().url();
         let found = async {
@@ -214,7 +214,7 @@ impl Flat {
         Ok(made)
     }
 
-    /// Starts a scan of some columns, of all chunks or of those listed: coordinates one behind another, in lexicographic order.
+    /// Starts a scan of some columns, of all chunks or of those in `chunks`: their concatenated coordinates, in any order.
     fn scan(
         &self,
         py: Python<'_>,
@@ -239,7 +239,7 @@ impl Flat {
             }
         }
         if query.columns.is_empty() {
-            // Rows are counted all the same.
+            // A scan without columns still counts rows.
             query.columns.push(Column::Row);
         }
         let names = query.columns.iter().filter_map(|column| match column {

@@ -1,4 +1,4 @@
-//! Jobs on whole stores and files: each is one call of its library. What it did comes back as JSON, as the program prints it.
+//! Jobs on whole stores and files: each is one library call, and returns its report as JSON, as the program prints it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +10,8 @@ use crate::errors::{Failure, misuse};
 use crate::run::{OnInterrupt, Progress, Raised, json_text, wait_unless};
 use crate::writer::Writing;
 
-/// Runs the jobs of a text as a job file has them. Returns the report of a job, or the list of reports of a list. For each job `progress` is called with
-/// its name and its unit, and returns the callback for its counts; an exception of a callback ends the jobs.
+/// Runs the jobs in `text`, which has the format of a job file. Returns the report of a single job, or a list of reports for a list of jobs.
+/// `progress` is called for each job with its name and unit, and returns the callback for its counts; an exception in a callback ends the jobs.
 #[pyfunction]
 pub(crate) fn run_jobs(
     py: Python<'_>,
@@ -70,20 +70,20 @@ fn counted(context: Context, callback: Py<PyAny>, raised: &Raised) -> Context {
         }))
 }
 
-/// Passes a text to the logger `zvf`, by its method for the level.
+/// Logs a text with the Python logger `zvf`; `level` is the name of its method.
 pub(crate) fn log(level: &str, text: &str) {
     Python::attach(|py| {
         let logger = py
             .import("logging")
             .and_then(|logging| logging.call_method1("getLogger", ("zvf",)));
-        let said = logger.and_then(|logger| logger.call_method1(level, ("%s", text)));
-        if let Err(error) = said {
+        let logged = logger.and_then(|logger| logger.call_method1(level, ("%s", text)));
+        if let Err(error) = logged {
             error.write_unraisable(py, None);
         }
     });
 }
 
-/// Passes the downloads of a job to the logger.
+/// Logs the downloads of a job.
 fn log_download(event: &JobEvent<'_>) {
     match event {
         JobEvent::Downloading(url) => log("info", &format!("downloading {url}")),

@@ -6,22 +6,22 @@ use crate::steps::step;
 /// One way to break one good store.
 #[derive(Debug, Clone, Copy)]
 pub struct Break {
-    /// What is done, in words. Each has its own.
+    /// A description of the change; unique.
     pub name: &'static str,
-    /// The bundled store that it is done to, such as `0.9/graph`.
+    /// The bundled store that is changed, such as `0.9/graph`.
     pub case: &'static str,
-    /// The name of the check that has to find it.
+    /// The name of the check that must report it.
     pub check: &'static str,
-    /// What is done, a step a line.
+    /// The steps of the change, one per line.
     steps: &'static str,
 }
 
 impl Break {
-    /// Does it to the store of these objects.
+    /// Applies the change to a store with these objects.
     ///
     /// # Errors
     ///
-    /// Where the store has nothing to do it to.
+    /// The first step that does not apply to the store, and why.
     pub fn apply(&self, files: &mut Files) -> Outcome {
         let steps = self.steps.lines().map(str::trim);
         for line in steps.filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -30,7 +30,7 @@ impl Break {
         Ok(())
     }
 
-    /// A name for a folder: the name with `-` between its words.
+    /// A folder name: the words of the name, joined by `-`.
     #[must_use]
     pub fn folder(&self) -> String {
         let words = self.name.split(|letter: char| !letter.is_alphanumeric());
@@ -42,7 +42,7 @@ impl Break {
     ///
     /// # Errors
     ///
-    /// Where the bundled store cannot be read, or has nothing to do it to.
+    /// The bundled store cannot be read, or a step does not apply to it.
     pub fn files(&self) -> Outcome<Files> {
         let mut files = Files::of(self.case)?;
         self.apply(&mut files)?;

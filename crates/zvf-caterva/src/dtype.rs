@@ -1,6 +1,6 @@
 //! Item types, parsed from the text in a `b2nd` metalayer (`spec/caterva-b2nd.md` 5.3).
 
-/// What kind of number or text an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ItemKind {
@@ -22,11 +22,11 @@ pub enum ItemKind {
     Bytes,
     /// `U`: code points of four bytes.
     Unicode,
-    /// `V`: bytes without meaning.
+    /// `V`: uninterpreted bytes.
     Void,
     /// A list of named fields; see [`Dtype::fields`].
     Record,
-    /// No text, or one that this crate does not understand. Only the size of an item is known.
+    /// No text, or a text that this crate does not understand. Only the size of an item is known.
     Opaque,
 }
 
@@ -55,8 +55,8 @@ pub struct Dtype<'a> {
 }
 
 impl<'a> Dtype<'a> {
-    /// Parses the item type `text` of items of `size` bytes. A text that is not understood, or that has another
-    /// size, gives an opaque type: never an error.
+    /// Parses the item type `text` of items of `size` bytes. A text that is not understood, or that describes items of
+    /// another size, gives an opaque type, not an error.
     #[must_use]
     pub fn new(text: &'a str, size: usize) -> Self {
         let found = plain(text).or_else(|| record(text));
@@ -100,7 +100,7 @@ impl<'a> Dtype<'a> {
         self.big_endian
     }
 
-    /// Names and types of a record's fields, in order, without padding; nothing for other types.
+    /// Names and types of a record's fields, in order; empty for other types.
     pub fn fields(&self) -> impl Iterator<Item = (&'a str, Dtype<'a>)> + use<'a> {
         let text = if self.kind == ItemKind::Record {
             self.text
@@ -162,7 +162,7 @@ fn plain(text: &str) -> Option<(ItemKind, usize, bool)> {
     (unit_fits && size_fits).then_some((kind, size, big_endian))
 }
 
-/// Size of a list of plain fields.
+/// Kind, size and byte order of a list of fields in the short form.
 fn record(text: &str) -> Option<(ItemKind, usize, bool)> {
     let rest = inner(text);
     if rest.is_empty() {
@@ -189,7 +189,7 @@ fn inner(text: &str) -> &str {
     list.unwrap_or_default()
 }
 
-/// Iterates over the tuples of two texts at the start of `rest`; stops before anything else.
+/// Iterates over the tuples of two quoted texts at the start of `rest`; stops before other text.
 struct FieldTuples<'a> {
     rest: &'a str,
 }

@@ -17,13 +17,13 @@ use crate::{BloscFrames, BloscLibrary, CodecError, Compression};
 const BLOCK: u32 = 16 << 10;
 /// Bytes of a block in large-block frames, which compress better.
 const LARGE_BLOCK: u32 = 64 << 10;
-/// Bytes of a sample.
+/// Bytes of cells after which a sample is complete.
 const SAMPLE: usize = 128 << 10;
-/// Bytes taken from one cell at most.
+/// Most bytes taken from one cell.
 const LONGEST: usize = LARGE_BLOCK as usize;
-/// Cells of a sample.
+/// Most cells in a sample.
 const MOST_CELLS: usize = 16;
-/// Smallest sample that can show that data is incompressible; a smaller array may still grow.
+/// Bytes of the smallest sample that can show that data is incompressible; an array with fewer bytes may still grow.
 const EVIDENCE: usize = 64 << 10;
 
 /// Additional bytes in the document of an array with frames.
@@ -46,8 +46,9 @@ pub struct CodecSample {
 }
 
 impl CodecSample {
-    /// Takes a sample of cells of these sizes in bytes: up to 16 of them, spread evenly over their bytes, so that large cells count more than tiny ones; of about 128 KiB
-    /// together. `cell` takes the number of a cell and a limit, and returns the first bytes of that cell, at most the limit.
+    /// Takes a sample of about 128 KiB from cells of these sizes in bytes: the beginnings of up to 16 cells. They are spread evenly over the bytes
+    /// of all cells, so that large cells count more than small ones. `cell` takes the number of a cell and a limit, and returns that many of its
+    /// first bytes, or all if there are fewer.
     ///
     /// # Cost
     /// Memory: 8 bytes a cell.
@@ -66,7 +67,7 @@ impl CodecSample {
         let all = ends.last().copied().unwrap_or(0);
         let mut cells = Vec::new();
         let mut bytes = 0;
-        // Each further cell is in the middle of the largest gap, so that the cells are spread evenly wherever the sample ends.
+        // Each further cell is in the middle of a largest gap, so that the cells are spread evenly whenever the sample is complete.
         let bits = MOST_CELLS.trailing_zeros();
         let order = (0..MOST_CELLS).map(|n| n.reverse_bits() >> (usize::BITS - bits));
         let mut taken = Vec::with_capacity(MOST_CELLS);
@@ -104,7 +105,7 @@ impl CodecSample {
         sizes.sum()
     }
 
-    /// Some frames and their bytes, the smallest first; equal sizes keep their order.
+    /// The settings of frames with the compressed bytes of the sample, the smallest first; equal sizes keep their order.
     fn by_size(
         &self,
         all: impl Iterator<Item = BloscFrames>,
@@ -186,7 +187,7 @@ impl Compression {
     /// Compresses the sample up to ten times: a few milliseconds.
     ///
     /// # Errors
-    /// A library that fails.
+    /// The error of a compression library.
     pub fn chosen(&self, items: usize, sample: &CodecSample) -> Result<Self, CodecError> {
         match self {
             Self::Auto => sample.choose(items),
@@ -211,7 +212,7 @@ mod tests {
         Compression::Auto.chosen(items, &sample(cells)).unwrap()
     }
 
-    /// Bytes without a pattern.
+    /// Pseudo-random bytes.
     fn noise(count: usize) -> Vec<u8> {
         let mut state = 1_u64;
         let next = || {

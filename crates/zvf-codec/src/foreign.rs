@@ -42,7 +42,7 @@ impl Foreign {
         })
     }
 
-    /// Decodes the codec.
+    /// Decodes bytes that this codec encoded.
     pub(crate) fn decode(&self, data: &[u8]) -> Result<Vec<u8>, CodecError> {
         let told = |why: &dyn std::fmt::Display| {
             CodecError::malformed(format!("{}: {why}", self.codec.name))
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_encoded_comes_back_and_damage_is_told() {
+    fn encoded_bytes_decode_and_damage_is_an_error() {
         let text: Vec<u8> = (7..500_u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
         for one in [
             codec(NAMES[0], json!({})),
@@ -139,15 +139,15 @@ mod tests {
     }
 
     #[test]
-    fn codecs_that_cannot_be_are_told() {
+    fn codecs_that_cannot_be_created_are_errors() {
         for one in [
             codec("numcodecs.bz2", json!({"level": 0})),
             codec("numcodecs.shuffle", json!({})),
             codec("transpose", json!({"order": [0]})),
             codec("lzma9000", json!({})),
         ] {
-            let told = make(&one).unwrap_err();
-            assert!(told.contains(&one.name), "{told}");
+            let error = make(&one).unwrap_err();
+            assert!(error.contains(&one.name), "{error}");
         }
     }
 }

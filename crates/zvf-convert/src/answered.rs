@@ -1,4 +1,4 @@
-//! Appends to a store from answers of queries: tables in a folder that a query wrote, or a whole store.
+//! Data to append to a store from answers of queries: tables in a folder that a query wrote, or a whole store.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -35,10 +35,10 @@ impl Whole {
     /// Reads level 0 of a store, within a budget of memory.
     ///
     /// # Cost
-    /// Reads the level once or twice and holds its tables in memory. Fails if an append of it would need more than twice the budget.
+    /// Reads the level once or twice and holds its tables in memory. Fails if appending them would need more than twice the budget.
     ///
     /// # Errors
-    /// Misuse: some vertices belong to an object and others to none; more than the budget allows. The errors of the query.
+    /// Misuse: a store with objects has vertices that belong to none; a store without vertices; more than the budget allows. The errors of the query.
     pub fn read(store: &Store, budget: u64) -> BoxFuture<'_, Result<Self, ConvertError>> {
         Box::pin(async move {
             zvf_query::check_links_found(store, 0).await?;
@@ -139,12 +139,12 @@ impl Whole {
     }
 }
 
-/// Memory of an append of a whole level, in bytes: its tables, the rows made from them, and the encoded data. The factors are measured.
+/// The memory that appending a whole level needs, in bytes: its tables, the rows made from them, and the encoded data. The factors are measured.
 fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
     let texts = level.vertex_attributes().iter();
     let texts = texts.filter(|one| one.categories.is_some()).count() as u64;
     let objects = u64::from(level.object_index().is_some());
-    // A vertex of a graph has about one link, one of a mesh two faces.
+    // A graph has about one link per vertex, a mesh about two faces.
     let links = match kind {
         Kind::Graph | Kind::Skeleton => 160,
         Kind::Mesh => 400,
@@ -160,8 +160,8 @@ fn held_by_edit(kind: Kind, level: &Level, rows: u64, bytes: u64) -> u64 {
 pub type GroupsFound = (Groups, Vec<String>);
 
 /// The groups of a level (of level 0 if the level has none), reduced to the objects in `members` if it is given.
-/// Groups that have members, but none of them in `members`, are left out. Groups without members are kept, also if their members were all deleted.
-/// The notes name attributes that are left out.
+/// Groups that have members, but none of them in `members`, are left out. Groups without members are kept, and so are groups whose members were all
+/// deleted. The notes name attributes that are left out.
 ///
 /// # Cost
 /// Reads all groups and their attributes, and checks that the store did not change.
@@ -179,8 +179,8 @@ pub fn groups_of<'a>(
     })
 }
 
-/// Returns the result `read` of reading from a store, if the store did not change until now. Needed for reads after the last check by a query. Malformed
-/// data counts as a change if the store changed.
+/// Returns `read`, the result of reading from a store, if the store has not changed. Needed for reads after the last check by a query. Malformed data
+/// is reported as a change if the store has changed.
 ///
 /// # Errors
 /// [`IoError::SourceChanged`](zvf_store::IoError::SourceChanged); else the errors of `read`; I/O.
@@ -252,7 +252,7 @@ fn found_groups<'a>(
 /// Groups as a table, with the names and units of the axes of their store in its metadata.
 ///
 /// # Errors
-/// Limit: 2^31 members in all.
+/// Limit: 2^31 members or more in all groups, or 2 GiB of texts in one column.
 pub fn groups_table(groups: &Groups, store: &Store) -> Result<RecordBatch, ConvertError> {
     let root = store.root();
     let sizes = vec![1.0; root.axes().len()];
@@ -260,7 +260,7 @@ pub fn groups_table(groups: &Groups, store: &Store) -> Result<RecordBatch, Conve
     Ok(groups.to_records(&spec)?)
 }
 
-/// Reads a table of groups, as [`groups_table`] makes it.
+/// Reads a file with a table of groups, as [`groups_table`] returns it.
 ///
 /// # Cost
 /// The memory of the table.
@@ -274,7 +274,7 @@ pub fn read_groups(path: &Path) -> Result<RecordBatch, ConvertError> {
 /// Reorders the rows of chains, such as polylines: object by object, each in the order of its links, which refer to rows of the table.
 ///
 /// # Errors
-/// Malformed data: the links of an object do not connect its rows to one chain.
+/// Malformed data: the links of an object do not join its rows into one chain.
 pub fn in_chains(
     path: &Path,
     vertices: &RecordBatch,
@@ -292,7 +292,10 @@ pub fn in_chains(
     let ends = ends.filter(|ends| ends.value_length() == 2);
     let Some(ends) = ends.and_then(|ends| ends.values().as_primitive_opt::<UInt64Type>()) else {
         let expected = "a column vertices with the two ends of each link";
-        return Err(wrong("a table of links without it".to_owned(), expected));
+        return Err(wrong(
+            "a table of links without such a column".to_owned(),
+            expected,
+        ));
     };
     let rows = vertices.num_rows();
     let mut next: Vec<Option<usize>> = vec![None; rows];
@@ -308,7 +311,7 @@ pub fn in_chains(
         };
         if after.is_some() || *joined || ids.value(from) != ids.value(to) {
             let found = format!(
-                "a link from row {from} to row {to}, which are of different objects, or of which one has another link in this direction"
+                "a link from row {from} to row {to}; the rows are in different objects, or one of them has another link in the same direction"
             );
             return Err(wrong(
                 found,

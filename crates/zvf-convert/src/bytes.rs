@@ -21,7 +21,7 @@ impl Bytes {
         Ok(Self::of(path, Box::new(file)))
     }
 
-    /// A part of the file at `path`, unpacked.
+    /// Reads `bytes`, the unpacked bytes of the file at `path` or of a part of it.
     pub(crate) fn of(path: &Path, bytes: Box<dyn Read>) -> Self {
         Self {
             path: path.to_owned(),
@@ -34,7 +34,8 @@ impl Bytes {
         self.at
     }
 
-    /// Fills the buffer; the error reports how much of `what` was present. `None` if the file ends before the first byte.
+    /// Takes `N` bytes; `None` if the file ends before the first one. If it ends before the last one, the error states how many bytes of `what` there
+    /// are.
     pub(crate) fn maybe<const N: usize>(
         &mut self,
         what: &str,
@@ -51,7 +52,7 @@ impl Bytes {
         Ok(Some(buffer))
     }
 
-    /// Fills a buffer as far as the file reaches, and returns how far that is.
+    /// Fills a buffer until the file ends, and returns the number of bytes read.
     fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, ConvertError> {
         let mut got = 0;
         while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
@@ -96,7 +97,7 @@ impl Bytes {
         Ok(bytes)
     }
 
-    /// Takes the bytes of a line, without its line ending; `None` at the end of the file.
+    /// Takes the bytes of a line of at most `most` bytes, without the `\n` at its end; `None` at the end of the file.
     pub(crate) fn line(&mut self, most: u64) -> Result<Option<Vec<u8>>, ConvertError> {
         let mut bytes = Vec::new();
         let got = (&mut self.reader)

@@ -29,7 +29,7 @@ pub struct MaskSource {
     pub affine: Option<String>,
 }
 
-/// The source of a region that a text names.
+/// The source of a region that the text of a region names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionSource {
@@ -73,8 +73,8 @@ impl RegionSource {
     }
 }
 
-/// A region from its text, in which `@FILE` may replace the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; in a mask, labels may
-/// follow the file: `mask(@FILE, 12, 17)`. `read` reads the sources that the text names.
+/// Parses the text of a region, in which `@FILE` may replace the contents of `polygon(..)`, `mesh(..)`, `hull(..)` and `mask(..)`; in a mask, labels
+/// may follow the file: `mask(@FILE, 12, 17)`. `read` reads the sources that the text names.
 ///
 /// # Errors
 ///
@@ -86,7 +86,7 @@ pub fn region<E: From<ConvertError> + Display>(
     with_files(read, |file| Region::parse_with(text, file))
 }
 
-/// A condition on objects from its text, like [`region`] for regions.
+/// Parses the text of a condition on objects, in which files may be named as in [`region`].
 ///
 /// # Errors
 ///
@@ -120,7 +120,7 @@ fn with_files<T, E: From<ConvertError> + Display>(
     }
 }
 
-/// The prism over polygons: of well-known text or GeoJSON, or of a file with either.
+/// The prism over polygons, from well-known text or GeoJSON, or from a file with either.
 ///
 /// # Errors
 ///
@@ -156,7 +156,7 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
     Region::polygon(without_bom(&content)).map_err(|error| refused(text, &error))
 }
 
-/// The error for the contents of a file.
+/// The error for the contents of a file, from the first line of the error of its parser.
 pub(crate) fn refused(file: &str, error: &QueryError) -> ConvertError {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or("");
@@ -181,7 +181,8 @@ pub(crate) fn refused(file: &str, error: &QueryError) -> ConvertError {
 ///
 /// # Errors
 ///
-/// Usage: a file without a mesh, a mesh that is not closed (with the number of its open edges) or too large. The errors of [`Import`].
+/// Usage: a file without a mesh, a mesh that is not closed (with the number of its open edges), is too large or does not have three axes. The errors
+/// of [`Import`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -207,7 +208,7 @@ pub fn mesh_region(file: &Path) -> Result<Region, ConvertError> {
 ///
 /// # Errors
 ///
-/// Usage: a file without a mesh, or with all vertices in one plane. The errors of [`Import`].
+/// Usage: a file without a mesh, a mesh that is too large or does not have three axes, or all vertices in one plane. The errors of [`Import`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -252,7 +253,7 @@ fn read_mesh(file: &Path) -> Result<MeshData, ConvertError> {
         let positions = rows.column_by_name("position");
         let positions = floats(positions.or_bug("vertices without positions")?).values;
         let (points, rest) = positions.as_chunks::<3>();
-        internal!(rest.is_empty(), "positions of three axes");
+        internal!(rest.is_empty(), "positions that do not have three axes");
         vertices.extend_from_slice(points);
         let Some(faces) = faces else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The frame of an existing store: its axes, and the map with which it was made.
+//! The frame of an existing store: its axes, and the map that was applied when it was made.
 
 use arrow_schema::Schema;
 use serde_json::Value;
@@ -17,11 +17,11 @@ pub(crate) const GIVEN: &str = "given_affine";
 /// Member of the header of a store from LAS files: the meaning of the attribute of the same name.
 pub(crate) const GPS_TIME: &str = "gps_time";
 
-/// The map with which a store was made.
+/// A map that was applied to positions when a store was made, as a header records it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RecordedMap {
     pub(crate) format: Format,
-    /// Its path in the store.
+    /// The path of the header in the store.
     pub(crate) place: String,
     /// The map, or why it cannot be used.
     pub(crate) map: Result<Affine, String>,
@@ -58,7 +58,8 @@ impl StoreFrame {
     /// The frame of a store.
     ///
     /// # Cost
-    /// One request for each format that may have a header, at once; of skeletons and graphs also the documents of vertex attributes.
+    /// One request for each format that may have a header, all sent concurrently. For skeletons, graphs and stores from LAS files also the documents
+    /// of vertex attributes.
     ///
     /// # Errors
     /// The errors of the store.
@@ -99,10 +100,10 @@ impl StoreFrame {
         &self.axes
     }
 
-    /// The map with which the store was made, if one is recorded.
+    /// The map that was applied when the store was made, if one is recorded.
     ///
     /// # Errors
-    /// Misuse: several maps.
+    /// Misuse: headers record different maps.
     pub(crate) fn recorded_map(&self) -> Result<Option<&RecordedMap>, ConvertError> {
         let Some(first) = self.recorded.first() else {
             return Ok(None);

@@ -6,14 +6,14 @@ use zvf_format::vlen::{VlenBuilder, VlenChunk, VlenDirectory};
 
 use crate::split::parameters;
 
-/// How many fragment numbers of one block are walked; a range may claim 2^63.
+/// Most fragment numbers of one block that are iterated; a range may state 2^63 of them.
 const WALK: usize = 64;
 
-/// Parses and walks an object manifest. Parameter: rank of its chunk coordinates.
+/// Parses and iterates an object manifest. Parameter: rank of its chunk coordinates.
 ///
 /// # Panics
 ///
-/// When a rewritten manifest decodes to something else.
+/// When the views of a manifest disagree, or a rewritten manifest decodes to something else.
 pub fn manifest(data: &[u8]) {
     let ([rank], blob) = parameters(data);
     let rank = usize::from(rank % 8);
@@ -60,7 +60,7 @@ pub fn manifest(data: &[u8]) {
     assert_eq!(pairs(&manifest), pairs(&again));
 }
 
-/// Parses and walks a ragged blob.
+/// Parses and iterates a ragged blob.
 ///
 /// # Panics
 ///
@@ -83,7 +83,7 @@ pub fn ragged(data: &[u8]) {
     assert!(blob.iter().eq(again.iter()));
 }
 
-/// Parses and walks a vlen-bytes chunk. Parameter: the number of elements that is expected; 255 takes it from the bytes.
+/// Parses and iterates a vlen-bytes chunk. Parameter: the expected number of elements; 255: the number that the chunk states.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! What only stores before 0.9, and padded ones, have: each target is a small store around the bytes.
+//! Structures that only stores before 0.9 and padded stores have: each target builds a small store around the bytes.
 
 use serde_json::{Value, json};
 use zvf_format::links::legacy::FlatRecords;
@@ -6,19 +6,20 @@ use zvf_format::links::legacy::FlatRecords;
 use crate::split::parameters;
 use crate::store::{Files, blob_document, one_fragment, words};
 
-/// Splits off `count` bytes, or all there are.
+/// Splits off the first `count` bytes, or all if there are fewer.
 fn head(bytes: &[u8], count: usize) -> (&[u8], &[u8]) {
     bytes.split_at(count.min(bytes.len()))
 }
 
-/// A group of blobs: a child of a chunk, or a pack of several chunks.
+/// A group of blobs: a child that holds one chunk, or a pack of several chunks.
 ///
-/// Parameters: options (bit 0 zstd, bit 1 packed, bit 2 the bytes are the document of the child or pack, bit 3 a child of
-/// its own beside the pack, bit 4 the pack lists a third chunk where the last bytes say), claimed length (255: the true one), where the second chunk of the pack begins.
+/// Parameters: options (bit 0 zstd, bit 1 packed, bit 2 the bytes are the document of the child or pack, bit 3 the second chunk
+/// is also a child beside the pack, bit 4 the pack lists a third chunk, at the range in the last 16 bytes), stated length
+/// (255: the true one), where the second chunk of the pack begins.
 ///
 /// # Panics
 ///
-/// When a cell is another alone than among others.
+/// When a cell that is read alone differs from the same cell read with others.
 pub fn blobs(data: &[u8]) {
     let ([options, length, at], bytes) = parameters(data);
     let mut files = Files::bare("0.7.0", "point_cloud");
@@ -39,7 +40,7 @@ pub fn blobs(data: &[u8]) {
     let attributes = if packed {
         let mut index = json!({"0.0": [0, at], "1.0": [at, length.saturating_sub(u64::from(at))]});
         if options & 16 != 0 {
-            // Of one chunk more it may say anything.
+            // The range of the third chunk may be any two numbers.
             let number = |field: Option<&[u8]>| {
                 let bytes = field.unwrap_or_default().iter();
                 bytes.fold(0_i64, |n, byte| n << 8 | i64::from(*byte))
@@ -69,11 +70,11 @@ pub fn blobs(data: &[u8]) {
 /// Padded arrays: positions, an attribute and links of two chunks with room for a few rows.
 ///
 /// Parameters: options (bit 0 stored chunks are cut or filled up to their size, bit 1 a fragment index beside them, bit 2
-/// the attribute, bit 3 the links, bit 4 the bytes are the document of `vertices`), room, columns of the attribute.
+/// the attribute, bit 3 the links, bit 4 the bytes are the document of `vertices`), rows of a chunk, columns of the attribute.
 ///
 /// # Panics
 ///
-/// When a cell is another alone than among others.
+/// When a cell that is read alone differs from the same cell read with others.
 pub fn padded(data: &[u8]) {
     let ([options, room, columns], bytes) = parameters(data);
     let (room, columns) = (u64::from(room % 32), u64::from(columns % 4));
@@ -120,7 +121,7 @@ pub fn padded(data: &[u8]) {
 
 /// The flat records of 0.7.
 ///
-/// Parameters: endpoints a record, numbers of a chunk, stated records (255: none stated), bytes of values beside them.
+/// Parameters: endpoints per record, rank of chunk coordinates, stated number of records (255: not stated), bytes that are values.
 ///
 /// # Panics
 ///
@@ -157,8 +158,9 @@ pub fn flat_records(data: &[u8]) {
 
 /// The cells of 0.8: a key of all endpoints, and records with a permutation.
 ///
-/// Parameters: endpoints a record, options (bit 0 directed, bit 1 duplicate, bit 2 a list of cells with their keys, bit 3
-/// the name of the cell is any text, bit 4 values beside them, bit 5 in one array); then the numbers of the key, one byte each.
+/// Parameters: endpoints per record, options (bit 0 directed, bit 1 duplicate, bit 2 a list of cells with their keys, bit 3
+/// the name of the cell is any text, bit 4 an attribute, bit 5 an attribute in one array); then the numbers of the key, one byte
+/// each.
 ///
 /// # Panics
 ///
@@ -200,7 +202,7 @@ pub fn cross_cells(data: &[u8]) {
         );
         let mut values = head(body, 4).0.to_vec();
         if options & 32 != 0 {
-            // The first number of a cell says how many records it has.
+            // A cell begins with the number of its records.
             let records = body.first().copied().unwrap_or_default();
             group["shape"] = json!([records]);
             values.resize(4 * usize::from(records), 1);
@@ -216,7 +218,7 @@ pub fn cross_cells(data: &[u8]) {
 ///
 /// # Panics
 ///
-/// When a manifest is another alone than in its part.
+/// When a manifest that is read alone differs from the same manifest read with others.
 pub fn split_manifests(data: &[u8]) {
     let ([objects, split], bytes) = parameters(data);
     let (offsets, manifests) = head(bytes, usize::from(split));
@@ -230,11 +232,11 @@ pub fn split_manifests(data: &[u8]) {
     files.walk();
 }
 
-/// Manifests as numbers: spans of blocks. Parameters: objects, rows of spans, rows of blocks, rows of a stored chunk.
+/// Dense manifests: an array of spans and an array of blocks. Parameters: objects, rows of spans, rows of blocks, rows of a stored chunk.
 ///
 /// # Panics
 ///
-/// When a manifest is another alone than in its part.
+/// When a manifest that is read alone differs from the same manifest read with others.
 pub fn dense_manifests(data: &[u8]) {
     let ([objects, spans, blocks, chunk], bytes) = parameters(data);
     let mut files = Files::blobs("0.9.4", "polyline");
@@ -268,12 +270,12 @@ pub fn dense_manifests(data: &[u8]) {
 
 /// A table of blobs with a mask.
 ///
-/// Parameters: rows and columns of the shape, element type, options (bit 0 a mask, bit 1 it is promised, bit 2 one axis),
+/// Parameters: rows and columns of the shape, element type, options (bit 0 a mask, bit 1 the document states a mask, bit 2 one axis),
 /// bytes that are the mask.
 ///
 /// # Panics
 ///
-/// When rows read alone are other ones than among all.
+/// When rows that are read alone differ from the same rows read with others.
 pub fn masked_table(data: &[u8]) {
     const TYPES: [&str; 6] = ["float32", "float64", "int8", "uint16", "bool", "<U3"];
     let ([rows, columns, kind, options, mask], bytes) = parameters(data);
@@ -302,7 +304,7 @@ pub fn masked_table(data: &[u8]) {
 ///
 /// # Panics
 ///
-/// Never, or the target has found something.
+/// When two ways to read the groups disagree.
 pub fn split_groups(data: &[u8]) {
     let ([count, split], bytes) = parameters(data);
     let (mut offsets, mut members) = (Vec::new(), bytes);

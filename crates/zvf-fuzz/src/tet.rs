@@ -9,16 +9,16 @@ use zvf_tet::{
 
 use crate::split::parameters;
 
-/// Largest result that is read.
+/// Largest result that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
 /// Opens a file in both profiles, verifies it, and reads slices of every dataset in two ways.
 ///
-/// Parameters: where a slice begins and its step (bytes 0 and 1), which of its reads is cut (byte 2).
+/// Parameters: where a slice begins and its step (bytes 0 and 1); byte 2 is not used.
 ///
 /// # Panics
 ///
-/// When the view without a heap and the file disagree, or a slice is not that part of the whole.
+/// When [`Tet`], which does not allocate, and [`TetFile`] disagree, or a slice differs from the same part of the whole dataset.
 pub fn tet_file(data: &[u8]) {
     let ([start, step, _], bytes) = parameters(data);
     for profile in [Profile::Strict, Profile::Lenient] {
@@ -71,7 +71,7 @@ pub fn tet_file(data: &[u8]) {
     }
 }
 
-/// Whether element `number` of an array of `shape` is one of the selection.
+/// Whether element `number` of an array of `shape` is in the selection.
 fn taken(number: u64, shape: &[u64], axes: &[Axis]) -> bool {
     let mut rest = number;
     shape.iter().zip(axes).rev().all(|(extent, axis)| {
@@ -87,7 +87,7 @@ fn taken(number: u64, shape: &[u64], axes: &[Axis]) -> bool {
 ///
 /// # Panics
 ///
-/// When what is read is not what was written, or the file has a finding.
+/// When the elements read differ from those written, or the file has a finding.
 pub fn tet_writer(data: &[u8]) {
     let ([kind, options], rest) = parameters(data);
     let rank = 1 + usize::from(kind) % 8;

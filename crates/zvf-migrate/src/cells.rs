@@ -33,14 +33,14 @@ pub(super) struct LevelSink<'s> {
     /// World size of a chunk of the new level.
     pub(super) chunk_shape: &'s [f64],
     pub(super) notes: &'s Notes,
-    /// Whether ends of fragments are kept.
+    /// Whether the first and last row of each fragment is kept.
     pub(super) keep_ends: bool,
     /// Records completed chunks, so that a later run can resume.
     pub(super) journal: Option<&'s CopyJournal<'s>>,
     pub(super) progress: &'s (dyn Fn(u64) + Sync),
 }
 
-/// Rows with positions that are checked together.
+/// Number of rows whose positions are checked together.
 const ROWS: usize = 4096;
 
 /// Most bytes, and chunks, that are read to choose compressions.
@@ -112,7 +112,7 @@ impl LevelSink<'_> {
         Ok((payloads, done))
     }
 
-    /// Corners of the finite positions, and the number of positions outside their chunk.
+    /// The corners of the bounding box of the finite positions, and the number of positions outside their chunk.
     fn look(
         &self,
         coord: &[i64],
@@ -154,8 +154,8 @@ impl LevelSink<'_> {
         Ok((finite.then_some((low, high)), misplaced))
     }
 
-    /// The payload of an attribute. Rows without a value get the type's value for absence, if it has one: without
-    /// it released readers return a shorter column (trap T10).
+    /// The payload of an attribute. Rows without a value get the value of the type that means missing, if it has one; otherwise released readers
+    /// return a shorter column (trap T10).
     fn attribute(
         &self,
         column: &ChunkColumn,
@@ -174,7 +174,7 @@ impl LevelSink<'_> {
             let what = if bytes.is_empty() {
                 "chunks have no values, and the type has no value that means missing: released readers return a shorter column"
             } else {
-                "chunks have values of their first rows only, and the type has no value that means missing"
+                "chunks have values for their first rows only, and the type has no value that means missing"
             };
             self.notes.lost(path, what);
             return Ok(bytes);
@@ -243,7 +243,7 @@ impl LevelSink<'_> {
         Ok(())
     }
 
-    /// Lists the lengths of the shards of an earlier run, so that the documents are the same as without an interruption.
+    /// Records the lengths of the shards that an earlier run wrote, so that the documents are the same as without an interruption.
     fn list_earlier(&self, chunks: &[ChunkCoord]) -> Result<(), WriteError> {
         if self.cells.shards.is_none() || !self.journal.is_some_and(CopyJournal::goes_on) {
             return Ok(());
@@ -304,7 +304,7 @@ impl LevelSink<'_> {
         Ok(())
     }
 
-    /// Puts the payloads of some chunks.
+    /// Writes the payloads of some chunks.
     pub(super) fn put(&self, columns: Vec<(&ArrayPath, Payloads<'_>)>) -> Result<(), WriteError> {
         let mut objects: Vec<ObjectPut> = Vec::new();
         for ((path, items), column) in columns {
@@ -317,7 +317,7 @@ impl LevelSink<'_> {
 /// Copies all chunks of a level.
 ///
 /// # Cost
-/// Every cell is read once and written once, on several threads. Memory: a few dozen chunks per thread, and 16 bytes per chunk.
+/// Every cell is read once and written once, on several threads. Memory: a few dozen chunks per thread, and a summary of each chunk.
 pub(super) fn copy(
     sink: LevelSink<'_>,
     threads: usize,
@@ -335,8 +335,8 @@ pub(super) fn copy(
         // A resumed copy may skip the chunks that determine the widths.
         source.read_widths()?;
     }
-    // The chunks, and notes about those that this run wrote.
     sink.choose_by_sample(&paths)?;
+    // Returns the chunks, and the notes about them if this run wrote them.
     let work =
         |job: Vec<u32>, _: Turn<'_>| -> Result<(Vec<CopiedChunk>, Option<Notes>), WriteError> {
             let kept = sink.journal.and_then(|one| one.written(number, &job));
@@ -377,7 +377,7 @@ pub(super) fn copy(
         all.append(&mut done);
         Ok(())
     };
-    // Cells in memory three times: as read, as written, and compressed.
+    // Cells are in memory three times: as read, as payloads, and compressed.
     let weigh = |job: Vec<u32>| (about.saturating_mul(3 * wide(job.len())), job);
     let jobs = pack(items).into_iter().map(weigh);
     parallel::each_within(threads, wide(budget), jobs, work, take)?;

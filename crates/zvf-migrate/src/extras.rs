@@ -15,7 +15,7 @@ use zvf_encode::target::{Target, node};
 
 /// Deepest nesting of groups.
 const DEPTH: usize = 8;
-/// Most objects of one array.
+/// Most chunks of one array.
 const MOST: u64 = 1 << 20;
 
 struct Copy<'c> {
@@ -46,7 +46,7 @@ pub(super) fn copy(
             "it cannot be listed: headers, attributes of fragments and unknown folders are not copied",
         );
     }
-    // A header that cannot be read is refused: it may hold the frame of all positions.
+    // A header that cannot be read fails the copy: it may hold the frame of all positions.
     let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
     handle.block_on(store.headers(&formats))?;
     let (mut paths, mut gone) = (Vec::new(), Vec::new());
@@ -83,7 +83,7 @@ pub(super) fn copy(
         if !copy.tree(&path, 0)? {
             notes.lost(
                 path,
-                "holds no Zarr node, so that its files are unknown: not copied",
+                "holds no Zarr node, so its files are unknown: not copied",
             );
         }
     }
@@ -103,7 +103,7 @@ impl Copy<'_> {
         Ok(self.read(&format!("{path}/zarr.json"))?.is_some())
     }
 
-    /// Why composite geometry cannot be copied.
+    /// The reason why composite geometry cannot be copied, if there is one.
     fn refused(
         &self,
         vertices: &str,
@@ -162,7 +162,7 @@ impl Copy<'_> {
         Ok(any)
     }
 
-    /// Copies the objects of an array; `false`, with a report, if their keys cannot be determined.
+    /// Copies the chunks of an array; returns false, and records a loss, if their keys cannot be determined or there are too many.
     fn array(&self, path: &str, document: &[u8]) -> Result<bool, WriteError> {
         let doc = match ArrayDoc::parse(document) {
             Ok(doc) => doc,

@@ -33,7 +33,7 @@ pub struct LevelCounts {
 pub struct Repair {
     /// The array, or another part of the store.
     pub place: String,
-    /// The defect and its repair, in a few fixed words.
+    /// The defect and its repair.
     pub what: Cow<'static, str>,
     /// Number of occurrences.
     pub count: u64,
@@ -102,7 +102,7 @@ impl MigrationReport {
     }
 }
 
-/// Losses of one kind that are reported one by one; more are counted.
+/// Largest number of losses that are listed; further ones are only counted.
 const MOST: usize = 100;
 
 /// Collects repairs, losses and notes of several threads.
@@ -172,6 +172,7 @@ impl Notes {
         (repairs.collect(), inner.losses.clone())
     }
 
+    /// Adds repairs and losses, such as those of an earlier run.
     pub(crate) fn add(&self, repairs: Vec<Repair>, losses: Vec<Loss>) {
         for one in repairs {
             self.repaired(&one.place, one.what, one.count);
@@ -181,7 +182,7 @@ impl Notes {
         }
     }
 
-    /// Adds the notes of another one.
+    /// Adds the repairs, losses and notes of `other`.
     pub(crate) fn absorb(&self, other: &Self) {
         let (repairs, losses) = other.so_far();
         self.add(repairs, losses);
@@ -206,7 +207,7 @@ impl Notes {
             .losses
             .sort_by(|a, b| (&a.place, &a.what).cmp(&(&b.place, &b.what)));
         if inner.more > 0 {
-            let what = format!("{} more of the same kinds", inner.more);
+            let what = format!("{} more losses", inner.more);
             let place = String::from("the store");
             report.losses.push(Loss { place, what });
         }

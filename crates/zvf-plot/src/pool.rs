@@ -16,7 +16,7 @@ pub(crate) struct Pool<P> {
     range: DrawnRange,
 }
 
-/// The smallest and the largest drawn number, less the origin of the layer.
+/// The smallest and the largest drawn number, minus the origin of the layer.
 pub(crate) type DrawnRange = Option<(f64, f64)>;
 
 impl<P: Pen> Pool<P> {
@@ -56,13 +56,13 @@ impl<P: Pen> Pool<P> {
             return Ok(false);
         };
         let (pen, range) =
-            done.map_err(|error| PlotError::bug(format!("a thread that draws: {error}")))??;
+            done.map_err(|error| PlotError::bug(format!("a drawing thread: {error}")))??;
         self.idle.push(pen);
         self.range = union(self.range, range);
         Ok(true)
     }
 
-    /// Waits for all jobs; returns every used pen, and the range of numbers.
+    /// Waits for all jobs; returns every used pen, or a new one if none was used, and the range of numbers.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub(crate) struct CrossLevelSide {
     pub(crate) chunks: Arc<Vec<ChunkCoord>>,
     /// The first vertex of each chunk, and the number of all vertices.
     pub(crate) starts: Vec<u32>,
-    /// Chunk sizes in chunks of the root, one per axis.
+    /// The size of a chunk on each axis, in chunks of the root.
     pub(crate) ratio: Vec<i64>,
     pub(crate) cells: LevelCells,
 }
@@ -43,13 +43,14 @@ impl CrossLevelSide {
         rows_of(&self.starts, index(slot))
     }
 
-    /// One more than the last slot.
-    fn last(&self) -> Result<u32, WriteError> {
+    /// The number of chunks.
+    fn chunk_count(&self) -> Result<u32, WriteError> {
         narrow("chunks", self.chunks.len())
     }
 }
 
-/// Writes links from every vertex to its representative in a coarser level, and back if `both`; returns their number.
+/// Writes links from every vertex to its representative in a coarser level, and back if `both`; returns the
+/// number of links in one direction.
 ///
 /// The rows of every cell are in the order of the finer level, in both families.
 ///
@@ -76,7 +77,7 @@ pub(crate) fn write(
 struct ChunkPair {
     fine: u32,
     coarse: u32,
-    /// Its first row in `rows`, and the number of its rows.
+    /// The index of its first row in `rows`, and the number of its rows.
     start: usize,
     count: usize,
 }
@@ -103,11 +104,11 @@ impl<'s> CrossLevelPairs<'s> {
         const BATCH: usize = 64;
         let count = *coarse.starts.last().or_bug("no count of the vertices")?;
         let mut slot_of: Vec<u32> = Vec::with_capacity(index(count));
-        for slot in 0..coarse.last()? {
+        for slot in 0..coarse.chunk_count()? {
             slot_of.extend(coarse.rows(slot)?.map(|_| slot));
         }
-        let slots: Vec<u32> = (0..fine.last()?).collect();
-        // Here, pairs begin at the rows of their own batch.
+        let slots: Vec<u32> = (0..fine.chunk_count()?).collect();
+        // The starts of these pairs count from the first row of their own batch.
         let work = |slots: &[u32]| {
             let (mut pairs, mut rows, mut keys) = (Vec::new(), Vec::new(), Vec::new());
             for &slot in slots {

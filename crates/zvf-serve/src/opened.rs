@@ -12,7 +12,7 @@ use zvf_store::Store;
 #[derive(Debug)]
 pub(crate) struct OpenedStore {
     pub(crate) views: Arc<ViewedStore>,
-    /// The part of ETags that all files of the snapshot share; `None`: the files have no ETags.
+    /// The part of ETags that all files of the snapshot share; if it is `None`, the files have no ETags.
     nonce: Option<String>,
     /// Warnings that were passed on.
     warned: Mutex<BTreeSet<String>>,

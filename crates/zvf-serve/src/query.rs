@@ -30,10 +30,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may take to accept a batch before its answer makes room for others.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Bytes of an answer that are made before any are sent. A shorter answer is checked to be from one state of the store.
+/// Bytes of an answer that are encoded before any are sent. A shorter answer is checked to be from one state of the store.
 const HELD: usize = 1 << 20;
 
-/// Members of a description that a client does not set.
+/// Members of [`QuerySpec`] that the server sets itself.
 const OURS: [&str; 4] = ["tables", "owners", "batch_rows", "memory_budget"];
 
 /// Members that may be given several times, as on the command line; all of the conditions apply.
@@ -68,7 +68,7 @@ pub(crate) async fn answer(
 ) -> HandlerResult {
     let Parameters(given) =
         given.map_err(|_| HttpError::bad_request("found a query string that cannot be read"))?;
-    // The parameters have U+FFFD in place of other bytes, which would be compared with texts of the store.
+    // `given` has U+FFFD in place of bytes that are not UTF-8, which would be compared with texts of the store.
     if percent_decode_str(&text.unwrap_or_default())
         .decode_utf8()
         .is_err()
@@ -76,7 +76,7 @@ pub(crate) async fn answer(
         let found = "query: found an escape such as %F6 that is not UTF-8, expected UTF-8";
         return Err(HttpError::bad_request(found));
     }
-    let mut own = OwnWords::default();
+    let mut own = ServerMembers::default();
     let mut spec = QuerySpec::new();
     let mut seen = BTreeSet::new();
     for (member, text) in &given {
@@ -109,7 +109,7 @@ pub(crate) async fn answer_body(
             false => format!("query: found no JSON: {error}"),
         })
     })?;
-    let mut own = OwnWords::default();
+    let mut own = ServerMembers::default();
     if let Some(members) = given.as_object_mut() {
         let mut rest = serde_json::Map::new();
         for (member, value) in std::mem::take(members) {
@@ -122,19 +122,19 @@ pub(crate) async fn answer_body(
     reply(&sources, &headers, own.asked(QuerySpec::from_json(&given)?)).await
 }
 
-/// The parts of a request that are not members of [`QuerySpec`].
+/// The members of a request that are not members of [`QuerySpec`].
 #[derive(Debug, Default)]
-struct OwnWords {
+struct ServerMembers {
     store: Option<String>,
     table: Option<Table>,
     format: Option<AnswerFormat>,
 }
 
-impl OwnWords {
-    /// Takes a member if it is one of these parts.
+impl ServerMembers {
+    /// Takes a member if it is one of these; returns whether it is.
     ///
     /// # Errors
-    /// 400.
+    /// 400: a value that is not valid, or a member that the server sets itself.
     fn take(&mut self, member: &str, text: Option<&str>) -> HandlerResult<bool> {
         let wrong = |expected: &str| {
             let found = text.map_or_else(|| "no text".to_owned(), |text| format!("{text:?}"));
@@ -215,7 +215,7 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
                     sources.warn(source, &opened, &answer.summary().warnings);
                 }
                 if let Err(error) = outcome {
-                    // If the client does not read, there is no room; the body then ends with an error without this one.
+                    // If the client does not read, the channel is full and this error is dropped; the body then ends with another error.
                     let _ = delivery.sender.try_send(Err(error));
                 }
             });
@@ -237,8 +237,8 @@ async fn reply(sources: &Arc<Sources>, headers: &HeaderMap, mut asked: Asked) ->
 /// A piece of an answer; `None` after the last one.
 type Piece = std::io::Result<Option<Bytes>>;
 
-/// The pieces of an answer. If the sender ends before the last one, because the client did not read or by a panic, the body ends with an error, so that
-/// the client does not mistake it for the whole answer.
+/// The pieces of an answer. If the sender is dropped before the last piece, because the client did not read or because of a panic, the body ends
+/// with an error, so that the client does not mistake it for the whole answer.
 fn body(receiver: mpsc::Receiver<Piece>) -> impl Stream<Item = std::io::Result<Bytes>> {
     futures::stream::unfold(Some(receiver), async |receiver| {
         let mut receiver = receiver?;
@@ -275,10 +275,10 @@ enum BegunAnswer {
     Part(Box<(zvf_query::Answer, TableText)>),
 }
 
-/// Makes an answer up to [`HELD`] bytes.
+/// Encodes an answer until it ends or has [`HELD`] bytes.
 ///
 /// # Errors
-/// 404 without such a table; the errors of the query.
+/// 404 if the store has no such table; the errors of the query; malformed data if a batch cannot be encoded.
 async fn begin(opened: Arc<OpenedStore>, asked: &Asked) -> HandlerResult<BegunAnswer> {
     let (table, format) = (asked.table, asked.format);
     let mut answer = asked.spec.run(opened.store()).await?;
@@ -303,13 +303,13 @@ async fn begin(opened: Arc<OpenedStore>, asked: &Asked) -> HandlerResult<BegunAn
 /// The delivery of an answer in pieces.
 struct Delivery<'s> {
     sources: &'s Sources,
-    /// Held while the next piece is made.
+    /// Held while the next piece is computed.
     permit: Option<Permit>,
     sender: mpsc::Sender<Piece>,
 }
 
 impl Delivery<'_> {
-    /// Sends the text so far, then each batch. The next batch is read when the client has received the last one.
+    /// Sends the encoded beginning, then each batch. The next batch is read after the client has accepted the previous one.
     async fn send(
         &mut self,
         answer: &mut zvf_query::Answer,
@@ -340,7 +340,7 @@ impl Delivery<'_> {
         if let Ok(sent) = tokio::time::timeout(PAUSE, &mut sent).await {
             return sent.map_err(gone);
         }
-        // Held until there is a permit again.
+        // Held until the next permit is granted.
         let aside = self.sources.step_aside();
         if aside.is_some() {
             self.permit = None;

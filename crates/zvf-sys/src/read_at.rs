@@ -10,7 +10,7 @@ use zvf_grid::int::wide;
 
 use crate::regular_file::open_file;
 
-/// Reads the bytes of one file at positions: in memory, mapped, on a disk, or on a server. There is no cursor, so several threads can read
+/// Reads ranges of one file: in memory, mapped, on a disk, or on a server. Reads do not depend on a cursor, so several threads can read
 /// concurrently.
 ///
 /// ```
@@ -30,13 +30,13 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
     /// Errors of the operating system or the server.
     fn size(&self) -> io::Result<u64>;
 
-    /// Fills `out` with the bytes from position `at` on.
+    /// Fills `out` with the bytes that start at position `at`.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full; errors of the operating system or the server.
     fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Fills several buffers, each from its own position on. For files on a server, these requests are sent concurrently.
+    /// Fills several buffers, each with the bytes that start at its position. For files on a server, the requests are sent concurrently.
     ///
     /// # Errors
     /// As [`read_at`](Self::read_at): the error of one of the failed reads.
@@ -51,7 +51,7 @@ pub trait ReadAt: Send + Sync + fmt::Debug {
         None
     }
 
-    /// The cost of reads, if each is a request to a server.
+    /// The cost of reads; `None` if reads are not requests to a server.
     fn requests(&self) -> Option<RequestCost> {
         None
     }
@@ -91,7 +91,7 @@ impl ReadFolder for PathBuf {
     }
 }
 
-/// A file of the local disk, read by position (`pread`).
+/// A file on the local disk, read by position (`pread` on Unix).
 #[derive(Debug)]
 pub struct FileAt(
     #[cfg(any(unix, windows))] File,
@@ -107,7 +107,7 @@ impl FileAt {
         open_file(path).map(Self::new)
     }
 
-    /// Reads an open file; its cursor is not used.
+    /// Reads an open file, wherever its cursor is.
     #[must_use]
     pub fn new(file: File) -> Self {
         #[cfg(any(unix, windows))]
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!((&a, &b), (b"ef", b"abc"));
         for (at, len) in [(4, 3), (6, 1), (7, 1), (u64::MAX, 1)] {
             let error = file.read_at(at, &mut vec![0; len]).unwrap_err();
-            // A position that no file has is refused by the system.
+            // The system refuses a position that no file can have.
             let end = error.kind() == ErrorKind::UnexpectedEof;
             assert!(end || at == u64::MAX, "{at}: {error}");
             assert_eq!(

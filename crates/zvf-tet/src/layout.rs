@@ -29,9 +29,9 @@ pub const INDEX_VERSION: u32 = 1;
 pub const FLAG_FOOTER: u32 = 1;
 /// Most axes of a dataset.
 pub const MAX_RANK: usize = 8;
-/// The position of the length of the records.
+/// Offset of the length of the records.
 pub const DIRECTORY_AT: u64 = 32;
-/// Where the records begin.
+/// Offset of the first record.
 pub const RECORDS_AT: u64 = 40;
 /// Bytes of the smallest record: no name, one axis.
 pub const RECORD_MIN: u64 = 32;

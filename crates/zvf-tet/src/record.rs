@@ -9,7 +9,7 @@ use crate::layout::{MAX_RANK, RECORDS_AT, RecordHead};
 use crate::{DType, Warnings};
 use zvf_grid::int::wide;
 
-/// One dataset as stored in the file: borrowed, nothing decoded.
+/// The record of one dataset, borrowed from the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
     number: u64,
@@ -235,7 +235,7 @@ pub struct DatasetGeometry {
     pub grid: Dims,
     /// Bytes of all elements.
     pub bytes: u64,
-    /// Tiles in all.
+    /// Number of all tiles.
     pub tiles: u64,
 }
 
@@ -271,7 +271,7 @@ impl DatasetGeometry {
     }
 }
 
-/// Copies the numbers out of the file.
+/// Decodes the numbers of a shape.
 fn dims(values: &[U64]) -> Result<Dims, GridError> {
     let mut copy = Dims::zeros(values.len())?;
     for (slot, value) in copy.as_mut().iter_mut().zip(values) {
@@ -280,7 +280,7 @@ fn dims(values: &[U64]) -> Result<Dims, GridError> {
     Ok(copy)
 }
 
-/// Iterates over the records of a directory, in order; ends after the first invalid one.
+/// Iterates over the records of a directory, in order; ends before the first invalid one.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -299,7 +299,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Bytes after the last record that was taken.
+    /// Number of bytes after the last record that was taken.
     pub(crate) const fn left(&self) -> usize {
         self.rest.len()
     }

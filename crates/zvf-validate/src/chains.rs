@@ -79,12 +79,12 @@ impl Chains {
         })
     }
 
-    /// Another object begins.
+    /// Begins another object.
     pub(crate) fn begin(&mut self) {
         self.last = None;
     }
 
-    /// The next fragment of the object.
+    /// Adds the next fragment of the object.
     pub(crate) fn add(&mut self, state: &LevelState, slot: usize, fragment: u32) {
         let Some((first, last)) = state.ends_of(slot, fragment) else {
             return;
@@ -99,7 +99,7 @@ impl Chains {
         self.last = Some((slot, last));
     }
 
-    /// Compares the steps with the links of the level. `found` is the multiset of the links.
+    /// Compares the steps with `found`, the multiset of the links of the level.
     pub(crate) fn compare(&self, findings: &mut Findings, state: &LevelState, found: StepMultiset) {
         if found != self.steps {
             let what = format!(
@@ -107,13 +107,14 @@ impl Chains {
                 found.count, self.steps.count
             );
             let place = Place::at(state.path("links/0"));
-            let expected = "a link from the last vertex before each to the first after it";
+            let expected =
+                "a link for each step, from the last vertex in one chunk to the first in the next";
             findings.add(Check::ChainLink, place, what, expected);
         }
     }
 }
 
-/// One step: chunk and row of the first vertex, chunk and row of the second.
+/// The hash of a step: chunk and row of the first vertex, chunk and row of the second.
 pub(crate) fn step(from: (usize, u32), to: (usize, u32)) -> u64 {
     hash(&(from, to))
 }

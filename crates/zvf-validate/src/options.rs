@@ -12,7 +12,7 @@ use crate::check::Depth;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ValidateOptions {
-    /// How deep the checks go. Default [`Depth::Consistency`].
+    /// The deepest level of checks. Default [`Depth::Consistency`].
     pub depth: Depth,
     /// The levels whose cells are read. Default all.
     pub levels: Option<Vec<u32>>,
@@ -124,8 +124,8 @@ impl ValidateOptions {
 
     /// Sets [`progress`](Self::progress).
     #[must_use]
-    pub fn with_progress(mut self, told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
-        self.progress = Progress::to(told);
+    pub fn with_progress(mut self, call: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
+        self.progress = Progress::to(call);
         self
     }
 
@@ -164,7 +164,7 @@ pub enum Profile {
     Viewer,
 }
 
-/// The number and choice of the cells of an array that are read.
+/// How many cells of an array are read, and how they are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Number of chunks of a level, and of cells of each array of links.
@@ -174,7 +174,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The indexes of the cells that are read, ascending, out of `count`: one from each of equal parts.
+    /// The indexes of the cells that are read out of `count`, ascending: one from each of equal parts.
     pub(crate) fn choose(self, count: usize, salt: u64) -> Vec<usize> {
         if count <= self.cells {
             return (0..count).collect();
@@ -225,14 +225,14 @@ type ProgressFn = dyn Fn(&ValidationStep) + Send + Sync;
 type LastReport = (String, u64);
 
 impl Progress {
-    /// Reports progress by calling `told`.
+    /// Reports progress by calling `report`.
     #[must_use]
-    pub fn to(told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
-        Self(Some((Arc::new(told), Arc::default())))
+    pub fn to(report: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
+        Self(Some((Arc::new(report), Arc::default())))
     }
 
     pub(crate) fn tell(&self, what: &str, done: u64, all: u64) {
-        if let Some((told, last)) = &self.0 {
+        if let Some((report, last)) = &self.0 {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             if last.0 != what {
                 *last = (what.to_owned(), 0);
@@ -240,7 +240,7 @@ impl Progress {
             let added = done.saturating_sub(last.1);
             last.1 = last.1.max(done);
             drop(last);
-            told(&ValidationStep {
+            report(&ValidationStep {
                 what: what.to_owned(),
                 done,
                 added,

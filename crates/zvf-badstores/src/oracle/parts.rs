@@ -97,12 +97,12 @@ impl Places {
                 .map(|part| part.parse().ok())
                 .collect::<Option<_>>()?
         };
-        // If chunks are also divided by an attribute, its number comes before the coordinates.
+        // If chunks are also divided by an attribute, the number of its value precedes the coordinates.
         Some(parts.get(parts.len().checked_sub(self.dims)?..)?.to_vec())
     }
 }
 
-/// The bounding box of all vertices of level 0; `None` if they cannot be decoded here.
+/// The bounding box of all vertices of level 0; `None` if one of its cells cannot be decoded here.
 pub(super) fn extent(objects: &Objects) -> Option<(Vec<f64>, Vec<f64>)> {
     let places = Places::of(objects, "0/vertices")?;
     let (mut low, mut high) = (
@@ -126,7 +126,8 @@ pub(super) fn extent(objects: &Objects) -> Option<(Vec<f64>, Vec<f64>)> {
     Some((low, high))
 }
 
-/// The number of rows of the largest chunk of a level; `u64::MAX` if vertices cannot be decoded here.
+/// The number of rows of the largest chunk of a level; cells that cannot be decoded here are skipped. `u64::MAX` if the documents of the level do
+/// not describe its vertices.
 pub(super) fn rows_of_largest_chunk(objects: &Objects, level: &str) -> u64 {
     let mut most = 0;
     let Some(places) = Places::of(objects, &format!("{level}/vertices")) else {
@@ -217,7 +218,7 @@ impl FragmentRows {
         (range == ranges && word(offsets)? == 0).then_some(index)
     }
 
-    /// Whether all fragments are ranges, and follow each other from row 0 without gaps.
+    /// Whether all fragments are ranges that follow each other from row 0 without gaps.
     pub(super) fn tiles(&self) -> bool {
         let mut next = 0;
         self.ranges.iter().zip(&self.rows).all(|(range, rows)| {

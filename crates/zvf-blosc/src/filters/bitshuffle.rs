@@ -10,7 +10,7 @@ const fn transpose(mut x: u64) -> u64 {
     x ^ t ^ (t << 28)
 }
 
-/// The number of shuffled bytes of `n`, and the bytes of a bit plane.
+/// How many of `n` bytes are shuffled, and the bytes of a bit plane.
 const fn extent(n: usize, width: usize, whole: bool) -> (usize, usize) {
     let k = n / width;
     if whole && !k.is_multiple_of(8) {
@@ -49,7 +49,8 @@ pub(crate) fn unbitshuffle(planes: &[u8], width: usize, whole: bool, out: &mut [
     }
 }
 
-/// Bit shuffle of items of `width` bytes. With `whole`, blocks whose number of items is no multiple of 8 are copied.
+/// Applies a bit shuffle to items of `width` bytes. With `whole`, blocks whose number of items is no multiple of 8 are
+/// copied.
 #[cfg(feature = "alloc")]
 pub(crate) fn bitshuffle(items: &[u8], width: usize, whole: bool, out: &mut [u8]) {
     let (width, n) = (width.max(1), items.len().min(out.len()));

@@ -50,7 +50,7 @@ enum ResolvedFilter {
 }
 
 impl ResolvedFilter {
-    /// Whether the operation cannot work in place.
+    /// Whether the filter cannot be reversed in place.
     const fn moves(self) -> bool {
         matches!(self, Self::Shuffle(_) | Self::BitShuffle(..))
     }
@@ -78,7 +78,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The pipeline of six slots of id and meta; `typesize` is the chunk header's, `frame_typesize` the frame's.
+    /// Creates the pipeline from six slots, each a filter id and its meta byte. `typesize` is from the chunk header,
+    /// `frame_typesize` from the frame header.
     ///
     /// # Errors
     ///
@@ -171,12 +172,13 @@ impl Pipeline {
 
     /// Reverses the filters of one block; the result is in `out`.
     ///
-    /// The joined streams are in `scratch` or `out`, see [`Self::starts_in_scratch`]; both are as long as the block.
-    /// `reference` is needed for delta only: the decoded block 0 of the chunk, or `None` in block 0 itself.
+    /// The joined streams are in `scratch` or `out`, see [`Self::starts_in_scratch`]; `out` is as long as the block,
+    /// and so is `scratch` if there is a shuffle. `reference` is only used by delta: the decoded block 0 of the chunk,
+    /// or `None` in block 0 itself.
     ///
     /// # Errors
     ///
-    /// Limit: `scratch` or `reference` is shorter than `out`.
+    /// Limit: `scratch` or `reference` is needed and shorter than `out`.
     pub fn undo(
         &self,
         out: &mut [u8],

@@ -16,7 +16,7 @@ use zvf_grid::int::{index, wide};
 /// Format and text of an item type, if the metalayer has them.
 pub(crate) type StoredDtype = Option<(u8, Vec<u8>)>;
 
-/// Reads and decodes since a frame was opened.
+/// Counts of reads and decoded blocks since a frame was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ReadCounts {
@@ -50,7 +50,7 @@ impl ReadCounters {
     }
 }
 
-/// Why [`FrameParts::open`] stopped.
+/// Why [`FrameParts::open`] returned no frame.
 pub(crate) enum Stop {
     /// These bytes have to be read first: more of the head, or the tail.
     Lacks(Range<u64>),
@@ -66,7 +66,7 @@ impl From<DecodeError> for Stop {
 
 /// The result of [`FrameParts::table`].
 pub(crate) enum TableRead {
-    /// This many first bytes of the chunk are needed.
+    /// The chunk must be read up to this many bytes.
     Lacks(usize),
     Table(Arc<ChunkHead>),
 }
@@ -228,7 +228,7 @@ impl FrameParts {
     }
 }
 
-/// Checks that the header states the layout in which the frame was found.
+/// Checks that the header states the layout of the frame that is opened.
 fn check_layout(header: &FrameHeader, layout: FrameLayout) -> Result<(), DecodeError> {
     if header.layout == layout {
         return Ok(());

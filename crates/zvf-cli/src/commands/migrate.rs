@@ -1,4 +1,4 @@
-//! The report of `zvf migrate` and `zvf rechunk` for people.
+//! The report of `zvf migrate` and `zvf rechunk` as text.
 
 use zvf_migrate::MigrationReport;
 

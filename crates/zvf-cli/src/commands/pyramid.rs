@@ -1,4 +1,4 @@
-//! The report of `zvf pyramid` for people.
+//! The report of `zvf pyramid` as text.
 
 use zvf_jobs::PyramidJobReport;
 
@@ -57,7 +57,7 @@ pub(super) fn text(done: &PyramidJobReport) -> String {
     format!("{store}\n{head}{}", table.render(2))
 }
 
-/// A distance with six decimals, or as a power of ten if these would be zeros.
+/// A distance with six decimals, or in scientific notation below 0.00001.
 fn decimals(distance: f64) -> String {
     match distance {
         small if small > 0.0 && small < 1e-5 => format!("{small:.3e}"),

@@ -16,7 +16,7 @@ const WHOLE: &[&str] = &[
     "attributes.ome",
 ];
 
-/// Takes a document apart.
+/// Dumps a document.
 pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let bytes = walk.rest();
     let document: Value = serde_json::from_slice(bytes).map_err(|error| {
@@ -29,7 +29,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         let _ = walk.take(start as u64, "text");
         if walk.take(tail.len() as u64, "text").is_ok() {
             let text = joined(text.split_whitespace(), " ");
-            walk.note("text", text, "the last of it that is JSON");
+            walk.note("text", text, "the end of the valid JSON");
         }
         let reason = error.to_string();
         let reason = reason.split(" at line").next().unwrap_or_default();
@@ -51,7 +51,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Shows one member, and its own members below it if they explain more.
+/// Shows one member, and below it its own members, unless it is shown as a whole.
 fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
     let name = path.rsplit('.').next().unwrap_or(path);
     let meaning = zvf_meta::meaning(path).unwrap_or_default();
@@ -77,7 +77,7 @@ fn member(dump: &mut Dump, path: &str, value: &Value, depth: usize) {
     }
 }
 
-/// A value on one line; long lists say how many items they have.
+/// A value on one line; long lists begin with the number of their items.
 fn short(value: &Value) -> String {
     const MOST: usize = 56;
     let text = value.to_string();
@@ -91,7 +91,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The byte at a line and column, both counted from 1; column 0 is the end of the line before.
+/// The byte at a line and column, both counted from 1; column 0 is the start of the line.
 fn byte_of(bytes: &[u8], line: usize, column: usize) -> usize {
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     let start: usize = lines.take(line.saturating_sub(1)).map(<[u8]>::len).sum();

@@ -27,7 +27,7 @@ use crate::args::BlobArg;
 use dump::{Dump, Walk};
 use zvf_store::CellFacts;
 
-/// Takes `bytes` apart as a blob of the given kind. All fields, and damage, are recorded in `dump`. Returns the requested element of a container.
+/// Dumps `bytes` as a blob of the given kind: records all fields, and damage, in `dump`. Returns the requested element of a container.
 ///
 /// # Panics
 ///
@@ -40,7 +40,7 @@ pub(crate) fn take_apart<'a>(
 ) -> Option<&'a [u8]> {
     let mut taken = Walk::new(dump, bytes);
     let walk = &mut taken;
-    // The dump has the reason why a walk stopped.
+    // The dump records why a walk stopped.
     let _ = match blob {
         BlobArg::FragmentIndex => fragments::walk(walk),
         BlobArg::Manifest => manifest::walk(walk, known),

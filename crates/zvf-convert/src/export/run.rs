@@ -17,11 +17,12 @@ use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk,
 /// file can have a temporary name.
 ///
 /// # Cost
-/// One run of the query; two for boxes by object and for SWC. Memory: see the table of the module.
+/// One run of the query; two for SWC, LAS and LAZ, and for TRK, TCK and TRX if the query has conditions or a limit. Memory: see the table of the
+/// module.
 ///
 /// # Errors
-/// Misuse: a kind or number of axes that the format does not hold, a query that does not fit the store. I/O; malformed data; a
-/// limit. After an error the file at `path` is incomplete.
+/// Misuse: a kind or number of axes that the format cannot store, a query that does not fit the store. I/O; malformed data; a
+/// limit. After an error the file at `path` may be incomplete.
 pub fn export<'a>(
     store: &'a Store,
     format: Format,

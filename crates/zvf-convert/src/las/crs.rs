@@ -8,7 +8,7 @@ use zvf_meta::Axis;
 use super::layout::GeoKey;
 use super::projected::is_projected;
 
-/// Records of the CRS: WKT, and the directory of GeoTIFF keys.
+/// Numbers of the records that state the CRS: WKT, and the directory of GeoTIFF keys.
 pub(super) const WKT: u16 = 2112;
 pub(super) const GEOTIFF: u16 = 34735;
 /// Keys of the kind of system, and of projected, geographic and vertical systems.
@@ -17,7 +17,7 @@ const PROJECTED: u16 = 3072;
 const GEOGRAPHIC: u16 = 2048;
 const VERTICAL: u16 = 4096;
 
-/// The text of a record with WKT.
+/// The text of a record with WKT; `None` if it is empty or not UTF-8.
 pub(super) fn wkt(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_end_matches('\0').trim();
@@ -34,7 +34,7 @@ pub(super) fn keys(bytes: &[u8]) -> Option<GeoKeys> {
     Some(keys.map(|key| (key.id.get(), key.value.get())).collect())
 }
 
-/// The codes of EPSG among keys: `EPSG:25832`, with a vertical system `EPSG:25832+7837`.
+/// The EPSG codes in the keys: `EPSG:25832`, or with a vertical system `EPSG:25832+7837`.
 pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
     let value = |id: u16| {
         let found = keys.iter().find(|(key, _)| *key == id);
@@ -42,7 +42,7 @@ pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
     };
     // 0: undefined, 32767: defined by other keys.
     let code = |id: u16| value(id).filter(|code| !matches!(code, 0 | 32767));
-    // A projected system that other keys define also names the geographic one that it is based on.
+    // A projected system that other keys define also has the code of the geographic system that it is based on.
     let is_projected = match value(KIND) {
         Some(kind @ (1 | 2)) => kind == 1,
         _ => value(PROJECTED).is_some_and(|code| code != 0),
@@ -57,7 +57,7 @@ pub(super) fn geotiff(keys: &[(u16, u16)]) -> Option<Value> {
 /// The record that states a CRS: its number and its bytes. `own` are the keys of the file that the store was made from.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why no record can state it.
 pub(super) fn record(
     crs: &str,
     own: Option<&[(u16, u16)]>,
@@ -92,9 +92,9 @@ pub(super) fn record(
     Ok((GEOTIFF, all.as_bytes().to_vec()))
 }
 
-/// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys; others, such as geocentric ones, are not
-/// written as keys. The sort follows from the list of projected codes, and for geographic ones from the unit of the first axis, or the range that
-/// GeoTIFF 1.0 reserves.
+/// The keys for codes: `25832`, or `25832+7837`. Projected and geographic systems have different keys; other systems, such as geocentric ones, are
+/// not written as keys. A system is geographic if the unit of the first axis is an angle, projected if its code is in the list of projected codes,
+/// and else geographic if the axis has no unit and the code is in the range that GeoTIFF 1.0 reserves for geographic systems.
 fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
     let (horizontal, vertical) = match codes.split_once('+') {
         Some((horizontal, vertical)) => (horizontal, Some(vertical)),
@@ -103,7 +103,7 @@ fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
     let code = |text: &str| {
         let code = text.parse::<u16>().ok();
         code.filter(|code| !matches!(code, 0 | 32767))
-            .ok_or("GeoTIFF keys hold codes from 1 to 65535")
+            .ok_or("GeoTIFF keys hold codes from 1 to 65535, except 32767")
     };
     let horizontal = code(horizontal)?;
     let unit = axes.first().and_then(|axis| axis.unit.as_deref());
@@ -113,7 +113,7 @@ fn of_codes(codes: &str, axes: &[Axis]) -> Result<GeoKeys, &'static str> {
         (None, 4201..=4326) => (2, GEOGRAPHIC),
         _ => {
             return Err(
-                "GeoTIFF keys are written for projected and geographic systems, and its code is not known as one of these: an import with --crs as WKT keeps it",
+                "GeoTIFF keys are written only for projected and geographic systems, and its code is not known to be one of these: import with --crs as WKT to keep it",
             );
         }
     };

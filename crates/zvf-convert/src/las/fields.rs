@@ -5,9 +5,9 @@
 pub(super) enum FieldLocation {
     /// Some bits of a byte.
     Bits { at: usize, shift: u8, mask: u8 },
-    /// Numbers of a type of the record of extra bytes, 1 to 10.
+    /// `count` numbers of a type, whose code is 1 to 10 as in the record of extra bytes.
     Numbers { at: usize, kind: u8, count: usize },
-    /// Numbers with a factor and a summand each, as float64.
+    /// Numbers that become float64: each is multiplied by its scale, then its offset is added.
     Scaled {
         at: usize,
         kind: u8,
@@ -88,7 +88,7 @@ pub(super) fn of_format(format: u8) -> Vec<(&'static str, FieldLocation)> {
     all
 }
 
-/// The standard classes of early point formats; late formats have those below 8, and [`LATE_CLASSES`].
+/// The standard classes of point formats below [`LATE`]; later formats have the classes below 8, and [`LATE_CLASSES`].
 const EARLY_CLASSES: [(u8, &str); 11] = [
     (0, "never classified"),
     (1, "unclassified"),
@@ -132,12 +132,12 @@ pub(super) fn classes(format: u8) -> std::collections::BTreeMap<u8, String> {
 pub(super) const RETURN: &str = "return_number";
 pub(super) const RETURNS: &str = "number_of_returns";
 pub(super) const CLASS: &str = "classification";
-/// Degrees, only in the early formats.
+/// The scan angle in degrees, only in formats below [`LATE`].
 pub(super) const ANGLE_RANK: &str = "scan_angle_rank";
 pub(super) const TIME: &str = "gps_time";
 
 impl FieldLocation {
-    /// The lowest and the highest whole number of a field; `None` for floats.
+    /// The lowest and the highest whole number that a field of at most 16 bits can store; `None` for other fields.
     pub(super) fn range(self) -> Option<(f64, f64)> {
         match self {
             Self::Bits { mask, .. } => Some((0.0, f64::from(mask))),
@@ -149,7 +149,7 @@ impl FieldLocation {
         }
     }
 
-    /// Whether a field holds a number unchanged.
+    /// Whether a field can store a number unchanged.
     pub(super) fn holds(self, value: f64) -> bool {
         match self.range() {
             Some((low, high)) => (low..=high).contains(&value) && value.fract() == 0.0,

@@ -59,10 +59,10 @@ struct ObjWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
     text: String,
-    /// Positions, colours.
+    /// Whether positions, and colours, are written with the digits of float32.
     single: [bool; 2],
     color: Option<String>,
-    /// Whether every coordinate is a float64.
+    /// Whether float64 represents every coordinate exactly.
     exact: bool,
     vertices: u64,
     links: u64,
@@ -91,7 +91,7 @@ impl ObjWriter<'_> {
             colors.len(),
             positions.len()
         );
-        // `None` without colours.
+        // Yields nothing if there are no colours.
         let mut colors = colors.chunks(3);
         let [single, shade] = self.single;
         for position in positions.chunks(3) {

@@ -37,10 +37,11 @@ struct DimensionMember<'v> {
 
 /// The axes, time before space, and the map from stored coordinates to them; `None` for the identity.
 ///
-/// All lengths get one unit, the largest that does not exceed the smallest scale; so do all times.
+/// All axes of length get the same unit: the largest that does not exceed their smallest scale, or else the smallest unit. The same holds for axes
+/// of time.
 ///
 /// # Errors
-/// Malformed: no dimensions, more than 16, or one without a scale and a unit.
+/// Malformed: no dimensions, more than 16, one without a positive finite scale and a unit, or scales that have no valid map.
 pub(super) fn of(info: &JsonFile) -> Result<(Vec<Axis>, Option<Affine>), ConvertError> {
     let mut found = dimensions(info)?;
     found.sort_by_key(|one| one.unit != "s");

@@ -8,7 +8,7 @@ use crate::error::{ConvertError, InFile};
 use crate::format::unpacked;
 use crate::gzip::GzipMembers;
 
-/// Most bytes of one object, by the limit on its vertices.
+/// Most bytes of one object if it may have at most `held` vertices.
 pub(super) fn most(held: u64) -> u64 {
     held.saturating_mul(16)
 }
@@ -31,7 +31,7 @@ impl ObjectBytes {
     /// writes it to a disk.
     ///
     /// # Errors
-    /// I/O; malformed: no gzip in a file `.gz`; a limit: more than `most` bytes.
+    /// I/O; malformed: a file `.gz` that is not gzip; a limit: more than `most` bytes.
     pub(super) fn read(path: &Path, key: u64, most: u64) -> Result<Self, ConvertError> {
         let stored = stored(path);
         let path = stored.as_path();
@@ -62,7 +62,7 @@ impl ObjectBytes {
     /// Unpacks gzip.
     ///
     /// # Errors
-    /// Malformed: no gzip; a limit: more than `most` bytes.
+    /// Malformed: bytes that are not gzip; a limit: more than `most` bytes.
     pub(super) fn unpacked(self, most: u64) -> Result<Self, ConvertError> {
         let place = InFile::Byte(self.start);
         let bytes = bounded(GzipMembers::new(self.bytes.as_slice()), most)
@@ -87,7 +87,7 @@ impl ObjectBytes {
         }
     }
 
-    /// The error for an offset of the bytes.
+    /// The error for malformed data at offset `at` of the bytes.
     #[cold]
     pub(super) fn bad(
         &self,
@@ -110,7 +110,7 @@ impl ObjectBytes {
     }
 }
 
-/// The file of `path`: the one with the ending `.gz` if there is no other.
+/// The file to read for `path`: `path` with the ending `.gz` if only that exists.
 fn stored(path: &Path) -> PathBuf {
     let mut packed = path.as_os_str().to_owned();
     packed.push(".gz");
@@ -221,7 +221,7 @@ impl<'r> ObjectCursor<'r> {
         Ok(numbers)
     }
 
-    /// Takes `count` numbers of vertices, each below `vertices`.
+    /// Takes `count` vertex numbers, each below `vertices`.
     pub(super) fn vertices(
         &mut self,
         count: usize,

@@ -35,15 +35,15 @@ pub(crate) fn check_exclude(
     }
 }
 
-/// The error and the advice for a column that cannot become an attribute.
+/// The found and the expected text of the error for a column that cannot become an attribute.
 pub(crate) fn refused(name: &str, found: String) -> (String, String) {
     let expected = format!(
-        "a value in each row, or --nulls drop-row, or a whole number that no row has, or --exclude {name}"
+        "a value in each row, or --nulls drop-row, or --nulls with a whole number that no row has, or --exclude {name}"
     );
     (format!("column {} with {found}", shown(name)), expected)
 }
 
-/// The error for a column with too many different texts for a category.
+/// The error for a column with more different texts than the limit on categories.
 pub(crate) fn too_many_texts(
     path: &Path,
     place: InFile,

@@ -27,7 +27,7 @@ use crate::numbers::{floats, floats_as_whole, without_points};
 use crate::options::{Nulls, Options};
 use crate::output::axis_names;
 
-/// An error in a row: its number, and the found and expected texts.
+/// An error in a row: the number of the row, and the found and expected texts.
 pub(crate) type RowError = (usize, (String, String));
 
 /// The roles of the columns of a table.
@@ -80,7 +80,7 @@ impl Roles {
         })
     }
 
-    /// Finds the requested columns; `usual` is the position if none is named, or the error if there is no usual one.
+    /// Finds the requested columns. `usual` has the default position columns, or the error if there are none.
     fn find(
         file: &Path,
         place: InFile,
@@ -181,10 +181,10 @@ impl Roles {
     }
 }
 
-/// The column of the tables that queries and exports write with the object of a row.
+/// The column with the object of each row, in tables that queries and exports write.
 const OBJECT_ID: &str = "object_id";
 
-/// The default column of objects, unless another one is named or it has another role. Columns of text tables have no types here.
+/// The default column of objects, unless it is excluded or has another role. Columns of text tables have no types here.
 fn own_object(schema: &Schema, position: &[usize], options: &Options) -> Option<usize> {
     let named = |list: &Vec<String>| list.iter().any(|one| one == OBJECT_ID);
     if named(&options.exclude) || options.attributes.as_ref().is_some_and(named) {
@@ -253,7 +253,7 @@ impl ColumnRoles {
         Self::new(file, schema, roles, options)
     }
 
-    /// The columns of these roles, by their types.
+    /// Determines axes, number type and attributes from the types of the columns with these roles.
     pub(crate) fn new(
         file: &Path,
         schema: &Schema,
@@ -399,7 +399,7 @@ impl ColumnRoles {
                 differences.push(format!("column {name} of {kind}, not {other}"));
             }
         }
-        let mut expected = "the columns of the first file: --attributes A,B takes only columns that all files have, `zvf append` adds a file with other ones";
+        let mut expected = "the columns of the first file: --attributes A,B takes only columns that all files have, `zvf append` adds a file with other columns";
         if differences.is_empty() {
             let same = own.position == self.position && own.attributes == self.attributes;
             differences.push(match same {
@@ -416,7 +416,7 @@ impl ColumnRoles {
         ))
     }
 
-    /// How many of the first columns the survey reads: all up to the last one with positions, objects, nodes, or values that decide how an
+    /// The number of leading columns that the survey reads: all up to the last one with positions, objects, nodes, or values that determine how an
     /// attribute is stored.
     pub(crate) fn surveyed(&self, schema: &Schema, nulls: Nulls) -> usize {
         let open = self.attributes.iter().filter(|one| {
@@ -429,7 +429,7 @@ impl ColumnRoles {
         last.map_or(0, |last| last + 1)
     }
 
-    /// The rows of a batch that are read: all, or those without a missing value.
+    /// The rows of a batch that are read: all, or with [`Nulls::DropRow`] those without a missing value.
     ///
     /// # Errors
     ///
@@ -559,7 +559,7 @@ impl ColumnRoles {
         woven!(I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
     }
 
-    /// The object of every row; nothing without such a column.
+    /// The object of every row; empty if there is no column of objects.
     pub(crate) fn objects(
         &self,
         batch: &RecordBatch,
@@ -575,7 +575,7 @@ impl ColumnRoles {
         if let Some(ids) = floats_as_whole(column)
             && let Some(row) = ids.iter().position(Option::is_none)
         {
-            let found = format!("an id of {} that is no whole number", column.data_type());
+            let found = format!("an id of {} that is not a whole number", column.data_type());
             let expected = format!("the id of an object{}", if_unnamed(options));
             return Err((row, (found, expected)));
         }
@@ -621,7 +621,7 @@ fn usual(names: &[&str], schema: &Schema) -> Option<Vec<usize>> {
     listed.or_else(|| coordinates(names)).or_else(axis)
 }
 
-/// The columns x, y and, if it exists, z. Columns of the same case go together: beside x, y and z, Z is not an axis.
+/// The columns x, y and, if it exists, z. Columns of the same case are preferred: beside x, y and z, Z is not an axis.
 fn coordinates(names: &[&str]) -> Option<Vec<usize>> {
     for axes in [["x", "y", "z"], ["X", "Y", "Z"]] {
         let exact = |axis: &str| names.iter().position(|column| *column == axis);
@@ -636,7 +636,7 @@ fn coordinates(names: &[&str]) -> Option<Vec<usize>> {
     }
 }
 
-/// The columns `position_0`, `position_1`, …, as lists are written to tables of text.
+/// The columns `position_0`, `position_1`, …, as which tables of text hold a column of lists.
 fn numbered(names: &[&str]) -> Option<Vec<usize>> {
     let place = |axis: usize| {
         let name = format!("position_{axis}");
@@ -705,7 +705,7 @@ fn axes(
                 return bad(found, "numbers");
             }
         };
-        // Mixed types become float64; values that it cannot represent are errors.
+        // Mixed types become float64; a value that float64 cannot represent is an error.
         number = match number {
             Some(number) if number != own => Some(NumberType::F64),
             _ => Some(own),
@@ -749,7 +749,7 @@ mod tests {
 
     use super::*;
 
-    /// x, y and z, and then columns of these types, which may be null or not.
+    /// The number of surveyed columns for x, y and z, followed by columns of these types, nullable or not.
     fn surveyed(columns: &[(DataType, bool)], nulls: Nulls) -> usize {
         let axes = ["x", "y", "z"].map(|name| Field::new(name, DataType::Float64, false));
         let others = columns.iter().enumerate();

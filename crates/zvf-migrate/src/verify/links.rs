@@ -23,7 +23,7 @@ struct EndIdentities<'s> {
     /// The level of the far ends.
     other: &'s ComparedLevel,
     by_place: bool,
-    /// Whether these are links of the source; its links without an end were reported and left out of the copy.
+    /// Whether these are links of the source. The copy leaves out, and reports, links of the source with an end that does not exist.
     of_source: bool,
     /// Hashes of rows by chunk; the key also states whether the chunk is in the other level.
     cached: HashMap<(bool, u32), Vec<u64>>,

@@ -45,7 +45,7 @@ pub struct SpatialLevel {
     pub grid_shape: Vec<u64>,
     /// Size of a cell on each axis.
     pub chunk_size: Vec<f64>,
-    /// Number of annotations of a cell, from which Neuroglancer computes the density of the level. For points it is the average of all cells;
+    /// Number of annotations of a cell, from which Neuroglancer computes the density of the level. For points it is the average of all cells, so
     /// some cells have more.
     pub limit: u64,
 }
@@ -160,8 +160,8 @@ impl AnnotationList {
     /// Appends one annotation: the coordinates of its points, and row `row` of each property.
     ///
     /// # Errors
-    /// A number of coordinates that the geometry does not have; a property without the row, or of another size. The list is
-    /// then unusable.
+    /// A number of coordinates or properties that the list does not have; a property without the row, or with values of another size. After an
+    /// error the list must not be used.
     pub fn push(
         &mut self,
         id: u64,
@@ -206,7 +206,7 @@ impl AnnotationList {
         self.finish_by(|_| 0)
     }
 
-    /// The file of the list, sorted by a key of the ids. Viewers that draw only a part of a list draw its beginning.
+    /// The file of the list, sorted by `key` of each id. Viewers that draw only a part of a list draw its beginning.
     #[must_use]
     pub fn finish_by(self, key: impl Fn(u64) -> u64) -> Vec<u8> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
@@ -227,7 +227,7 @@ impl AnnotationList {
     /// The file of the only annotation of the list, in the index by id: the annotation, then what [`relate`](Self::relate) adds.
     ///
     /// # Errors
-    /// If the list does not have exactly one annotation.
+    /// If the list does not have exactly one annotation; the errors of [`relate`](Self::relate).
     pub fn single(self, relationships: &[Vec<u64>]) -> Result<Vec<u8>, EncodeError> {
         EncodeError::check("annotations", self.ids.len(), 1)?;
         let mut out = self.encoded;
@@ -252,7 +252,7 @@ impl AnnotationList {
     /// Appends related segments to the file of one annotation: for each relationship a `u32` count and the `u64` ids.
     ///
     /// # Errors
-    /// More than 2^32 segments.
+    /// 2^32 segments or more in one relationship.
     pub fn relate(file: &mut Vec<u8>, relationships: &[Vec<u64>]) -> Result<(), EncodeError> {
         for segments in relationships {
             let number = count("related segments", segments.len())?;

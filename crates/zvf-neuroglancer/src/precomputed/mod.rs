@@ -9,7 +9,7 @@
 //! | `info` of annotations | [`annotation_info`] |
 //! | one skeleton, `info` of skeletons | [`skeleton`], [`skeleton_info`] |
 //! | one fragment of a mesh, its manifest, `info` of meshes | [`mesh_fragment`], [`mesh_manifest`], [`mesh_info`] |
-//! | levels of detail of a mesh, by Draco, `info` of them | [`multilod_mesh`], [`multilod_info`] |
+//! | levels of detail of a mesh, encoded with Draco, and their `info` | [`multilod_mesh`], [`multilod_info`] |
 //! | one fragment of a level of detail | [`encode_draco`] |
 //! | names, tags and numbers of segments | [`SegmentProperties`] |
 //!

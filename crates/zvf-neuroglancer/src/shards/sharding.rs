@@ -14,12 +14,12 @@ const KIND: &str = "neuroglancer_uint64_sharded_v1";
 /// Largest supported `minishard_bits`.
 const MOST_MINISHARD_BITS: u32 = 32;
 
-/// How shards are computed from keys.
+/// The hash of a key, from which its shard and minishard are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hash {
-    /// The key itself.
+    /// The key unchanged.
     Identity,
-    /// MurmurHash3_x86_128 of the key, little-endian: its first eight bytes.
+    /// The first eight bytes of the MurmurHash3_x86_128 of the key; key and hash are little-endian.
     Murmur,
 }
 
@@ -56,7 +56,7 @@ pub struct ShardingSpec {
     pub packed_data: bool,
 }
 
-/// An invalid description of the layout.
+/// An invalid member `sharding`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found {found}, expected {expected}")]
 pub struct ShardingError {
@@ -103,7 +103,7 @@ impl ShardingSpec {
     /// Parses the member `sharding` of an `info`.
     ///
     /// # Errors
-    /// Another kind of sharding; members that are absent or out of range.
+    /// Another `@type`; a member that is absent or out of range; an unknown hash or encoding.
     pub fn parse(value: &Value) -> Result<Self, ShardingError> {
         let wrong = |found: String, expected| ShardingError { found, expected };
         let text = |key: &str| value.get(key).and_then(Value::as_str);

@@ -38,7 +38,7 @@ impl View {
         }
     }
 
-    /// The views of a kind of geometry; the first one shows everything.
+    /// The views of a kind of geometry. For lines the first one is the overview.
     #[must_use]
     pub fn of(kind: Kind) -> &'static [Self] {
         match kind {

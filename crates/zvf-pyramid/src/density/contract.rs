@@ -12,7 +12,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, narrow};
 use zvf_format::int::index;
 
-/// Disjoint sets of places; the smallest member identifies its set.
+/// Disjoint sets of vertex numbers; the smallest member identifies its set.
 #[derive(Debug)]
 struct Sets(Vec<u32>);
 
@@ -92,7 +92,7 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         (0_u32..).zip(&self.all).map(|(place, _)| place)
     }
 
-    /// The representative of each vertex: the vertex of its set with the smallest measure; of equal ones the first.
+    /// The representative of each vertex: the vertex of its set with the smallest measure, or the first of these.
     fn choose(
         &self,
         sets: &mut Sets,
@@ -123,11 +123,11 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         })
     }
 
-    /// Graphs: merges vertices of one object and one bin that are connected inside the bin. The representative is an end or a fork if there is one,
-    /// else the vertex nearest to the middle of the bin. Vertices without links that share a bin are merged, too. All other merged vertices are
-    /// connected, so that a tree stays a tree.
+    /// Graphs: merges vertices of one object and one bin that are connected inside the bin. Among the ends and forks, or
+    /// else among all vertices, the one nearest to the middle of the bin is the representative. Vertices without links that share an object and a
+    /// bin are merged, too. All other merged vertices are connected, so that a tree stays a tree.
     ///
-    /// `degree` counts the vertices that links join to each one; `links` are the links inside bins, and may include others.
+    /// `degree` has the number of neighbours of each vertex. `links` must include all links inside bins; others are ignored.
     pub(super) fn connected(
         &self,
         degree: &[u32],
@@ -157,8 +157,8 @@ impl<'p, F: Fn(u32) -> &'p [f64]> ContractedBins<F> {
         })
     }
 
-    /// Meshes: merges the vertices of one object and one bin into the one nearest to their mean. Bins are the same in all chunks, so that faces of
-    /// two chunks stay connected.
+    /// Meshes: merges the vertices of one object and one bin into the one nearest to their mean. Bins are the same in all chunks, so that faces in
+    /// different chunks stay connected.
     pub(super) fn clustered(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
         let mut sets = Sets::new(self.all.len())?;
         let mut first: FxHashMap<(u32, Bin), u32> = FxHashMap::default();
@@ -199,7 +199,7 @@ pub(super) struct Joining {
 }
 
 impl Joining {
-    /// A link between these ends; `None` for a link from a vertex to itself, or a face without area.
+    /// A link between these ends; `None` for a link from a vertex to itself, a face with fewer than three corners, or a face that touches itself.
     pub(super) fn link(self, ends: Vec<u32>) -> Option<ContractedLink> {
         if self.kind == Kind::Mesh {
             let ends = without_repeats(ends, self.width)?;
@@ -234,7 +234,7 @@ fn without_repeats(mut corners: Vec<u32>, width: usize) -> Option<Vec<u32>> {
     Some(corners)
 }
 
-/// A face that starts at its smallest corner, so that equal faces are detected; its direction is kept.
+/// The corners of a face, starting at the smallest one, so that equal faces are detected; their direction is kept.
 fn turned<T: Ord + Copy + Hash>(face: &[T]) -> Vec<T> {
     let mut corners = face.to_vec();
     corners.dedup();
@@ -250,7 +250,7 @@ mod tests {
     use zvf_encode::WriteError;
 
     #[test]
-    fn faces_lose_corners_before_they_go() {
+    fn degenerate_faces_lose_corners_or_are_removed() {
         assert_eq!(without_repeats(vec![1, 2, 3], 3), Some(vec![1, 2, 3]));
         assert_eq!(without_repeats(vec![1, 1, 3], 3), None);
         assert_eq!(without_repeats(vec![3, 1, 3], 3), None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_face_is_known_wherever_it_begins() {
+    fn equal_faces_have_equal_keys_wherever_they_begin() {
         assert_eq!(turned(&[3, 1, 2]), turned(&[1, 2, 3]));
         assert_ne!(turned(&[3, 2, 1]), turned(&[1, 2, 3]));
         assert_eq!(turned(&[7, 5, 6, 6]), turned(&[5, 6, 7, 7]));
@@ -276,7 +276,7 @@ mod tests {
         sets.join(0, 1).unwrap();
         let names: Vec<u32> = (0..6).map(|member| sets.name(member).unwrap()).collect();
         assert_eq!(names, [0, 0, 2, 3, 2, 2]);
-        // A number beyond the members joins nothing, and has no set.
+        // A number that is not a member cannot be joined.
         assert!(matches!(sets.join(2, 6), Err(WriteError::Bug { .. })));
     }
 }

@@ -9,23 +9,23 @@ use zvf_encode::error::OrBug;
 use zvf_encode::records::{records, row_of};
 use zvf_format::int::index;
 
-/// Bytes of the record of an end: vertex, link, which end, the vertex at the other end (of several, the first; the same vertex, if there is none).
+/// Bytes of the record of an end: vertex, link, index of the end in the link, and the first vertex of the link that is another one (the same vertex
+/// if there is none).
 const END: usize = 13;
 
 /// Some consecutive vertices.
 #[derive(Debug)]
 pub(super) struct VertexBlock<'b> {
     pub(super) number: u32,
-    /// The place of the first vertex.
+    /// The number of the first vertex.
     pub(super) first: u32,
-    /// The records of points.
+    /// The vertices, as records of [`PointVertex`].
     pub(super) vertices: &'b [u8],
     ends: Option<&'b Shuffled>,
 }
 
 impl VertexBlock<'_> {
-    /// For each vertex the number of other ones that links join it to. Several links between the same two count once: graphs may have each edge in
-    /// both directions.
+    /// The number of neighbours of each vertex. Several links between the same two vertices count once: graphs may have each edge in both directions.
     pub(super) fn degrees(&self, dims: usize) -> Result<Vec<u32>, WriteError> {
         let many = self.vertices.len() / PointVertex::size(dims);
         let mut neighbours: Vec<[u32; 2]> = Vec::new();
@@ -87,7 +87,7 @@ impl EndpointLookup<'_> {
     /// once per block, in order.
     ///
     /// # Cost
-    /// Every end is written to a file and read twice.
+    /// Every end is written and read twice; records beyond the memory budget are spilled to a file.
     pub(super) fn ends(
         &self,
         fine: &LevelRecords,
@@ -163,7 +163,7 @@ impl EndpointLookup<'_> {
     }
 }
 
-/// The index in its block of the item that the first word of a record numbers; `first` is the number of the first item in the block.
+/// The index within its block of the item whose number a record begins with; `first` is the number of the first item in the block.
 fn place(record: &[u8], first: u32) -> Result<usize, WriteError> {
     let number = word(record, 0)?;
     let place = number.checked_sub(first);

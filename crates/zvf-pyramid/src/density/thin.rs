@@ -1,4 +1,4 @@
-//! Points and lines: one of several similar ones is kept.
+//! Lines: keeps one of several lines whose ends are in the same bins.
 
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,7 @@ pub(super) fn pairs(
             ends.iter().for_each(|&end| stands(end, end));
             continue;
         }
-        // Compares the ends in the order in which they are nearer.
+        // Pairs the ends in the direction that gives the smaller distance.
         let straight = metric.square(a, c).max(metric.square(b, d));
         let crossed = metric.square(a, d).max(metric.square(b, c));
         moved = moved.max(straight.min(crossed));

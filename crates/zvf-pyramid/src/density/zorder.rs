@@ -1,5 +1,5 @@
-//! Keeps every n-th point or object along a space-filling curve (Morton 1966). Points that are near on the curve are near in space, so that the
-//! same share of every region is kept.
+//! Keeps every n-th point or object along a space-filling curve (Morton 1966). Points that are near each other on the curve are near
+//! in space, so that the same share of every region is kept.
 
 use super::builder::LevelBuilder;
 use super::level::LevelRecords;
@@ -22,7 +22,7 @@ pub(super) struct ZOrderFrame {
     unit: [f64; MOST_AXES],
     /// The largest extent of an axis of space, in chunks.
     pub(super) extent: f64,
-    /// Which axes are not of space.
+    /// Whether each axis is not an axis of space.
     beside: [bool; MOST_AXES],
     /// Objects with vertices.
     pub(super) objects: u64,
@@ -32,8 +32,10 @@ pub(super) struct ZOrderFrame {
 const BITS: usize = 60;
 
 impl LevelBuilder<'_> {
+    /// The frame of the vertices of a level.
+    ///
     /// # Errors
-    /// Positions outside every bin. I/O.
+    /// Malformed: positions that are not finite. I/O.
     pub(super) fn frame(&self, fine: &LevelRecords) -> Result<ZOrderFrame, WriteError> {
         let dims = self.finest.dims();
         let (mut low, mut high) = ([f64::INFINITY; MOST_AXES], [f64::NEG_INFINITY; MOST_AXES]);
@@ -104,7 +106,7 @@ impl LevelBuilder<'_> {
         self.marked(fine, marks, pairs, None)
     }
 
-    /// For each object whether it is kept: every n-th along the curve, by its middle and length.
+    /// Whether each object is kept: every n-th along the curve, on which an object is placed by the mean of its vertices and its length.
     pub(super) fn sample_objects(
         &self,
         fine: &LevelRecords,
@@ -114,14 +116,14 @@ impl LevelBuilder<'_> {
         let frame = self.frame(fine)?;
         let mut sorter = Sorter::new(context.means.budget / 4, context.means.folder);
         let mut push = |object: &ObjectShape| {
-            // An object with three vertices is not a line.
+            // Lines are only the objects with two vertices.
             let line = self.finest.metadata.spec.kind == zvf_meta::Kind::Line;
             if object.count == 0.0 || (line && object.count != 2.0) {
                 return Ok(());
             }
             let middle = object.sum.map(|sum| sum / object.count);
             let axes = frame.axes(&middle);
-            // 40 powers of two, below and above the total extent.
+            // Lengths from 2^-32 to 2^8 times the total extent, on a logarithmic scale.
             let length = ((object.length.log2() + 32.0) / 40.0).clamp(0.0, 1.0);
             let axes = axes.into_iter().take(dims).chain([length]);
             sorter.push([key(axes, dims + 1), u64::from(object.number)])
@@ -146,7 +148,7 @@ impl LevelBuilder<'_> {
     }
 }
 
-/// An object with consecutive vertices.
+/// The place and length of an object, from its consecutive vertices.
 #[derive(Debug, Default)]
 struct ObjectShape {
     number: u32,
@@ -196,7 +198,7 @@ impl ZOrderFrame {
     }
 }
 
-/// The place on the curve: the bits of all axes alternate, from the highest on.
+/// The place on the curve: the bits of all axes alternate, from the highest bit down.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -218,7 +220,8 @@ fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     key
 }
 
-/// Applies `take` to all numbers along the curve, and to whether the number is selected: a `share` of them, evenly along the curve, and at least one.
+/// Calls `take` with each number, in the order of the curve, and with whether it is selected: a `share` of the numbers, spread evenly along the
+/// curve, and at least one.
 fn sampled(
     sorter: Sorter<[u64; 2]>,
     share: f64,
@@ -241,7 +244,7 @@ mod tests {
     use zvf_encode::records::Sorter;
 
     #[test]
-    fn bits_of_axes_come_in_turn() {
+    fn bits_of_axes_alternate() {
         assert_eq!(key([0.0, 0.0, 0.0], 3), 0);
         assert_eq!(key([1.0, 1.0, 1.0], 3), (1 << 60) - 1);
         // The first axis has the highest bit.

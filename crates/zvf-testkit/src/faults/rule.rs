@@ -1,4 +1,4 @@
-//! What goes wrong, where and how often.
+//! Rules: which requests fail, how, and how often.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use object_store::{Error, ObjectStore};
 
-/// What goes wrong with one request.
+/// The fault of one request.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// The answer comes later by this much.
+    /// The answer is delayed by this duration.
     Delay(Duration),
-    /// No answer ever comes.
+    /// No answer arrives.
     Hang,
     /// Status 503 before anything is sent.
     Unavailable,
@@ -25,28 +25,28 @@ pub enum Fault {
     Conflict,
     /// Status 404, regardless of what the backend has.
     Missing,
-    /// The body comes in pieces of so many bytes with a pause before each.
+    /// The body arrives in pieces of this many bytes, with a pause before each.
     SlowBody {
         /// Bytes of a piece, at least 1.
         piece: usize,
-        /// Before each piece.
+        /// The pause before each piece.
         pause: Duration,
     },
-    /// Half of the body comes, and then nothing any more; the connection stays open.
+    /// Half of the body arrives, then no more bytes; the connection stays open.
     EndlessBody,
-    /// Half of the body comes, and then the connection is reset.
+    /// Half of the body arrives, then the connection is reset.
     BrokenBody,
-    /// Half of the body comes, and then the stream ends as if that were all.
+    /// Half of the body arrives, then the stream ends as if the body were complete.
     ShortBody,
-    /// More bytes come than were announced.
+    /// The body is longer than announced.
     LongBody,
-    /// The object is announced to be this much longer (or shorter) than what is sent.
+    /// The announced length of the object exceeds the length of the body by this much; negative: the announced length is shorter.
     WrongLength(i64),
-    /// The answer comes from another backend, such as an older version of the store; its metadata too.
+    /// Body and metadata of the answer come from another backend, such as an older version of the store.
     Stale(Arc<dyn ObjectStore>),
 }
 
-/// Which kind of request.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Ask {
     /// An object or part of it.
@@ -59,7 +59,7 @@ pub enum Ask {
 
 type Pick = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// A fault, the requests it meets and the share of them.
+/// A fault, and the requests that it affects.
 #[derive(Clone)]
 pub struct Rule {
     pub(super) fault: Fault,
@@ -81,7 +81,7 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// The fault at every request.
+    /// A rule that applies the fault to every request.
     #[must_use]
     pub fn new(fault: Fault) -> Self {
         Self {
@@ -93,35 +93,35 @@ impl Rule {
         }
     }
 
-    /// Only at keys that contain `part`.
+    /// Limits the rule to keys that contain `part`.
     #[must_use]
     pub fn at(self, part: &str) -> Self {
         let part = part.to_owned();
         self.at_keys(move |key| key.contains(&part))
     }
 
-    /// Only at keys that `pick` picks.
+    /// Limits the rule to keys for which `pick` returns true.
     #[must_use]
     pub fn at_keys(mut self, pick: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.keys = Arc::new(pick);
         self
     }
 
-    /// Only at requests of one kind.
+    /// Limits the rule to requests of one kind.
     #[must_use]
     pub fn of(mut self, ask: Ask) -> Self {
         self.ask = Some(ask);
         self
     }
 
-    /// Only at this share of the requests, by the seed.
+    /// Limits the rule to this share of the requests, which the seed determines.
     #[must_use]
     pub fn share(mut self, share: f64) -> Self {
         self.share = share;
         self
     }
 
-    /// Only the first so many times that one object or range is asked for.
+    /// Limits the rule to the first `times` requests of the same object or range.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = times;
@@ -129,7 +129,7 @@ impl Rule {
     }
 }
 
-/// From a request on, some keys answer from another backend, as if they had been written again at that moment.
+/// After a number of requests, some keys are answered from another backend, as if their objects had been rewritten at that moment.
 #[derive(Clone)]
 pub struct Swap {
     pub(super) after: u64,
@@ -149,7 +149,7 @@ impl fmt::Debug for Swap {
 }
 
 impl Swap {
-    /// Every key answers from `other` after `after` requests, counted by the wrapper from its beginning.
+    /// Every key is answered from `other` after the first `after` requests to the wrapper.
     #[must_use]
     pub fn new(after: u64, other: Arc<dyn ObjectStore>) -> Self {
         Self {
@@ -160,14 +160,14 @@ impl Swap {
         }
     }
 
-    /// Only keys that `pick` picks are replaced.
+    /// Replaces only keys for which `pick` returns true.
     #[must_use]
     pub fn at_keys(mut self, pick: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         self.keys = Arc::new(pick);
         self
     }
 
-    /// The time of writing is told in whole seconds, as HTTP does.
+    /// Modification times are reported in whole seconds, as in HTTP.
     #[must_use]
     pub fn whole_seconds(mut self) -> Self {
         self.whole_seconds = true;
@@ -201,7 +201,7 @@ pub(super) fn refusal(fault: &Fault, key: &str) -> Option<Error> {
     })
 }
 
-/// A connection that is cut.
+/// The error of a connection that was reset.
 pub(super) fn reset() -> Error {
     let source = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
     Error::Generic {

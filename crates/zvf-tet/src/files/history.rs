@@ -25,7 +25,7 @@ pub struct Footer {
 pub struct HistoryRow {
     /// The operation.
     pub op: String,
-    /// The object of the operation; never a local path when this crate writes it.
+    /// The object of the operation; this crate never writes a local path.
     pub source: String,
     /// The time: by convention Unix seconds in decimal.
     pub at: String,
@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for HistoryRow {
     }
 }
 
-/// Descriptions of the file and, by name, of datasets. Nothing is checked against the datasets.
+/// Descriptions of the file and, by name, of datasets. They are not checked against the datasets.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Metadata {
     /// The file's description.
@@ -224,7 +224,8 @@ impl Footer {
         })
     }
 
-    /// The labels of axis `axis` of a dataset of this shape, by the rules of `spec/tet-v1.md` 8.6.
+    /// The labels of axis `axis` of a dataset, by the rules of `spec/tet-v1.md` 8.6. `extent` is the extent of the
+    /// axis.
     #[must_use]
     pub fn labels(&self, dataset: &str, axis: usize, extent: u64) -> Option<&[String]> {
         let entry = self.metadata.as_ref()?.datasets.get(dataset)?;

@@ -11,7 +11,7 @@ use crate::error::{Class, Expected, FieldOwner, TetError};
 use crate::layout::{IndexEntry, TileCodec};
 use zvf_grid::int::wide;
 
-/// The state of a decoder of one thread.
+/// The decoder of one thread.
 pub(crate) struct TileDecoder {
     context: DCtx<'static>,
     /// A decoded tile, unless the whole tile is decoded directly into the result.
@@ -28,7 +28,7 @@ pub(crate) struct Tile {
     /// The selected part.
     pub(crate) part: CellPart,
     pub(crate) item: usize,
-    /// Most bytes that may be allocated to decode it.
+    /// Most bytes that may be allocated to decode the tile.
     pub(crate) limit: u64,
 }
 
@@ -49,12 +49,12 @@ impl TileBlock {
         self.runs.get(..self.rank).unwrap_or(&[])
     }
 
-    /// Its range in the result, if all of it is wanted and contiguous there.
+    /// The range of the block in the result, if all of the block is wanted and contiguous there.
     pub(crate) fn place_in(&self, item: usize, len: usize, shape: &Dims) -> Option<Range<usize>> {
         place_in(item, &self.shape, self.runs(), len, shape)
     }
 
-    /// Copies the wanted part of its bytes to its place in `into`, a result of `shape`.
+    /// Copies the wanted part of the bytes of the block to its place in `into`, a result of `shape`.
     pub(crate) fn copy(
         &self,
         item: usize,
@@ -177,8 +177,8 @@ impl Tile {
         Ok(self.block(fixed, 0)?)
     }
 
-    /// The number of leading axes on which each index is read separately, because neighbours are more than `gap` bytes
-    /// apart.
+    /// The number of leading axes on which each index is read separately, because its neighbours are more than `gap`
+    /// bytes apart or because it is the only index.
     fn apart(&self, gap: u64) -> usize {
         let mut stride = wide(self.item);
         let mut span = stride;
@@ -258,8 +258,8 @@ impl Tile {
     }
 }
 
-/// The range of an array of `extent` in a result of `shape` and `len` bytes, if the whole array is taken and its bytes are
-/// contiguous there.
+/// The range of an array of `extent` in a result of `shape` and `len` bytes, if the whole array is selected and its
+/// bytes are contiguous there.
 fn place_in(
     item: usize,
     extent: &Dims,

@@ -37,11 +37,14 @@ pub(crate) fn capability(run: &mut Session<'_>, states: &[LevelState]) {
     let (found, expected) = match (states.iter().find(claims), listed) {
         (Some(state), false) => (
             format!("no {token}"),
-            format!("it, since level {} claims such groups", state.number()),
+            format!(
+                "{token}, since level {} declares such groups",
+                state.number()
+            ),
         ),
         (None, true) => (
             token.to_owned(),
-            "a level that claims such groups".to_owned(),
+            "a level that declares such groups".to_owned(),
         ),
         _ => return,
     };
@@ -62,7 +65,7 @@ struct GroupCheckInput<'s> {
 /// Checks the declaration in every chunk, if the level makes it.
 ///
 /// # Cost
-/// Reads fragments, groups and links inside chunks once more.
+/// Reads the fragments, groups and links inside chunks again.
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
@@ -166,19 +169,19 @@ impl GroupCheckInput<'_> {
             findings.add(Check::LinkGroupCount, of_groups(), found, expected);
         }
         if let Some(row) = vertices.twice {
-            let found = "a row of two fragments";
+            let found = "a row in two fragments";
             let place = of_fragments().row(row);
             findings.add(
                 Check::LinkGroupRows,
                 place,
                 found,
-                "one, as the level claims",
+                "a row in one fragment, as the level declares",
             );
         }
         let missing = groups.of_row.iter().position(|&group| group == NONE);
         let wrong = match (groups.twice, missing) {
-            (Some(row), _) => Some((row, "a link of two groups")),
-            (None, Some(row)) => Some((wide(row), "a link of no group")),
+            (Some(row), _) => Some((row, "a link in two groups")),
+            (None, Some(row)) => Some((wide(row), "a link in no group")),
             (None, None) => None,
         };
         if let Some((row, found)) = wrong {
@@ -187,7 +190,7 @@ impl GroupCheckInput<'_> {
                 Check::LinkGroupRows,
                 place,
                 found,
-                "one, as the level claims",
+                "a link in one group, as the level declares",
             );
         }
         let Some(records) = records.filter(|_| same) else {
@@ -210,8 +213,10 @@ impl GroupCheckInput<'_> {
             });
             if let Some((row, fragment)) = other {
                 let found = match fragment {
-                    NONE => format!("a link in group {group} to row {row}, of no fragment"),
-                    other => format!("a link in group {group} to row {row}, of fragment {other}"),
+                    NONE => {
+                        format!("a link in group {group} to row {row}, which is in no fragment")
+                    }
+                    other => format!("a link in group {group} to row {row} in fragment {other}"),
                 };
                 let place = of_groups().row(wide(number));
                 let expected = format!("ends in fragment {group}");
@@ -222,11 +227,11 @@ impl GroupCheckInput<'_> {
     }
 }
 
-/// The fragment of each row, according to an index.
+/// The fragment of each row, according to a fragment index.
 struct FragmentMembers {
     /// Number of fragments.
     count: u32,
-    /// By row, the first fragment that has it, or [`NONE`].
+    /// By row, the first fragment that contains it, or [`NONE`].
     of_row: Vec<u32>,
     /// The first row found in two fragments.
     twice: Option<u64>,

@@ -11,7 +11,7 @@ pub struct RepairOptions {
     pub depth: Depth,
     /// The checks whose findings are resolved. Default all.
     pub only: Option<Vec<Check>>,
-    /// The maximum number of findings of one check that are resolved in one validation; more need another one. Default 100,000.
+    /// The maximum number of findings of one check that are resolved in one validation; the others need another one. Default 100,000.
     pub most: usize,
     /// Whether losses are accepted. Missing cells are removed from presence lists although other arrays list their chunks; the lost values then read as
     /// missing. Numbers of vertices, links, objects and groups are lowered to the numbers found, and lost levels and lost links between levels are
@@ -60,8 +60,8 @@ impl RepairOptions {
 
     /// Sets [`progress`](Self::progress).
     #[must_use]
-    pub fn with_progress(mut self, told: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
-        self.progress = Progress::to(told);
+    pub fn with_progress(mut self, call: impl Fn(&ValidationStep) + Send + Sync + 'static) -> Self {
+        self.progress = Progress::to(call);
         self
     }
 
@@ -72,7 +72,7 @@ impl RepairOptions {
         self
     }
 
-    /// Whether a stated number may be replaced by the number that was found. A higher one may be the only sign of a loss.
+    /// Whether a stated number may be replaced by the number that was found. A higher stated number may be the only sign of a loss.
     pub(crate) fn may_count(&self, stated: u64, found: u64) -> bool {
         found >= stated || self.accept_loss
     }

@@ -373,7 +373,7 @@ impl Survey {
         }
         let names = self.names.join(", ");
         let expected = format!(
-            "the columns of the first file: {names}; `zvf append` adds a file with other ones"
+            "the columns of the first file: {names}; `zvf append` adds a file with other columns"
         );
         Err(bad(rows, rows.columns().join(", "), expected))
     }
