@@ -298,6 +298,7 @@ pub fn in_chains(
         ));
     };
     let rows = vertices.num_rows();
+    let id = |row: usize| ids.is_valid(row).then(|| ids.value(row));
     let mut next: Vec<Option<usize>> = vec![None; rows];
     let mut follows = vec![false; rows];
     for pair in ends.values().chunks_exact(2) {
@@ -309,7 +310,7 @@ pub fn in_chains(
         let (Some(after), Some(joined)) = (next.get_mut(from), follows.get_mut(to)) else {
             continue;
         };
-        if after.is_some() || *joined || ids.value(from) != ids.value(to) {
+        if after.is_some() || *joined || id(from) != id(to) {
             let found = format!(
                 "a link from row {from} to row {to}; the rows are in different objects, or one of them has another link in the same direction"
             );
@@ -325,7 +326,7 @@ pub fn in_chains(
     let mut taken = 0_usize;
     let mut sorted: Vec<u64> = Vec::with_capacity(rows);
     for row in 0..rows {
-        let id = ids.is_valid(row).then(|| ids.value(row));
+        let id = id(row);
         let start = follows.get(row) == Some(&false);
         let known = first.entry(id).or_insert_with(|| {
             order.push(None);

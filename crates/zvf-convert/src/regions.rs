@@ -12,6 +12,7 @@ use zvf_query::numbers::floats;
 use zvf_query::{ObjectPlaces, QueryError, Region, RegionFile};
 use zvf_write::{Kind, WriteError};
 
+use crate::error::InFile;
 use crate::text::without_bom;
 use crate::{ConvertError, Import, Imported, Options};
 
@@ -146,14 +147,23 @@ pub fn polygon_region(text: &str) -> Result<Region, ConvertError> {
     }
     let failed = |error| ConvertError::io(path, error);
     let file = zvf_store::open_file(path).map_err(failed)?;
-    let mut content = String::new();
+    let mut content = Vec::new();
     let mut file = file.take(MOST_BYTES.saturating_add(1));
-    let read = file.read_to_string(&mut content).map_err(failed)?;
+    let read = file.read_to_end(&mut content).map_err(failed)?;
     if read as u64 > MOST_BYTES {
         let found = format!("more than {MOST_BYTES} bytes");
         return Err(ConvertError::usage(text, found, "a file of polygons"));
     }
-    Region::polygon(without_bom(&content)).map_err(|error| refused(text, &error))
+    let Ok(content) = std::str::from_utf8(&content) else {
+        let found = "bytes that are not UTF-8";
+        return Err(ConvertError::malformed(
+            path,
+            InFile::Whole,
+            found,
+            "text of polygons",
+        ));
+    };
+    Region::polygon(without_bom(content)).map_err(|error| refused(text, &error))
 }
 
 /// The error for the contents of a file, from the first line of the error of its parser.

@@ -138,17 +138,15 @@ impl Notes {
 
     /// Records a loss.
     pub(crate) fn lost(&self, place: impl Into<String>, what: impl Into<String>) {
-        let mut inner = self.lock();
-        if inner.losses.len() >= MOST {
-            inner.more += 1;
-            return;
-        }
         let loss = Loss {
             place: place.into(),
             what: what.into(),
         };
-        if !inner.losses.contains(&loss) {
-            inner.losses.push(loss);
+        let mut inner = self.lock();
+        match inner.losses.len() >= MOST {
+            _ if inner.losses.contains(&loss) => {}
+            true => inner.more += 1,
+            false => inner.losses.push(loss),
         }
     }
 

@@ -123,10 +123,13 @@ impl ShardingSpec {
                 )
             })
         };
-        let packed = |key: &str| match text(key) {
-            None | Some("raw") => Ok(false),
-            Some("gzip") => Ok(true),
-            Some(other) => Err(wrong(format!("{key} {}", shown(other)), "raw or gzip")),
+        let packed = |key: &str| match (value.get(key), text(key)) {
+            (None, _) | (_, Some("raw")) => Ok(false),
+            (_, Some("gzip")) => Ok(true),
+            (Some(other), _) => Err(wrong(
+                format!("{key} {}", shown(&other.to_string())),
+                "raw or gzip",
+            )),
         };
         let hash = match text("hash") {
             Some("identity") => Hash::Identity,
