@@ -25,14 +25,14 @@ use crate::{Outcome, python, sh};
 /// How many faults are tried, unless `--sample` says otherwise.
 const SAMPLE: usize = 60;
 
-/// Crates with faults.
-const CRATES: &[&str] = &[
-    "zvf-format",
-    "zvf-store",
-    "zvf-query",
-    "zvf-encode",
-    "zvf-edit",
-    "zvf-validate",
+/// Crates with faults, and those whose tests are run first after the crate's own.
+const CRATES: &[(&str, &[&str])] = &[
+    ("zvf-format", &["zvf-store", "zvf-encode", "zvf-fuzz"]),
+    ("zvf-store", &["zvf-query", "zvf-write"]),
+    ("zvf-query", &["zvf-cli"]),
+    ("zvf-encode", &["zvf-write"]),
+    ("zvf-edit", &["zvf-write", "zvf-cli"]),
+    ("zvf-validate", &["zvf-write", "zvf-cli"]),
 ];
 
 /// How many programs run at a time, as in `cargo xtask test`.
@@ -78,7 +78,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         only.as_deref()
             .is_none_or(|only| only.split(',').any(|one| one == *name))
     };
-    let crates: Vec<&'static str> = CRATES.iter().copied().filter(is_wanted).collect();
+    let crates = CRATES.iter().map(|(name, _)| *name);
+    let crates: Vec<&'static str> = crates.filter(is_wanted).collect();
     let copy = Copy::of_commit()?;
     let faults = chosen(copy.faults(&crates)?, wanted, seed);
     println!("{} faults by seed {seed}", faults.len());
@@ -421,7 +422,7 @@ impl Trial {
         let is_asked = |program: &&Program| {
             CRATES
                 .iter()
-                .any(|name| self.users[*name].contains(&program.folder))
+                .any(|(name, _)| self.users[*name].contains(&program.folder))
         };
         let asked: Vec<&Program> = self.programs.iter().filter(is_asked).collect();
         let mut seconds = BTreeMap::new();
@@ -454,14 +455,24 @@ impl Trial {
             .0)
     }
 
-    /// The test that finds a fault: of its own crate first, then of those that use it, the shortest program first.
+    /// The test that finds a fault: of its own crate first, then of the crates in [`CRATES`], then of all others that use it; the shortest program first.
     fn verdict(
         &self,
         number: usize,
         fault: &Fault,
         seconds: &BTreeMap<String, f64>,
     ) -> Outcome<String> {
-        let own = Path::new("crates").join(fault.package);
+        let likely = CRATES.iter().filter(|(name, _)| *name == fault.package);
+        let likely: Vec<&str> = likely
+            .flat_map(|(own, others)| std::iter::once(own).chain(*others))
+            .copied()
+            .collect();
+        let rank = |program: &Program| {
+            let found = likely
+                .iter()
+                .position(|name| program.folder.ends_with(name));
+            found.unwrap_or(likely.len())
+        };
         let users = &self.users[fault.package];
         let mut asked: Vec<(&Program, f64)> = Vec::new();
         for program in self
@@ -475,8 +486,8 @@ impl Trial {
             asked.push((program, *took));
         }
         asked.sort_by(|(a, a_took), (b, b_took)| {
-            let others = [a, b].map(|program| !program.folder.ends_with(&own));
-            others[0].cmp(&others[1]).then(a_took.total_cmp(b_took))
+            let order = rank(a).cmp(&rank(b));
+            order.then(a_took.total_cmp(b_took))
         });
         for (program, took) in asked {
             let longest = Duration::from_secs_f64(60.0 + took * LONGEST);
