@@ -339,3 +339,153 @@ fn values_of_a_list_are_not_attributes_with_numbered_names() -> Result<()> {
     }
     Ok(())
 }
+
+const NODES: &str =
+    "x,y,z,object_id,w\n1,1,1,0,10\n2,2,2,0,20\n3,3,3,0,30\n15,5,5,1,40\n16,6,6,1,50\n";
+const EDGES: &str = "source,target,w,q\n0,1,0.5,1\n1,2,0.6,2\n3,4,0.7,3\n";
+
+/// A graph whose vertices and links have an attribute `w`; links also have `q`.
+fn graph(files: &[(&str, &str)]) -> Result<Home> {
+    let mut all = vec![("../v.csv", NODES.into()), ("../l.csv", EDGES.into())];
+    all.extend(files.iter().map(|(name, text)| (*name, (*text).into())));
+    let home = Home::made(&all)?;
+    let import = "import v.csv g.zv --kind graph --edges l.csv --chunk-shape 10,10,10";
+    home.text(&import.split(' ').collect::<Vec<_>>())?;
+    Ok(home)
+}
+
+/// The fill of an attribute of links is not one of the vertices' attribute of the same name.
+#[test]
+fn a_fill_belongs_to_one_attribute() -> Result<()> {
+    let home = graph(&[
+        ("../gap.csv", "vertex,w\n0,\n1,99\n"),
+        ("../more.csv", "x,y,z,object_id\n4,4,4,9\n"),
+        ("../ends.csv", "x,y,z,object_id,w\n4,4,4,9,1\n5,5,5,9,2\n"),
+        ("../link.csv", "source,target,q\n0,1,8\n"),
+    ])?;
+    home.text(&[
+        "edit",
+        "g.zv",
+        "set-attribute",
+        "w",
+        "--link",
+        "--fill",
+        "7",
+    ])?;
+    for words in [
+        &["edit", "g.zv", "set-attribute", "w", "--from", "gap.csv"][..],
+        &["edit", "g.zv", "append", "more.csv"],
+    ] {
+        let ran = home.zvf(words)?;
+        assert!(
+            ran.code != 0 && ran.stderr.contains("cannot be missing"),
+            "{}",
+            ran.stderr
+        );
+    }
+    home.text(&["edit", "g.zv", "append", "ends.csv", "--links", "link.csv"])?;
+    let links = home.text(&["links", "g.zv", "--format", "csv"])?;
+    assert!(
+        links.lines().any(|line| line.ends_with(",7.0,8")),
+        "{links}"
+    );
+    Ok(())
+}
+
+/// Attributes that vertices or links alone have are reported when the other table brings them.
+#[test]
+fn attributes_that_are_left_out_are_reported() -> Result<()> {
+    let ply = "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\nproperty int w\n\
+               property int q\nelement edge 1\nproperty int vertex1\nproperty int vertex2\nproperty float w\nproperty int q\n\
+               end_header\n1 1 1 5 6\n2 2 2 7 8\n0 1 0.5 9\n";
+    let home = graph(&[
+        ("../a.ply", ply),
+        (
+            "../b.csv",
+            "x,y,z,object_id,w,extra\n1,1,1,20,5,6\n2,2,2,20,7,8\n",
+        ),
+        ("../b-links.csv", "source,target,w,q,odd\n0,1,0.5,9,1\n"),
+        ("../points.csv", "x,y\n1,1\n2,2\n"),
+    ])?;
+    let ran = home.zvf(&["append", "g.zv", "a.ply", "--fill", "q=1"])?;
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let left_out = |text: &str| {
+        let mut lines = text
+            .lines()
+            .filter(|line| line.contains("has no such attribute"));
+        lines.next().unwrap_or_default().to_owned()
+    };
+    assert!(left_out(&ran.stderr).ends_with(": q"), "{}", ran.stderr);
+    for words in [&["append", "g.zv"][..], &["edit", "g.zv", "append"]] {
+        let ran = home.zvf(&[words, &["b.csv", "--links", "b-links.csv"]].concat());
+        let stderr = ran?.stderr;
+        assert!(left_out(&stderr).ends_with(": extra, odd"), "{stderr}");
+    }
+    home.text(&["import", "points.csv", "p.zv"])?;
+    let ran = home.zvf(&["append", "p.zv", "points.csv", "--links", "b-links.csv"])?;
+    assert!(
+        ran.stderr
+            .contains("left out: links, since points have none"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}
+
+/// Rows that locate links and are in another order than those of the store contradict `--by-order`.
+#[test]
+fn ends_and_the_order_of_links_have_to_agree() -> Result<()> {
+    let home = graph(&[
+        ("../two.csv", "vertices_0,vertices_1,q\n3,4,30\n0,1,10\n"),
+        (
+            "../other.csv",
+            "vertices_0,vertices_1,q\n3,4,30\n0,1,10\n1,2,20\n",
+        ),
+    ])?;
+    for table in ["two.csv", "other.csv"] {
+        let set = [
+            "edit",
+            "g.zv",
+            "set-attribute",
+            "q",
+            "--link",
+            "--from",
+            table,
+        ];
+        let ran = home.zvf(&[&set[..], &["--by-order"]].concat())?;
+        let expected = "expected the links in the order of the store";
+        assert!(
+            ran.code == 2 && ran.stderr.contains(expected),
+            "{}",
+            ran.stderr
+        );
+        home.text(&set)?;
+    }
+    Ok(())
+}
+
+/// Radii are lengths, as positions are: a table in other units is converted, whatever is set from it.
+#[test]
+fn radii_are_converted_with_the_unit_of_their_table() -> Result<()> {
+    let home = Home::made(&[
+        (
+            "../um.swc",
+            "1 1 1000 0 0 2500 -1\n2 3 2000 0 0 1500 1\n".into(),
+        ),
+        ("../mm.swc", "1 1 1 0 0 1 -1\n2 3 2 0 0 1 1\n".into()),
+    ])?;
+    home.text(&["import", "um.swc", "um.zv", "--unit", "um"])?;
+    home.text(&["query", "um.zv", "-o", "um.arrow"])?;
+    home.text(&["import", "mm.swc", "mm.zv", "--unit", "mm"])?;
+    home.text(&[
+        "edit",
+        "mm.zv",
+        "set-attribute",
+        "radius",
+        "--from",
+        "um.arrow",
+    ])?;
+    let radii = home.text(&["query", "mm.zv", "--columns", "radius", "--format", "csv"])?;
+    assert_eq!(radii, "radius\n2.5\n1.5\n");
+    Ok(())
+}
