@@ -232,3 +232,30 @@ fn unverified_copies_report_lost_vertices() -> Result<()> {
     }
     Ok(())
 }
+
+/// A copy has the result of an edit that is committed and not applied yet, but neither its reference to the edit nor its files.
+#[test]
+fn a_store_with_an_edit_that_is_not_applied_is_copied() -> Result<()> {
+    let home = Home::made(&[("../p.csv", "x,y,z\n1,1,1\n2,2,2\n".into())])?;
+    home.text(&["import", "p.csv", "a.zv"])?;
+    let root = home.file("a.zv/zarr.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&root)?)?;
+    document["attributes"]["zvf_edit"] = "a1".into();
+    std::fs::write(root, document.to_string())?;
+    std::fs::create_dir(home.file("a.zv/zvf-edit-a1"))?;
+    let manifest = serde_json::json!({"edit": "a1", "put": [], "removed": []});
+    std::fs::write(
+        home.file("a.zv/zvf-edit-a1/manifest.json"),
+        manifest.to_string(),
+    )?;
+    for (copy, words) in [("b.zv", &[][..]), ("c.zv", &["--no-verify"])] {
+        let ran = home.zvf(&[&["migrate", "a.zv", copy][..], words].concat())?;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(!ran.stderr.contains("zvf-edit"), "{}", ran.stderr);
+        assert_eq!(
+            home.json(&["info", copy, "--json"])?["levels"][0]["vertices"],
+            2
+        );
+    }
+    Ok(())
+}

@@ -9,6 +9,7 @@ use zvf_meta::{
     LevelDoc, LinksConvention, Multiscale, ObjectIndexConvention, RootDoc, Transform,
 };
 use zvf_store::owners::CHECKSUM;
+use zvf_store::writing::Redo;
 use zvf_store::{ChunkColumn, Level, Store};
 
 use super::report::Notes;
@@ -139,6 +140,9 @@ pub(super) fn root(
     notes: &Notes,
 ) -> Result<RootDoc, WriteError> {
     let mut root = store.root().clone();
+    // The copy has the result of an edit that is committed and not applied yet, and no files of edits.
+    root.extra.remove(Redo::ATTRIBUTE);
+    root.extra.remove(Redo::LAST);
     let block = &mut root.zarr_vectors;
     block.zv_version = version.version().to_owned();
     if block.geometry_types.is_empty() {

@@ -5,6 +5,7 @@
 
 use tokio::runtime::Handle;
 use zvf_meta::{ArrayDoc, NodeKind, node_kind};
+use zvf_store::writing::Redo;
 use zvf_store::{RawStore, Store};
 
 use super::report::Notes;
@@ -76,7 +77,8 @@ pub(super) fn copy(
         paths.push(links);
         paths.push(format!("{level}/geometry_index"));
     }
-    paths.extend(side.unknown.iter().cloned());
+    let of_edits = |path: &&String| path.starts_with(Redo::FOLDER);
+    paths.extend(side.unknown.iter().filter(|path| !of_edits(path)).cloned());
     paths.sort_unstable();
     paths.dedup();
     for path in paths {

@@ -189,16 +189,18 @@ impl MigrationRun {
             },
         };
         if there {
-            target.remove(MARKER)?;
+            // The marker may be one of another writer that changes the store.
+            target.remove_own(MARKER, &mark)?;
         } else {
-            new_store::commit(&target, address, root, &mark, None)?;
+            new_store::commit(&target, address, root.clone(), &mark, None)?;
         }
         if !self.options.unverified {
             match self.verify() {
                 Ok(verified) => report.verified = Some(verified),
                 Err(error) if stays(&error) => return Err(error),
                 Err(error) => {
-                    let removed = new_store::withdraw(&target, address, serde_json::json!({}));
+                    let details = serde_json::json!({});
+                    let removed = new_store::withdraw(&target, address, &root, details);
                     forget(journal);
                     return Err(match removed {
                         Ok(()) => error,

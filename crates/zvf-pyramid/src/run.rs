@@ -573,7 +573,8 @@ impl PyramidRun<'_> {
 /// All groups that a pyramid may write below the root of a store of one level: they are removed if it is interrupted.
 fn groups(target: &Target) -> Result<Vec<String>, WriteError> {
     let mut groups: Vec<String> = (1..=MOST_LEVELS).map(|level| level.to_string()).collect();
-    if target.exists("0/links/zarr.json")? {
+    // The document of a group may be absent, as in stores of old writers.
+    if target.exists("0/links/zarr.json")? || !target.keys_below("0/links")?.is_empty() {
         groups.extend((1..=MOST_LEVELS).map(|delta| format!("0/links/+{delta}")));
     } else {
         groups.push("0/links".to_owned());

@@ -152,11 +152,19 @@ async fn a_store_that_is_withdrawn_is_gone_unless_somebody_changes_it() {
         put(target, "0/zarr.json");
         commit(target, &mark).unwrap();
         put(target, "zvf-unfinished.json");
-        let refused = new_store::withdraw(target, ADDRESS, json!({})).unwrap_err();
+        let root = target.read("zarr.json").unwrap().unwrap();
+        let root = String::from_utf8(root).unwrap();
+        let withdraw = |root: &str| new_store::withdraw(target, ADDRESS, root, json!({}));
+        let refused = withdraw(&root).unwrap_err();
         assert!(matches!(refused, WriteError::Busy { .. }), "{refused}");
         assert!(target.exists("zarr.json").unwrap() && target.exists("0/zarr.json").unwrap());
         target.remove("zvf-unfinished.json").unwrap();
-        new_store::withdraw(target, ADDRESS, json!({})).unwrap();
+        // Another program changed the store, and has finished.
+        let refused = withdraw("{}").unwrap_err();
+        assert!(matches!(refused, WriteError::Exists { .. }), "{refused}");
+        assert!(target.exists("zarr.json").unwrap() && target.exists("0/zarr.json").unwrap());
+        assert!(!target.exists("zvf-unfinished.json").unwrap());
+        withdraw(&root).unwrap();
     });
     assert_eq!(left.await, Vec::<String>::new());
 }

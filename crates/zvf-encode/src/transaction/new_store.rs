@@ -268,16 +268,28 @@ pub fn abandon(target: &Target, mark: &[u8]) {
     }
 }
 
-/// Removes a store that [`commit`] completed. The marker is put again before the root is removed, so that the next writer may remove what an interrupted
-/// removal leaves.
+/// Removes a store that [`commit`] completed with this root. The marker is put again before the root is removed, so that the next writer may remove what an
+/// interrupted removal leaves.
 ///
 /// # Errors
-/// [`WriteError::Busy`]: another writer has begun to change the store, which is not removed then. I/O: the store, or a part of it, is still there.
-pub fn withdraw(target: &Target, address: &str, details: Value) -> Result<(), WriteError> {
+/// [`WriteError::Busy`]: another writer has begun to change the store. [`WriteError::Exists`]: another writer has changed it. It is not removed then.
+/// I/O: the store, or a part of it, is still there.
+pub fn withdraw(
+    target: &Target,
+    address: &str,
+    root: &str,
+    details: Value,
+) -> Result<(), WriteError> {
     let mark = new_mark(details);
     if !target.put_new(MARKER, mark.clone())? {
         let what = format!("another writer changes the store ({MARKER})");
         return Err(WriteError::busy(address, what));
+    }
+    // Every change replaces the root.
+    if target.read(ROOT)?.as_deref() != Some(root.as_bytes()) {
+        target.remove_own(MARKER, &mark)?;
+        let what = "another program has changed the store since it was written";
+        return Err(WriteError::exists(address, what));
     }
     target.remove(ROOT)?;
     target.clear_others(MARKER)?;
