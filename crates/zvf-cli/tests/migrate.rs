@@ -1,7 +1,7 @@
 //! `zvf migrate` and `zvf rechunk`: the copy gives the same answers as the old store.
 
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::run::{Home, STORE};
 
