@@ -1,4 +1,4 @@
-//! Columns to and from NumPy: what a column is made of, as buffers that NumPy can look at, and columns made from such buffers.
+//! Converts columns to buffers that NumPy can view, and buffers of NumPy to columns.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use crate::border::Bytes;
 use crate::errors::{bug, misuse};
 use crate::table::{Table, foreign};
 
-/// What a column is made of: `name`, and
+/// The parts of a column, as a dictionary: `name`, and
 ///
-/// - numbers and booleans: `data` (a buffer), `dtype` (NumPy's word), `width` (elements of a row, or None);
+/// - numbers and booleans: `data` (a buffer), `dtype` (NumPy's name), `width` (elements of a row, or None);
 /// - texts: `texts` (a list), with `codes` (a buffer of int64, -1 for none) where the column is a dictionary;
 /// - lists: `data`, `dtype` and `offsets` (a buffer of int64);
 ///
-/// and `missing` (a buffer of one byte a row) where rows lack a value, and `times` (NumPy's word, such as `datetime64[s]`) where the numbers are dates,
+/// and `missing` (a buffer of one byte a row) where rows lack a value, and `times` (NumPy's name, such as `datetime64[s]`) where the numbers are dates,
 /// moments or durations, or `unit` (that of the attribute) where NumPy has no type for them: times of day, and moments with a time zone.
 pub(crate) fn column<'py>(
     py: Python<'py>,
@@ -51,7 +51,7 @@ pub(crate) fn column<'py>(
         DataType::FixedSizeList(_, width) => {
             let list = column.as_fixed_size_list();
             let width = size(*width)?;
-            // The values of a slice are those of the whole array, which Arrow has checked to hold `len` lists.
+            // Arrow slices the values together with the lists, so `offset` is 0 and the values hold `len` lists.
             let values = list
                 .values()
                 .slice(list.offset() * width, list.len() * width);
@@ -99,17 +99,17 @@ pub(crate) fn column<'py>(
     Ok(parts)
 }
 
-/// A size or offset of an Arrow array, which checks that there is none below 0.
+/// A size or offset of an Arrow array; Arrow has checked that it is not negative.
 fn size(stored: i32) -> PyResult<usize> {
-    usize::try_from(stored).map_err(|_| bug("an Arrow array with an offset below 0"))
+    usize::try_from(stored).map_err(|_| bug("an Arrow array with a negative offset"))
 }
 
-/// A buffer that NumPy can look at without a copy, as long as it likes.
+/// A buffer that NumPy can view without a copy, and that lives as long as the view.
 fn buffer(py: Python<'_>, buffer: Buffer) -> PyResult<Py<Bytes>> {
     Py::new(py, Bytes(buffer))
 }
 
-/// The elements of lists. A missing float is NaN; other types have no value for a missing element, so that it is an error.
+/// The elements of lists. A missing float is NaN; in other types, a missing element is an error.
 fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult<()> {
     fn filled<T: ArrowPrimitiveType>(values: &ArrayRef, nan: T::Native) -> ArrayRef {
         let all = values.as_primitive::<T>().iter();
@@ -123,7 +123,7 @@ fn elements(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResul
         DataType::Float64 => filled::<Float64Type>(values, f64::NAN),
         _ => {
             return Err(misuse(format!(
-                "column {name}: found lists with missing elements, which NumPy has no type for; take it by __arrow_c_stream__"
+                "column {name}: found lists with missing elements, which NumPy cannot hold; read it through __arrow_c_stream__"
             )));
         }
     };
@@ -152,11 +152,11 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
         DataType::Float32 => ("float32", of::<Float32Type>(values)),
         DataType::Float64 => ("float64", of::<Float64Type>(values)),
         DataType::Null => {
-            // A column whose type no cell tells: all values are missing.
+            // A column whose type no cell determines: all values are missing.
             let nan = vec![f32::NAN; values.len()];
             ("float32", Buffer::from_vec(nan))
         }
-        // As tables of queries have them: numbers in the unit of the attribute.
+        // Numbers in the unit of the attribute, as in the tables of queries.
         times if times.is_temporal() && !matches!(times, DataType::Interval(_)) => {
             let one = RecordBatch::try_from_iter([(name, Arc::clone(values))]);
             let numbers = one.and_then(|one| moments_as_numbers(&one));
@@ -178,7 +178,7 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
         }
         other => {
             return Err(misuse(format!(
-                "column {name}: found {other}, which NumPy has no type for; take it by __arrow_c_stream__"
+                "column {name}: found {other}, a type that NumPy lacks; read it through __arrow_c_stream__"
             )));
         }
     };
@@ -186,7 +186,7 @@ fn numbers(parts: &Bound<'_, PyDict>, name: &str, values: &ArrayRef) -> PyResult
     parts.set_item("data", buffer(parts.py(), data)?)
 }
 
-/// NumPy's word for dates, moments and durations; it has none for times of day and for moments with a time zone.
+/// NumPy's type for dates, moments and durations; `None` for times of day and for moments with a time zone, which NumPy lacks.
 fn word_of_times(times: &DataType) -> Option<String> {
     let (word, unit) = match times {
         DataType::Date32 => return Some("datetime64[D]".to_owned()),
@@ -214,8 +214,9 @@ fn texts<'py>(py: Python<'py>, name: &str, values: &ArrayRef) -> PyResult<Bound<
     }
 }
 
-/// One column to be made: its name, its values (a buffer of C order, as int64 of moments and durations, or texts), NumPy's word for their type or `text`, elements
-/// of a row where they are a list, a buffer of one byte a value where some are missing, and the unit where the type does not tell it.
+/// A column to convert: its name; its values (a buffer in C order, int64 for moments and durations; or a list of texts); NumPy's name of their type, or
+/// `text`; the number of elements of a row if rows are lists; a buffer with one byte for each value, not 0 for a missing one, if some are missing; and
+/// the unit if the type does not state it.
 type Given<'py> = (
     String,
     Bound<'py, PyAny>,
@@ -246,7 +247,7 @@ pub(crate) fn table_of_columns(columns: Vec<Given<'_>>, rows: usize) -> PyResult
             Some(width) => {
                 let wrong = || misuse(format!("{name}: found {width} values a row"));
                 let size = i32::try_from(width).map_err(|_| wrong())?;
-                // A row without any element is missing as a whole.
+                // A row whose elements are all missing is missing itself.
                 let rows = missing.map(|missing| {
                     let rows = missing.chunks(width.max(1));
                     let known = rows.map(|row| row.contains(&0));
@@ -303,13 +304,13 @@ fn values(name: &str, given: &Bound<'_, PyAny>, dtype: &str) -> PyResult<ArrayRe
         "uint64" => of::<UInt64Type>(name, given)?,
         "float32" => of::<Float32Type>(name, given)?,
         "float64" => of::<Float64Type>(name, given)?,
-        // Given as uint16, since the buffer protocol of Rust has no half floats.
+        // Passed as uint16, because the buffers of PyO3 do not support half floats.
         "float16" => {
             let bits = copied::<u16>(name, given)?;
             let list: Vec<f16> = bits.into_iter().map(f16::from_bits).collect();
             Arc::new(PrimitiveArray::<Float16Type>::new(list.into(), None))
         }
-        // Given as uint8.
+        // Passed as uint8.
         "bool" => {
             let bytes = copied::<u8>(name, given)?;
             let bits: BooleanBuffer = bytes.into_iter().map(|byte| byte != 0).collect();

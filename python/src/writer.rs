@@ -1,4 +1,4 @@
-//! New stores, and changes of stores that exist.
+//! New stores, and changes of existing stores.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -30,10 +30,10 @@ pub(crate) fn kind_of(name: &str) -> PyResult<Kind> {
     Ok(*kind.value())
 }
 
-/// A format version that is written, by its text.
+/// The format version of a new store, by its text.
 ///
 /// # Errors
-/// Misuse: another one.
+/// Misuse: a version that is not written.
 pub(crate) fn version_of(text: &str) -> PyResult<TargetVersion> {
     let all = [TargetVersion::V0_9_2, TargetVersion::V0_8_1];
     let found = all.into_iter().find(|one| one.version() == text);
@@ -44,7 +44,7 @@ pub(crate) fn version_of(text: &str) -> PyResult<TargetVersion> {
     })
 }
 
-/// How a store is written, beside how it is reached.
+/// How a store is accessed and written.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Writing {
@@ -54,19 +54,19 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Options of a writer that ends when `stop` is asked, and whose entry in the history of the store is a call of Python.
+    /// Options of a writer that ends when `stop` is requested, and that records the call of Python in the history of the store.
     ///
     /// # Errors
-    /// Misuse: numbers that cannot be.
+    /// Misuse: invalid options.
     pub(crate) fn called(&self, call: &str, stop: &Stop) -> PyResult<WriteOptions> {
         let entry = json!({"zvf": env!("CARGO_PKG_VERSION"), "call": call});
         Ok(self.options(stop)?.with_history(Some(entry)))
     }
 
-    /// Options of a writer that ends when `stop` is asked.
+    /// Options of a writer that ends when `stop` is requested.
     ///
     /// # Errors
-    /// Misuse: numbers that cannot be.
+    /// Misuse: invalid options.
     pub(crate) fn options(&self, stop: &Stop) -> PyResult<WriteOptions> {
         let stale_files = match self.clear_leftovers {
             true => StaleFiles::Remove,
@@ -79,13 +79,13 @@ impl Writing {
             .with_stale_files(stale_files))
     }
 
-    /// Decoded bytes on their way at once, where the caller says.
+    /// The memory budget in bytes, if the caller sets one.
     pub(crate) fn memory_budget(&self) -> Option<u64> {
         self.access.memory_budget()
     }
 }
 
-/// The cells of a shard: a word of [`ShardShape`], or their number along each axis.
+/// The shape of shards: a name that [`ShardShape`] parses, or the number of cells along each axis.
 #[derive(Debug, FromPyObject)]
 enum Shards {
     Word(String),
@@ -94,7 +94,7 @@ enum Shards {
 
 impl Shards {
     /// # Errors
-    /// Misuse: a word that is none of `auto` and `none`.
+    /// Misuse: a name other than `auto` and `none`.
     fn shape(&self) -> PyResult<ShardShape> {
         match self {
             Self::Word(word) => word
@@ -105,7 +105,7 @@ impl Shards {
     }
 }
 
-/// What a new store shall be, beside what its tables say.
+/// The properties of a new store that its tables do not define.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wanted {
@@ -126,7 +126,7 @@ impl Wanted {
     /// The specification of the store.
     ///
     /// # Errors
-    /// Misuse: what no store can be.
+    /// Misuse: properties or columns that no store can have.
     pub(crate) fn spec(
         &self,
         vertices: &Table,
@@ -179,7 +179,7 @@ impl Wanted {
     }
 }
 
-/// An axis by its name, whose type may follow it: `t:space`.
+/// An axis by its name, which may be followed by its type: `t:space`.
 fn axis(name: &str) -> Axis {
     match name.rsplit_once(':') {
         Some((name, kind @ ("space" | "time" | "channel"))) => Axis::new(name, kind),
@@ -187,10 +187,10 @@ fn axis(name: &str) -> Axis {
     }
 }
 
-/// What cannot be used by two threads at a time: a second one gets an error, since waiting could go on for ever.
+/// Locks a value that only one thread may use at a time. A second thread gets an error, because it could wait forever.
 ///
 /// # Errors
-/// Misuse: in use by another thread.
+/// Misuse: the value is in use by another thread.
 fn alone<'m, T>(mutex: &'m Mutex<Option<T>>, what: &str) -> PyResult<MutexGuard<'m, Option<T>>> {
     match mutex.try_lock() {
         Ok(guard) => Ok(guard),
@@ -207,12 +207,12 @@ fn ended(what: &str) -> PyErr {
     ))
 }
 
-/// All batches of a stream in one, for tables that are taken as a whole; `None` for one without rows.
+/// All batches of a stream as one batch; `None` if the stream has no rows.
 fn whole(source: &Bound<'_, PyAny>) -> PyResult<Option<RecordBatch>> {
     Ok(Some(joined(source)?).filter(|all| all.num_rows() > 0))
 }
 
-/// All batches of a stream in one.
+/// All batches of a stream as one batch.
 fn joined(source: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let reader = stream_of(source)?;
     let schema = reader.schema();
@@ -224,26 +224,26 @@ fn joined(source: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     })
 }
 
-/// A batch with its moments as a store has them.
+/// A batch with its dates and times as the numbers that a store holds.
 fn stored(batch: &RecordBatch) -> PyResult<RecordBatch> {
     moments_as_numbers(batch).map_err(|error| foreign(&error))
 }
 
-/// Writes one new store: nothing is there before it is finished.
+/// Writes one new store, which does not exist before it is finished.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
 pub(crate) struct Writer {
     url: String,
     stop: Stop,
     writer: Mutex<Option<StoreWriter>>,
-    /// Whether the links of a batch are between its own vertices, as those of a skeleton, which is whole in one batch.
+    /// Whether all links of a batch are between vertices of this batch, as for skeletons, which are complete in one batch.
     whole: bool,
-    /// No links, with the columns that links have: what a batch without links has where others have some.
+    /// An empty table with the columns of the links, for batches without links; `None` if the store has no table of links.
     no_links: Option<RecordBatch>,
 }
 
 impl Writer {
-    /// A writer of a kind whose links have the columns of a table.
+    /// A writer of a store of this kind; `links` has the columns of its links.
     pub(crate) fn of(
         url: String,
         stop: Stop,
@@ -261,7 +261,7 @@ impl Writer {
         }
     }
 
-    /// Pushes to the writer that is open.
+    /// Pushes vertices and links to the open writer; returns the number of vertices so far.
     fn push_to(
         &self,
         py: Python<'_>,
@@ -283,7 +283,7 @@ impl Writer {
             let next = py.detach(|| {
                 let next = reader.next().transpose();
                 let next = next.map_err(|error| foreign(&error))?;
-                // One batch waits, since links come with the last one.
+                // One batch is held back, because the links are pushed with the last one.
                 let last = match &next {
                     Some(_) => held.take(),
                     None => None,
@@ -313,7 +313,7 @@ impl Writer {
         Ok(writer.vertices())
     }
 
-    /// Drops what a writer took; nothing is left.
+    /// Discards everything that was pushed to a writer.
     fn abandoned(&self, py: Python<'_>, writer: StoreWriter) -> PyResult<()> {
         let abandon = async {
             writer.abandon().await;
@@ -325,7 +325,7 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// Prepares a store; the tables say by their columns what it holds, their rows are not looked at.
+    /// Prepares a store. The columns of the tables define its attributes; their rows are not read.
     #[staticmethod]
     fn create(
         py: Python<'_>,
@@ -348,10 +348,10 @@ impl Writer {
         Ok(Self::of(url, stop, kind, writer, links.as_deref()))
     }
 
-    /// Takes every batch of a stream of vertices; links come with the last one. Returns the number of vertices so far.
+    /// Pushes all batches of a stream of vertices; the links are pushed with the last one. Returns the number of vertices so far.
     ///
-    /// If the stream fails after some of its rows were taken, the writer is abandoned: the store would have only these rows, or, pushed again, have
-    /// them twice.
+    /// If the stream fails after some of its rows were pushed, the writer is abandoned: otherwise the store would have only these rows, or would have
+    /// them twice if the stream were pushed again.
     fn push(
         &self,
         py: Python<'_>,
@@ -370,7 +370,7 @@ impl Writer {
         pushed
     }
 
-    /// Takes every batch of a stream of objects.
+    /// Pushes all batches of a stream of objects.
     fn push_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>) -> PyResult<()> {
         let reader = stream_of(objects)?;
         let mut guard = alone(&self.writer, "writer")?;
@@ -415,7 +415,7 @@ impl Writer {
         .to_string())
     }
 
-    /// Drops what was taken; nothing is left.
+    /// Discards everything that was pushed.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         let Some(writer) = alone(&self.writer, "writer")?.take() else {
             return Ok(());
@@ -440,10 +440,10 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// What the library takes.
+    /// The arguments of the change, without the fill value.
     ///
     /// # Errors
-    /// Misuse: an owner or a type that is none.
+    /// Misuse: an unknown owner or type.
     fn change(&self, table: Option<&RecordBatch>) -> PyResult<SetAttribute> {
         let all = [Scope::Vertex, Scope::Object, Scope::Link];
         let scope = all.into_iter().find(|scope| scope.plural() == self.on);
@@ -475,7 +475,7 @@ impl Setting {
         Ok(change)
     }
 
-    /// Adds the fill in the type of the attribute, which may be a date.
+    /// Adds the fill value, converted by the type of the attribute, which may be a date.
     async fn filled(
         &self,
         change: SetAttribute,
@@ -496,7 +496,7 @@ impl Setting {
     }
 }
 
-/// A change of a store that exists: it counts as a whole or not at all. One that is dropped ends without being made.
+/// A change of an existing store, made completely or not at all. Dropping it abandons the change.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
 pub(crate) struct Edit {
@@ -507,7 +507,7 @@ pub(crate) struct Edit {
 
 #[pymethods]
 impl Edit {
-    /// Begins a change; others have to wait until it ends.
+    /// Begins a change. Other changes of the store are refused until it ends.
     #[staticmethod]
     fn begin(py: Python<'_>, url: String, writing: Writing) -> PyResult<Self> {
         let stop = Stop::default();
@@ -536,7 +536,7 @@ impl Edit {
         let vertices = joined(vertices)?;
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
-        // Links join the vertices of their table: of one without rows they are refused.
+        // Links of an empty table of vertices are refused below, because links name rows of this table.
         if vertices.num_rows() == 0 && links.is_none() {
             return Ok(Vec::new());
         }
@@ -551,7 +551,7 @@ impl Edit {
         Ok(remarks)
     }
 
-    /// Sets what is appended without a value of an attribute.
+    /// Sets the fill value of an attribute: the value of appended rows that have none.
     fn set_fill(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
@@ -582,7 +582,7 @@ impl Edit {
         wait(py, OnInterrupt::Drop, set)
     }
 
-    /// Sets attributes of objects; makes objects that are not there if they may be `new`.
+    /// Sets attributes of objects. With `new`, creates the objects that do not exist.
     fn put_objects(&self, py: Python<'_>, objects: &Bound<'_, PyAny>, new: bool) -> PyResult<()> {
         let Some(objects) = whole(objects)? else {
             return Ok(());
@@ -627,7 +627,7 @@ impl Edit {
         Ok(set)
     }
 
-    /// Deletes objects; ids that no object has may be left out.
+    /// Deletes objects. With `ignore_missing`, ids that the store does not have are left out.
     fn delete(&self, py: Python<'_>, ids: SelectedIds, ignore_missing: bool) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
@@ -639,7 +639,7 @@ impl Edit {
         wait(py, OnInterrupt::Drop, delete)
     }
 
-    /// Adds objects to a group, or takes them out of it.
+    /// Adds objects to a group, or removes them from it.
     fn change_group(
         &self,
         py: Python<'_>,
@@ -660,7 +660,7 @@ impl Edit {
         wait(py, OnInterrupt::Drop, change)
     }
 
-    /// Gives a group another name, or deletes it.
+    /// Renames a group; without a name, deletes it.
     fn rename_group(&self, py: Python<'_>, group: &str, name: Option<&str>) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
@@ -674,7 +674,7 @@ impl Edit {
         wait(py, OnInterrupt::Drop, change)
     }
 
-    /// Deletes points, by their chunk and row there.
+    /// Deletes points, each given by its chunk and its row in the chunk.
     fn delete_points(&self, py: Python<'_>, rows: Vec<(Vec<i64>, u64)>) -> PyResult<()> {
         let mut guard = alone(&self.edit, "change")?;
         let edit = guard.as_mut().ok_or_else(|| ended("change"))?;
@@ -685,7 +685,7 @@ impl Edit {
         wait(py, OnInterrupt::Drop, delete)
     }
 
-    /// Makes the change, and returns what it did as JSON.
+    /// Makes the change, and returns counts as JSON.
     fn commit(&self, py: Python<'_>) -> PyResult<String> {
         let edit = alone(&self.edit, "change")?.take();
         let edit = edit.ok_or_else(|| ended("change"))?;
@@ -697,7 +697,7 @@ impl Edit {
         Ok(summary(&self.url, &done).to_string())
     }
 
-    /// Ends the change without making it.
+    /// Abandons the change.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
         let Some(edit) = alone(&self.edit, "change")?.take() else {
             return Ok(());
@@ -711,13 +711,13 @@ impl Edit {
 }
 
 impl Drop for Edit {
-    /// Abandons a change that was neither made nor abandoned: its marker would refuse every other change as long as the process runs.
+    /// Abandons a change that was neither made nor abandoned: otherwise its marker would block every other change as long as the process runs.
     fn drop(&mut self) {
         let edit = self.edit.get_mut();
         let Some(edit) = edit.unwrap_or_else(PoisonError::into_inner).take() else {
             return;
         };
-        // When the interpreter or another process ends, the marker is left; whoever changes the store next takes it over.
+        // While the interpreter shuts down this is not possible; the marker stays, and the next change of the store takes it over.
         Python::try_attach(|py| {
             let abandon = async {
                 edit.abandon().await.ok();

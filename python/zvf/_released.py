@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 KINDS = ("point_cloud", "line", "polyline", "streamline", "graph", "skeleton", "mesh")
 
 COLUMNS = frozenset(("position", "object_id", "object_ids", "chunk", "row", "fragment", "vertices", "start", "length"))
-"""Columns with which an attribute of the same name would be confused."""
+"""Names of columns that are not attributes; an attribute with one of these names cannot be told apart from the column."""
 
 
 def opened(source: Any, backend: str | None, kinds: Sequence[str]) -> Store:
-    """The store of an argument of the released package: a path, or a handle of a root on the local disk."""
+    """Opens the store that an argument of the released package names: a path, or a handle of a root on the local disk."""
     import os
 
     if backend not in (None, "local") or (backend is None and os.environ.get("ZARR_VECTORS_BACKEND", "local") != "local"):
@@ -136,7 +136,7 @@ def level_of(store: Store, level: int) -> Any:
 def corners(bbox: Any) -> tuple[Array, Array]:
     low, high = (np.asarray(corner, dtype=np.float64) for corner in bbox)
     if low.ndim != 1 or low.shape != high.shape or np.isnan(low).any() or np.isnan(high).any():
-        raise NotServedError("a box that is none")
+        raise NotServedError("an invalid box")
     return low, high
 
 
@@ -147,8 +147,8 @@ def inside_of(places: Array, bbox: Any) -> Any:
 
 
 def around(store: Store, level: int, low: Array, high: Array) -> tuple[Array, Array]:
-    """A box around all vertices of the chunks from `low` to `high`, inclusive. It is a little larger, because the assignment of vertices to chunks
-    rounds."""
+    """A box around all vertices of the chunks from `low` to `high`, inclusive. It is a little larger, because positions are rounded when vertices
+    are assigned to chunks."""
     size = np.asarray(level_of(store, level).chunk_shape, dtype=np.float64)
     if size.shape != low.shape:
         raise NotServedError("chunks of another grid")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _parts(answer: Answer) -> tuple[Any, dict[str, Any], Any]:
-    """Positions in three axes, numeric vertex attributes, and links or None."""
+    """Positions of three coordinates, numeric vertex attributes, and the links or None."""
     vertices = answer.vertices.to_numpy()
     places = in_xyz(vertices.pop("position"), answer.axes)
     if places.shape[1] != 3:
@@ -59,7 +59,7 @@ def open3d(answer: Answer) -> Any:
 
 
 def _small(links: Any) -> Any:
-    """Row numbers as 32-bit integers, as Open3D takes them."""
+    """Row numbers as the 32-bit integers that Open3D requires."""
     import numpy as np
 
     if links.size and links.max() > np.iinfo(np.int32).max:

@@ -1,4 +1,4 @@
-"""Conversion to points of spatialdata, which is imported only when it is needed."""
+"""Converts vertices to points of spatialdata, which is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def points(vertices: _Source, axes: tuple[str, ...]) -> Any:
-    """Points in the form of spatialdata: a Dask DataFrame with a column for each axis and each attribute."""
+    """The vertices as a points element of spatialdata: a Dask DataFrame with a column for each axis and each attribute."""
     pandas = import_module("pandas")
     models = import_module("spatialdata.models")
     columns = vertices.to_numpy()
@@ -22,6 +22,6 @@ def points(vertices: _Source, axes: tuple[str, ...]) -> Any:
     table = {name: places[:, at] for at, name in enumerate(axes)}
     for name, values in columns.items():
         if name in table or values.ndim != 1:
-            raise _zvf.MisuseError(f"{name}: found a column that is no single value beside {', '.join(axes)}, leave it out by columns=")
+            raise _zvf.MisuseError(f"{name}: found an axis name or several values a row, expected another name, one value; leave it out by columns=")
         table[name] = values
     return models.PointsModel.parse(pandas.DataFrame(table), coordinates={name: name for name in axes})

@@ -72,7 +72,7 @@ class Split:
 
     @property
     def rows(self) -> int:
-        """Approximate number of rows of the vertex table, from documents: the rows of the chunks or objects, before any condition."""
+        """Approximate number of rows of the vertex table, computed from documents: all rows of the chunks or objects, without conditions."""
         return int(self._document["rows"])
 
     @property
@@ -147,7 +147,7 @@ def _restored(text: str, options: Mapping[str, Any]) -> Split:
 
 
 def cut(query: Query, count: int | None, rows: int | None, nbytes: int | None) -> list[Split]:
-    """The pieces of a query."""
+    """Cuts a query into `count` pieces, or into pieces of about `rows` rows or `nbytes` decoded bytes."""
     given = {"count": count, "rows": rows, "bytes": nbytes}
     sizes = {name: size for name, size in given.items() if size is not None} or {"bytes": BYTES}
     if len(sizes) > 1:

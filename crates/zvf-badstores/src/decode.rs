@@ -24,7 +24,7 @@ pub fn array_of(objects: &Objects, key: &str) -> Option<(String, Value)> {
     None
 }
 
-/// Whether nothing of an array is compressed.
+/// Whether an array has no codecs but `bytes` and `vlen-bytes`.
 #[must_use]
 pub fn is_plain(document: &Value) -> bool {
     let codecs = document["codecs"].as_array();
@@ -34,15 +34,16 @@ pub fn is_plain(document: &Value) -> bool {
     })
 }
 
-/// The elements of one object: payloads of an array of payloads, in shards of all its cells; else one of all numbers.
+/// The elements of one object. For an array of payloads, these are the payloads, in a shard those of all its cells; for other arrays, one element
+/// with all numbers of each cell.
 ///
 /// # Errors
-/// For bytes that the codecs of the document did not write.
+/// If the bytes cannot be decoded with the codecs of the document.
 pub(crate) fn elements(document: &Value, bytes: &[u8]) -> Outcome<Vec<Vec<u8>>> {
-    undo(document["codecs"].as_array().ok_or("no codecs")?, bytes)
+    decode(document["codecs"].as_array().ok_or("no codecs")?, bytes)
 }
 
-fn undo(codecs: &[Value], bytes: &[u8]) -> Outcome<Vec<Vec<u8>>> {
+fn decode(codecs: &[Value], bytes: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     let mut plain = bytes.to_vec();
     for codec in codecs.iter().rev() {
         let configuration = &codec["configuration"];
@@ -62,40 +63,40 @@ fn undo(codecs: &[Value], bytes: &[u8]) -> Outcome<Vec<Vec<u8>>> {
                 let end = plain.len().checked_sub(4).ok_or("no checksum")?;
                 let sum = plain.split_off(end);
                 if sum != crc32c::crc32c(&plain).to_le_bytes() {
-                    return Err("another checksum".into());
+                    return Err("a wrong checksum".into());
                 }
             }
             "bytes" => return Ok(vec![plain]),
             "vlen-bytes" => return payloads(&plain),
             "sharding_indexed" => return shard(configuration, &plain),
-            other => return Err(format!("codec {other:?}, or bytes of another one").into()),
+            other => return Err(format!("codec {other:?}, or bytes of another codec").into()),
         }
     }
-    Err("no codec that makes bytes".into())
+    Err("no array-to-bytes codec".into())
 }
 
 /// The elements of an array of payloads. Bytes after the last element are ignored, as by readers (0.9 §4.2).
 fn payloads(plain: &[u8]) -> Outcome<Vec<Vec<u8>>> {
-    let (head, mut rest) = plain.split_first_chunk::<4>().ok_or("no head")?;
+    let (head, mut rest) = plain.split_first_chunk::<4>().ok_or("no element count")?;
     let mut elements = Vec::new();
     for _ in 0..u32::from_le_bytes(*head) {
-        let (length, tail) = rest.split_first_chunk::<4>().ok_or("a cut head")?;
+        let (length, tail) = rest.split_first_chunk::<4>().ok_or("truncated length")?;
         let length = usize::try_from(u32::from_le_bytes(*length))?;
-        let (element, tail) = tail.split_at_checked(length).ok_or("a cut element")?;
+        let (element, tail) = tail.split_at_checked(length).ok_or("truncated element")?;
         elements.push(element.to_vec());
         rest = tail;
     }
     Ok(elements)
 }
 
-/// The cells of a shard with its index at the end.
+/// The elements of all cells of a shard. A missing cell is one empty element.
 fn shard(configuration: &Value, plain: &[u8]) -> Outcome<Vec<Vec<u8>>> {
     let inner = configuration["codecs"]
         .as_array()
         .ok_or("no inner codecs")?;
     let at_start = configuration["index_location"] == "start";
-    // Nothing says how many cells there are, but the shape of a shard, which the caller does not pass: the index is found by
-    // its checksum.
+    // The number of cells follows from the shape of a shard, which is not available here, so the length of the index is found
+    // by its checksum.
     for cells in 1..=4096_usize {
         let length = cells * 16 + 4;
         let range = if at_start {
@@ -129,11 +130,11 @@ fn shard(configuration: &Value, plain: &[u8]) -> Outcome<Vec<Vec<u8>>> {
             let from = usize::try_from(offset)?;
             let to = from
                 .checked_add(usize::try_from(length)?)
-                .ok_or("beyond all")?;
+                .ok_or("a cell that ends beyond 2^64")?;
             let cell = plain.get(from..to).ok_or("a cell beyond the shard")?;
-            elements.extend(undo(inner, cell)?);
+            elements.extend(decode(inner, cell)?);
         }
         return Ok(elements);
     }
-    Err("no index of a shard".into())
+    Err("no shard index".into())
 }

@@ -1,7 +1,7 @@
 //! BloscLZ, Blosc's own codec: a byte-oriented LZ77 with 13-bit distances and an escape to 16 bits
 //! (`spec/caterva-b2nd.md` 7.6).
 //!
-//! A control byte below 32 is followed by that many plus one literal bytes. Any other control byte starts a
+//! A control byte `c` below 32 is followed by `c + 1` literal bytes. Any other control byte starts a
 //! match: three bits of length, five of distance, then bytes that extend the length while they are 255, one byte
 //! of distance, and two more if the distance has its largest value. The top bits of the first control byte hold
 //! a version.
@@ -9,11 +9,11 @@
 /// Largest distance without the two escape bytes.
 const FAR: usize = 8191;
 
-/// Decompresses `stream` into exactly `out`; `false` if the bytes are no stream of that length.
+/// Decompresses `stream` into `out`; `false` if the stream is malformed or does not decode to exactly the length of `out`.
 ///
 /// # Cost
 ///
-/// Linear in both. Never allocates or panics.
+/// Linear in the lengths of `stream` and `out`. Never allocates or panics.
 ///
 /// # Examples
 ///
@@ -79,7 +79,7 @@ fn copy_back(out: &mut [u8], at: usize, distance: usize, length: usize) -> Optio
         out.copy_within(from..from + length, at);
         return Some(());
     }
-    // The period grows with every copy, so short distances take few of them.
+    // Each copy doubles what the next one can copy, so short distances need few copies.
     let mut done = 0;
     while done < length {
         let step = (distance + done).min(length - done);

@@ -13,11 +13,11 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Parses a number of the decoded index.
+    /// Parses one number of the decoded index.
     ///
     /// # Errors
     ///
-    /// Unsupported: a negative number that is no known special chunk. The error's position is 0, because the
+    /// Unsupported: a negative number that does not encode a known special chunk. The error's position is 0, because the
     /// position of the entry is not known here.
     pub fn parse(raw: i64) -> Result<Self, DecodeError> {
         if let Ok(at) = u64::try_from(raw) {
@@ -34,7 +34,7 @@ impl Entry {
         }
     }
 
-    /// The number in the index.
+    /// The number that the index holds for this entry.
     #[must_use]
     pub fn raw(self) -> i64 {
         match self {

@@ -12,7 +12,7 @@ use crate::stored::wide;
 /// The largest window that every frame may request; levels up to 19 use it. The decoder allocates the window.
 const WINDOW: u64 = 8 << 20;
 
-/// The largest decoded size of a block, and the smallest stored size.
+/// The largest decoded size of a block, and the smallest stored size, in bytes.
 const BLOCK_OUT: u64 = 128 << 10;
 const BLOCK_IN: u64 = 4;
 
@@ -23,7 +23,7 @@ pub(crate) fn decode(data: &[u8], limit: u64) -> Result<Vec<u8>, CodecError> {
     read_bounded("zstd", frames, data.len().saturating_mul(2), limit)
 }
 
-/// The first `keep` of `whole` decompressed bytes; all of them are decompressed.
+/// The first `keep` of `whole` decompressed bytes. The data is decompressed completely.
 pub(crate) fn decode_first(data: &[u8], keep: usize, whole: u64) -> Result<Vec<u8>, CodecError> {
     read_first("zstd", Frames::new(data, whole)?, keep, whole)
 }
@@ -37,7 +37,7 @@ struct Frames<'d> {
 }
 
 impl<'d> Frames<'d> {
-    /// Reads the head of the first frame.
+    /// Reads the header of the first frame.
     fn new(data: &'d [u8], limit: u64) -> Result<Self, CodecError> {
         let found = wide(data.len());
         let most = (found / BLOCK_IN)
@@ -59,7 +59,7 @@ impl<'d> Frames<'d> {
         Ok(frames)
     }
 
-    /// Begins the next frame; skippable ones are skipped.
+    /// Begins the next frame, or skips it if it is a skippable frame.
     fn begin(&mut self) -> io::Result<()> {
         match self.decoder.init(&mut self.rest) {
             Ok(()) => self.made = Some(0),

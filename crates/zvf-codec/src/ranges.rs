@@ -45,7 +45,7 @@ impl Chain {
     /// Creates a decoder of ranges of one chunk.
     ///
     /// # Cost
-    /// For a Blosc frame its header and block table. Other chunks are decoded as a whole.
+    /// Reads the header and the block table of a Blosc frame. Other chunks are decoded as a whole, except for chunks without codecs.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), for the bytes decoded so far; a frame that states more decoded bytes than `limit`.
@@ -101,14 +101,14 @@ impl RangeDecoder {
         self.len() == 0
     }
 
-    /// Whether ascending ranges cover so much that the whole chunk should be decoded.
+    /// Whether ascending ranges cover so much of the chunk that it should be decoded as a whole.
     #[must_use]
     pub fn is_mostly(&self, ranges: impl Iterator<Item = Range<usize>>) -> bool {
         #[cfg(feature = "blosc-frames")]
         if let Some(blocks) = &self.blocks {
             return blocks.is_most(ranges);
         }
-        // Bytes in memory are shared, not copied. From a source, one whole read is better than many if half of the bytes are wanted.
+        // Bytes in memory are shared, not copied. From a source, one read of all bytes is better than many reads if half of the bytes are needed.
         match &self.stored {
             StoredBytes::Memory(_) => true,
             StoredBytes::Source(length, _) => {
@@ -121,7 +121,7 @@ impl RangeDecoder {
     /// Appends the decoded bytes of a range to `out`. The most recently decoded block is kept for the next range.
     ///
     /// # Errors
-    /// Malformed: a range beyond the end, a damaged frame. I/O.
+    /// Malformed: a range that is reversed or ends beyond the decoded bytes, a damaged frame. I/O.
     pub fn read(&mut self, range: Range<usize>, out: &mut Vec<u8>) -> Result<(), CodecError> {
         let length = self.len();
         if range.start > range.end || wide(range.end) > length {

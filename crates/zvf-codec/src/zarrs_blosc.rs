@@ -17,14 +17,14 @@ use zarrs::plugin::{ExtensionName, ZarrVersion};
 
 use crate::blosc;
 
-/// The name of the codec in documents of both versions of Zarr.
+/// The name of the codec in metadata of Zarr 2 and 3.
 const NAME: &str = "blosc";
 
-/// The limit for a chunk of a size that `zarrs` does not know: the largest size of a frame.
+/// The limit for a chunk whose decoded size `zarrs` does not know: the largest size of a frame.
 const MOST: u64 = i32::MAX as u64;
 
-/// Registers the codec `blosc`, which uses `zvf-blosc`, with `zarrs`: for reading and, with the feature `encode`, writing. Call this before arrays are opened; further calls
-/// have no effect.
+/// Registers the codec `blosc`, which uses `zvf-blosc`, with `zarrs`: for reading arrays of Zarr 2 and 3 and, with the feature `encode`, for writing
+/// arrays of Zarr 3. Call this before arrays are opened; further calls have no effect.
 pub fn register_blosc() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

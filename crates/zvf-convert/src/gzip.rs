@@ -1,4 +1,4 @@
-//! Files of gzip.
+//! Reads gzip files.
 
 use std::io::{self, BufRead, Read};
 
@@ -59,7 +59,7 @@ fn check_padding(packed: &mut impl BufRead) -> io::Result<()> {
 }
 
 fn trailing() -> io::Error {
-    let what = "found bytes after the end of the compressed data that are no gzip, expected the end of the file, zeros or further gzip data";
+    let what = "found bytes after the end of the compressed data that are not gzip, expected the end of the file, zeros or further gzip data";
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 

@@ -25,7 +25,7 @@ const MOST_PAIRS: usize = 1 << 17;
 /// The volume of labels, and the attributes to average for each pair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EndLabels {
-    /// File, folder or URL: everything that `zvf sample` reads; `#NAME` picks one of several.
+    /// File, folder or URL of a volume that `zvf sample` reads; `#NAME` selects one of several.
     pub volume: String,
     /// Replaces the map of the volume from indices of elements to the axes of the store: see [`stated_affine`](crate::stated_affine).
     pub affine: Option<String>,
@@ -33,7 +33,7 @@ pub struct EndLabels {
     pub means: Vec<String>,
 }
 
-/// Lines by the labels at both ends.
+/// Lines, grouped by the labels at both ends.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct LabelPairs {
@@ -45,7 +45,7 @@ pub struct LabelPairs {
     pub objects: u64,
     /// Lines with an end at label 0 or outside of the volume, and lines without vertices.
     pub unpaired: u64,
-    /// Number of ends outside of the volume.
+    /// Number of ends outside of the volume; a line without vertices counts as two.
     pub outside: u64,
     /// How the volume was placed.
     pub remarks: Vec<String>,
@@ -66,7 +66,7 @@ pub struct LabelPair {
 /// Finds the labels of a volume at the first and the last vertex of each line, polyline or streamline of level 0.
 ///
 /// An end has the label of the element that contains it, as in samples of order nearest. 0, NaN and everything outside of the volume are
-/// background. The order of the two ends does not matter.
+/// background. The order of the two ends does not matter. `progress` is called with numbers of lines.
 ///
 /// # Units
 /// The volume is placed as by [`mask_region`](crate::mask_region); lengths are in world units, as in [`Measures`].
@@ -82,7 +82,7 @@ pub fn label_pairs<'a>(
     store: &'a Store,
     source: &'a EndLabels,
     io: &'a IoOptions,
-    told: &'a (dyn Fn(u64) + Send + Sync),
+    progress: &'a (dyn Fn(u64) + Send + Sync),
 ) -> BoxFuture<'a, Result<LabelPairs, ConvertError>> {
     Box::pin(async move {
         let measures = Measures::start(store, Query::default(), &source.means).await?;
@@ -132,7 +132,7 @@ pub fn label_pairs<'a>(
                 let mut labels = labels.chunks_exact(2);
                 for batch in waiting.drain(..) {
                     found.add(&batch, &mut labels, &source.volume)?;
-                    told(batch.num_rows() as u64);
+                    progress(batch.num_rows() as u64);
                 }
                 internal!(labels.next().is_none(), "labels without a line");
                 rows = 0;
@@ -168,7 +168,7 @@ fn ends(batch: &RecordBatch, axes: &[&str], places: &mut Vec<f64>) -> Result<(),
     Ok(())
 }
 
-/// The labels at places.
+/// The labels at sampled positions, from their bytes; NaN is 0.
 fn labels(volume: &str, sampler: &Sampler, bytes: &[u8]) -> Result<Vec<i64>, ConvertError> {
     let dtype = sampler.dtype().to_string();
     let wrong = |found: String| {
@@ -259,7 +259,7 @@ impl LabelPairs {
     /// `mean_NAME` (float64): the mean over all lines of the means of their vertices, missing if no vertex has a value.
     ///
     /// # Errors
-    /// Never, except for a bug.
+    /// Only a bug.
     pub fn table(&self) -> Result<RecordBatch, ConvertError> {
         let pairs = || self.pairs.values();
         let label = |pick: fn(&(i64, i64)) -> i64| -> ArrayRef {

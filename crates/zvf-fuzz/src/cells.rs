@@ -1,4 +1,4 @@
-//! The cell chain of `zvf-store`: codecs, shards, and documents that decide how cells are read.
+//! Decoding of cells in `zvf-store`: codecs, shards, and the documents that determine how cells are read.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use zvf_store::{CellWant, ChunkCoord, Level, Limits, Need, Store, undo_codecs};
 use crate::split::parameters;
 use crate::store::{open, wait};
 
-/// Largest decoded cell; small, so that a bomb shows at once.
+/// Largest decoded cell in bytes; small, so that a decompression bomb is detected early.
 const CELL_BYTES: u64 = 1 << 20;
 
 /// Root document of a store of 2 x 2 x 2 chunks.
@@ -18,11 +18,11 @@ const ROOT: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zarr_v
 "multiscales":[{"version":"0.4","name":"default","axes":[{"name":"x","type":"space"},{"name":"y","type":"space"},
 {"name":"z","type":"space"}],"datasets":[{"path":"0","coordinateTransformations":[{"type":"scale","scale":[1,1,1]}]}]}]}}"#;
 
-/// Its level.
+/// Document of its level.
 const LEVEL: &str = r#"{"zarr_format":3,"node_type":"group","attributes":{"zarr_vectors_level":{"level":0,"vertex_count":8,
 "arrays_present":["vertices"],"object_sparsity":1.0,"coarsening_method":"none","parent_level":null}}}"#;
 
-/// Its array; the codecs stand for `CODECS`, the chunks for `CHUNKS`.
+/// Document of its array, with the placeholders `CODECS` and `CHUNKS` for the codecs and the chunk shape.
 const ARRAY: &str = r#"{"zarr_format":3,"node_type":"array","shape":[2,2,2],"data_type":"variable_length_bytes",
 "chunk_grid":{"name":"regular","configuration":{"chunk_shape":CHUNKS}},"chunk_key_encoding":{"name":"default",
 "configuration":{"separator":"/"}},"fill_value":"","codecs":CODECS,"attributes":{"nonempty_chunks":["0.0.0","0.0.1","0.1.0",
@@ -43,11 +43,11 @@ fn limits() -> Limits {
     limits
 }
 
-/// Undoes a chain of codecs on any bytes. Parameter: the chain.
+/// Decodes arbitrary bytes with a chain of codecs. Parameter: the chain.
 ///
 /// # Panics
 ///
-/// When more bytes come out than the limit allows.
+/// If more bytes are decoded than the limit allows.
 pub fn codecs(data: &[u8]) {
     let ([chain], bytes) = parameters(data);
     let chain = CHAINS[usize::from(chain) % CHAINS.len()];
@@ -61,13 +61,13 @@ pub fn codecs(data: &[u8]) {
     }
 }
 
-/// Reads all cells of a store whose one object, a shard or a cell, is any bytes.
+/// Reads all cells of a store whose only object, a shard or a cell, has arbitrary bytes.
 ///
-/// Parameters: bit 0 sharded, bit 1 zstd inside, bit 2 the checksum of the shard index is made right.
+/// Parameters: bit 0 sharded, bit 1 zstd as inner codec, bit 2 appends a correct checksum of the shard index.
 ///
 /// # Panics
 ///
-/// Never, or the target has found something.
+/// Only if there is a bug in the tested code.
 pub fn shard(data: &[u8]) {
     let ([options], bytes) = parameters(data);
     if let Ok(text) = std::str::from_utf8(bytes) {
@@ -103,11 +103,11 @@ pub fn shard(data: &[u8]) {
     );
 }
 
-/// Opens a store whose array document is any bytes, and reads what it lists.
+/// Opens a store whose array document has arbitrary text, and reads the cells that it lists.
 ///
 /// # Panics
 ///
-/// Never, or the target has found something.
+/// Only if there is a bug in the tested code.
 pub fn array_document(data: &[u8]) {
     if let Ok(document) = std::str::from_utf8(data) {
         read(
@@ -151,11 +151,12 @@ async fn cells(store: &Store, level: &Level) {
     let _ = store.fetch(3, wants).await;
 }
 
-/// Reads a range of the decoded bytes of one chunk. Parameters: the chain, where the range begins and how long it is, as parts of the whole.
+/// Reads a range of the decoded bytes of one chunk. Parameters: the chain; the start of the range, as a fraction of all bytes; and its length, as a
+/// fraction of the rest.
 ///
 /// # Panics
 ///
-/// When a chunk that decodes whole has another range, or more bytes come out than the limit allows.
+/// If a range of a chunk that decodes as a whole differs or cannot be read, or more bytes are decoded than the limit allows.
 pub fn codec_ranges(data: &[u8]) {
     let ([chain, start, length], bytes) = parameters(data);
     let codec = CHAINS[usize::from(chain) % CHAINS.len()];
@@ -166,7 +167,7 @@ pub fn codec_ranges(data: &[u8]) {
     let whole = chain.decode(Data::Borrowed(bytes), CELL_BYTES);
     let memory = StoredBytes::Memory(bytes.to_vec().into());
     let Ok(mut decoder) = chain.ranges(memory, CELL_BYTES) else {
-        assert!(whole.is_err(), "only the whole is read");
+        assert!(whole.is_err(), "only the whole decodes");
         return;
     };
     assert!(decoder.len() <= CELL_BYTES);

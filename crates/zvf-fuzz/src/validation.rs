@@ -1,4 +1,4 @@
-//! The whole validator over a store in memory: an input is a bundled store and what is done to it.
+//! Runs the whole validator on a store in memory: an input selects a store and lists changes of its objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use zvf_write::{
 
 use crate::store::{limits, wait};
 
-/// Small stores of every version, kind and container; `made` are our own, small, uncompressed, with levels.
+/// Small stores of every version, kind and container. Those in `made` are written by [`made`]: uncompressed, with coarse levels.
 const BASES: [&str; 26] = [
     "made/points",
     "made/lines",
@@ -48,7 +48,7 @@ const BASES: [&str; 26] = [
     "padded/streamlines",
 ];
 
-/// What a number, a text or a whole member of a document becomes.
+/// The replacement of a value of a document.
 fn absurd(which: u8) -> Value {
     match which % 16 {
         0 => json!(null),
@@ -72,7 +72,7 @@ fn absurd(which: u8) -> Value {
 
 type Objects = BTreeMap<String, Vec<u8>>;
 
-/// A bundled store, in the backend that each case gets a copy of.
+/// The objects of a store, and a backend with them; each case gets a copy of the backend.
 struct Base {
     objects: Objects,
     keys: Vec<String>,
@@ -131,7 +131,7 @@ async fn made(kind: &str) -> Result<Objects, Box<dyn std::error::Error>> {
         let ids: Vec<i64> = rows.clone().map(|n| i64::from(n / 4) * 3 - 5).collect();
         batch = batch.with_object_ids(ids);
     }
-    // Of each object the second vertex is joined to the first, and so on; faces are three in a row.
+    // Each vertex of an object is linked to the one before it; the faces of a mesh are three consecutive vertices.
     if width > 0 {
         let ends = rows.filter(|n| n % 4 + 1 >= width).flat_map(|n| {
             let ends: Vec<u64> = (0..width).map(|back| u64::from(n - back)).collect();
@@ -163,7 +163,7 @@ async fn made(kind: &str) -> Result<Objects, Box<dyn std::error::Error>> {
     Ok(objects)
 }
 
-/// Takes an input apart, byte by byte; zeros follow the last.
+/// Reads parameters from an input; after its end, bytes are 0.
 struct Script<'d>(&'d [u8]);
 
 impl<'d> Script<'d> {
@@ -184,7 +184,7 @@ impl<'d> Script<'d> {
     }
 }
 
-/// Visits the values of a document in order, and changes the one with the number `at`.
+/// Visits the values of a document in order, and replaces the value with the index `at`.
 fn change(value: &mut Value, at: &mut usize, new: &mut Option<Value>) {
     if *at == 0 {
         if let Some(new) = new.take() {
@@ -214,7 +214,7 @@ fn change(value: &mut Value, at: &mut usize, new: &mut Option<Value>) {
     }
 }
 
-/// The payload of a cell of variable length, decompressed, is changed and packed again; other objects as they are.
+/// Edits an object. A Zstandard frame is decompressed before and compressed again after the edit; other objects are edited as stored.
 fn inside(bytes: &[u8], edit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     let packed = bytes.starts_with(&MAGIC);
@@ -227,7 +227,7 @@ fn inside(bytes: &[u8], edit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     plain
 }
 
-/// One thing that is done to the store.
+/// Makes one change to the objects of a store.
 fn step(script: &mut Script<'_>, base: &Base, objects: &mut Objects) {
     let (what, key) = (
         script.byte(),
@@ -237,7 +237,7 @@ fn step(script: &mut Script<'_>, base: &Base, objects: &mut Objects) {
         return;
     };
     let new = match what % 8 {
-        // A document: one value becomes another.
+        // Replaces one value of a document.
         0..=2 if key.ends_with(".json") => {
             let Ok(mut document) = serde_json::from_slice::<Value>(&bytes) else {
                 return;
@@ -255,7 +255,7 @@ fn step(script: &mut Script<'_>, base: &Base, objects: &mut Objects) {
             }
         }),
         2 => inside(&bytes, |plain| {
-            // A number of 64 bits at its own place becomes a small, a large or a negative one.
+            // Replaces an aligned 64-bit number by a small, a large or a negative one.
             let at = script.below(plain.len() / 8 + 1) * 8;
             let number = i64::from(script.byte() as i8) << script.byte().min(56);
             for (place, byte) in plain.iter_mut().skip(at).zip(number.to_le_bytes()) {
@@ -291,13 +291,13 @@ fn step(script: &mut Script<'_>, base: &Base, objects: &mut Objects) {
     objects.insert(key, new);
 }
 
-/// A store with up to eight changes, validated.
+/// Validates a store with up to eight changes.
 ///
-/// Parameters: which store, how deep and how; then the changes, each of what is done, to which object, where, with what.
+/// Parameters: the store, and the options of the validation; then for each change its kind, the object, and the position and bytes in the object.
 ///
 /// # Panics
 ///
-/// When the same store gets two different reports, or a report cannot be written.
+/// If two validations of the same store give different reports, or a report cannot be written.
 pub fn broken_store(data: &[u8]) {
     let mut script = Script(data);
     let base = base(usize::from(script.byte()));
@@ -339,7 +339,7 @@ pub fn broken_store(data: &[u8]) {
     }
     let report = || wait(validate("memory:///", &options));
     let Ok(first) = report() else {
-        // Nothing is left, or nothing that says that it is a store.
+        // The root document is missing or no longer describes a store.
         return;
     };
     let text = zvf_validate::json(&first).to_string();

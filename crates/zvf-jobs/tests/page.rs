@@ -38,7 +38,7 @@ fn the_page_has_the_options_of_every_job() {
     let mut page = "\
 # Options of jobs
 
-The members of a [job file](guide.md#jobs-as-files), of `zvf.run` in Python and of the structs of `zvf-jobs`, as `zvf schema` prints them. Options that have no default may be left out, but for required ones.
+The members of a [job file](guide.md#jobs-as-files), of `zvf.run` in Python and of the structs of `zvf-jobs`, as `zvf schema` prints them. Options without a default are optional, except for those marked `required`.
 [Command line](commands.md) has the same options as flags. `ZVF_BLESS=1 cargo test -p zvf-jobs --features volumes,plot page` writes this page.
 "
     .to_owned();

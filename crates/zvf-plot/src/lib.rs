@@ -2,7 +2,7 @@
 //!
 //! [`plot`] draws one or several [`Layer`]s, each a selection of a store, into a [`Picture`]; [`plot_svg`] writes small ones as SVG. Points,
 //! lines and faces are drawn into pixels with depth as batches of `zvf-query` arrive, on several threads, and give the same picture in any
-//! order. Only some points and lines are in memory at a time. Vertices that stored links refer to are all in memory, up to
+//! order. Only some points and lines are in memory at a time. All vertices that stored links refer to are kept in memory, up to
 //! [`PlotOptions::vertices`].
 //!
 //! ```

@@ -14,10 +14,11 @@ use zvf_format::int::wide;
 
 /// The largest factor by which chunks grow.
 const MOST: i64 = 1 << 20;
-/// The least width of a chunk, in steps of chains.
+/// The least width of a chunk of a kind with chains, as a multiple of the mean distance of consecutive vertices; for graphs, skeletons and meshes, of the
+/// largest bin if that is larger.
 const STEPS: f64 = 4.0;
 
-/// The chunks of level 0, by which the chunks of levels are chosen.
+/// The chunks of level 0, from which the chunk shapes of coarse levels are chosen.
 #[derive(Debug)]
 pub(crate) struct Growth {
     kind: Kind,
@@ -26,13 +27,13 @@ pub(crate) struct Growth {
     vertices: u64,
     chunk_shape: Vec<f64>,
     bin_shape: Vec<f64>,
-    /// Which axes are not of space.
+    /// For each axis, whether it is not an axis of space.
     beside: Vec<bool>,
 }
 
 impl Growth {
     /// # Errors
-    /// I/O.
+    /// The errors of reading level 0.
     pub(crate) fn new(
         store: &Store,
         handle: &Handle,
@@ -57,8 +58,8 @@ impl Growth {
         })
     }
 
-    /// Sets the smallest chunks of a level that have about as many vertices as chunks of level 0, are wider than most steps of chains, and are a
-    /// multiple of the level's bins.
+    /// Sets the smallest chunk shape of a level with which chunks have about as many vertices as those of level 0, are wider than most steps between
+    /// consecutive vertices, and are a multiple of the level's bins.
     pub(crate) fn grow(&self, step: &mut PlannedLevel, found: &ComputedLevel) {
         let sampled = step.sampling == Sampling::Curve;
         let free = sampled && matches!(self.kind, Kind::PointCloud | Kind::Line);
@@ -119,7 +120,7 @@ impl Growth {
         one(vertices, chunks.len()) < 0.7 * one(self.vertices, self.chunks.len())
     }
 
-    /// The factor by which the bins of a sample grow: about as much as the distance between points, and so that bins divide chunks.
+    /// The factor by which the bins of a sample grow: about that of the distance between points, such that bins divide chunks.
     fn bins(&self, times: i64, found: &ComputedLevel) -> i64 {
         let fewer = self.vertices as f64 / found.vertices.max(1) as f64;
         let axes = wide(self.of_space(&self.chunk_shape).count().max(1)) as f64;

@@ -1,4 +1,4 @@
-//! The front of a file, borrowed: superblock, directory and chunk index; steps 1 to 11 and 13 of the checks.
+//! Borrowed views of superblock, directory and chunk index, which form the front of a file; steps 1 to 11 and 13 of the checks.
 
 use zerocopy::FromBytes;
 
@@ -10,7 +10,7 @@ use crate::layout::{
 use crate::record::{Record, Records};
 use zvf_grid::int::wide;
 
-/// Superblock, directory and chunk index of a file, as views on its first bytes.
+/// Superblock, directory and chunk index of a file, as views of its first bytes.
 ///
 /// Creating it costs a pass over the records; entries are not read. The bytes need not be aligned.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +90,7 @@ pub fn head_len(first: &[u8], file_len: u64) -> Result<u64, TetError> {
     Ok(stop.max(index))
 }
 
-/// Step 6: finds the end of the records.
+/// Step 6: the length and the end of the records.
 fn directory(head: &[u8], file_len: u64) -> Result<(u64, u64), TetError> {
     let length = head
         .get(32..)
@@ -169,17 +169,17 @@ impl<'a> Tet<'a> {
         }
         let records = part(head, RECORDS_AT, stop)
             .ok_or_else(|| truncated("dataset records", RECORDS_AT, wide(head.len()), stop))?;
-        let mut walk = Records::new(records, count);
-        while let Some(record) = walk.advance() {
+        let mut unread = Records::new(records, count);
+        while let Some(record) = unread.advance() {
             record?;
         }
-        if walk.left() != 0 {
+        if unread.left() != 0 {
             return Err(TetError::new(
                 Class::DirectoryLengthMismatch,
                 "dataset_blob_len",
                 DIRECTORY_AT,
                 blob,
-                Expected::Exactly(blob - wide(walk.left())),
+                Expected::Exactly(blob - wide(unread.left())),
             ));
         }
         let base = stop.checked_next_multiple_of(8).unwrap_or(u64::MAX);
@@ -226,7 +226,7 @@ impl<'a> Tet<'a> {
         Records::new(self.records, u64::from(self.superblock.dataset_count.get()))
     }
 
-    /// The first dataset with that name; names need not be unique.
+    /// The first dataset with this name; names need not be unique.
     #[must_use]
     pub fn record(&self, name: &str) -> Option<Record<'a>> {
         self.records().find(|record| record.name() == name)
@@ -338,7 +338,7 @@ impl<'a> Tet<'a> {
     }
 }
 
-/// Bytes `start .. stop` of the file, if it has them.
+/// Bytes `start .. stop` of the file, if `head` has them.
 fn part(head: &[u8], start: u64, stop: u64) -> Option<&[u8]> {
     head.get(usize::try_from(start).ok()?..usize::try_from(stop).ok()?)
 }

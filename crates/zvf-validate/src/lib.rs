@@ -39,7 +39,7 @@
 //!
 //! # Order and limits
 //!
-//! Cells are read in batches on all workers, and findings are in the order of levels, arrays and chunks: the same store and options give the same
+//! Cells are read in batches by all workers, but findings are sorted by level, array and chunk, so the same store and options give the same
 //! report. The report has at most [`ValidateOptions::most`] findings of one check; all are counted. Memory is bounded by the limits of the store and
 //! the cost of [`validate`].
 //!

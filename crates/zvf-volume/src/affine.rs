@@ -4,8 +4,8 @@ use zvf_meta::Affine;
 
 use crate::AxisInfo;
 
-/// The affine of an image for its axes of space. `order` holds the index of the world axis for each of
-/// them.
+/// The affine of an image from its axes of space to world axes. `order` holds the index of the world
+/// axis of each of them. If an offset or a scale is not finite, the affine maps everything to 0.
 #[must_use]
 pub fn affine_of_axes(axes: &[&AxisInfo], order: &[usize]) -> Affine {
     let width = axes.len().saturating_add(1);
@@ -19,7 +19,7 @@ pub fn affine_of_axes(axes: &[&AxisInfo], order: &[usize]) -> Affine {
             }
         }
     }
-    // Fails for numbers that are not finite; then there is no affine.
+    // `from_rows` refuses numbers that are not finite.
     Affine::from_rows(&rows, axes.len())
         .unwrap_or_else(|_| Affine::of_scale(&vec![0.0; axes.len()]))
 }

@@ -63,7 +63,7 @@ fn is_number(dtype: DType) -> bool {
     dtype.is_integer() || dtype.is_float() || dtype.kind == DTypeKind::Bool
 }
 
-/// NumPy's short form of a number type.
+/// The name of a number type in NumPy's notation.
 fn numpy(dtype: DType) -> String {
     let order = match (dtype.size(), dtype.order) {
         (1, _) => '|',
@@ -79,7 +79,7 @@ fn numpy(dtype: DType) -> String {
     format!("{order}{letter}{}", dtype.size())
 }
 
-/// The number in these bytes; NaN if they are too few.
+/// The number in these bytes; NaN if there are too few bytes or the type is not a number.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the nearest float64 is what linear values are made of"

@@ -1,10 +1,10 @@
-//! Decides without the validator whether a damage breaks a rule: nothing that readers use changed, only values without a rule changed, or a rule is broken.
+//! Decides without the validator whether a damage breaks a rule: nothing that readers use changed, or only values without a rule, or a rule is broken.
 //!
-//! Data is decoded before and after the damage, and compared by the kind of the array and the valid range of its numbers. Documents are compared member by
-//! member, and each difference by the rules of the format's pages.
+//! The data before and after the damage is decoded and compared; the rules for a difference follow from the kind of the array and the valid range
+//! of its numbers. Documents are compared member by member, and each difference is checked against the rules of the format pages.
 //!
-//! If the oracle cannot show that no rule applies to a change, it reports a broken rule. So a damage that the validator does not find may be an error of
-//! the oracle, but a change that it reports as free breaks no rule.
+//! If the oracle cannot show that no rule applies to a change, it reports a broken rule. So if the validator finds nothing, this report may be the
+//! error; but a change for which the oracle reports no broken rule breaks none.
 
 mod arrays;
 mod documents;
@@ -23,11 +23,11 @@ pub enum Verdict {
     Nothing(&'static str),
     /// No rule applies to the change, for this reason.
     NoRule(&'static str),
-    /// A rule is broken: this one, in words.
+    /// A rule is broken: a description of the rule or of the violation.
     Broken(&'static str),
 }
 
-/// Judges a damage to the store of these objects.
+/// Judges a damage to a store with these objects.
 #[must_use]
 pub fn judge(before: &Objects, damage: &Damage) -> Verdict {
     let after = damage.apply(before);
@@ -41,7 +41,7 @@ pub fn judge(before: &Objects, damage: &Damage) -> Verdict {
         .keys()
         .map(|key| store.one(key))
         .max()
-        .unwrap_or(Verdict::Nothing("nothing was done"))
+        .unwrap_or(Verdict::Nothing("no object changed"))
 }
 
 /// The members that differ, as keys with JSON pointers, of documents that can be parsed before and after.
@@ -75,11 +75,11 @@ fn version(objects: &Objects) -> Option<(u32, u32)> {
     Some((parts.next()?.ok()?, parts.next()?.ok()?))
 }
 
-/// A store before and after.
+/// A store before and after a damage.
 struct Both<'a> {
     before: &'a Objects,
     after: &'a Objects,
-    /// Whether the store has version 0.9, which has rules about documents of arrays.
+    /// Whether the store has version 0.9 or later, which have rules about documents of arrays.
     ruled: bool,
 }
 
@@ -99,7 +99,7 @@ impl Both<'_> {
         let Some((path, document)) =
             array_of(self.before, key).or_else(|| array_of(self.after, key))
         else {
-            return Verdict::Nothing("an object of no array");
+            return Verdict::Nothing("an object outside of all arrays");
         };
         let read = |objects: &Objects| match objects.get(key) {
             Some(bytes) => elements(&document, bytes).map(Some),
@@ -107,12 +107,12 @@ impl Both<'_> {
         };
         let (before, after) = match (read(self.before), read(self.after)) {
             (Ok(before), Ok(after)) => (before, after),
-            (Err(_), _) => return Verdict::Nothing("an object that never was read"),
+            (Err(_), _) => return Verdict::Nothing("an object that did not decode before"),
             (_, Err(_)) => return Verdict::Broken("an object does not decode"),
         };
         let is_absent = |list: &Option<Vec<Vec<u8>>>| list.iter().flatten().all(Vec::is_empty);
         if before == after || (is_absent(&before) && is_absent(&after)) {
-            return Verdict::Nothing("what is decoded is the same");
+            return Verdict::Nothing("the decoded elements are the same");
         }
         let empty = |list: &Option<Vec<Vec<u8>>>, like: &Option<Vec<Vec<u8>>>| {
             list.clone()
@@ -120,7 +120,7 @@ impl Both<'_> {
         };
         let (old, new) = (empty(&before, &after), empty(&after, &before));
         if old == new {
-            return Verdict::Nothing("what is absent reads the same");
+            return Verdict::Nothing("absent elements have the same values");
         }
         if old.len() != new.len() {
             return Verdict::Broken("another number of elements");

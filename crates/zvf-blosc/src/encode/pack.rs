@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::{Codec, EncodeError};
 
-/// The codecs that this crate was built with; keeps their state from stream to stream.
+/// The encoders of this build; their state is reused for the next stream.
 #[derive(Default)]
 pub struct Packers {
     #[cfg(feature = "zlib")]
@@ -33,11 +33,11 @@ impl Packers {
         }
     }
 
-    /// Writes the stream of `data` into `out`, which is emptied first. A stream longer than `data` may be cut.
+    /// Compresses `data` into `out`, which is emptied first. A stream that would be longer than `data` may be truncated.
     ///
     /// # Errors
     ///
-    /// [`EncodeError::Codec`]: the codec is not built, or failed.
+    /// [`EncodeError::Codec`]: this build does not encode the codec, or encoding failed.
     pub fn pack(
         &mut self,
         codec: Codec,
@@ -74,7 +74,7 @@ impl Packers {
             return false;
         };
         state.reset();
-        // A stream that does not fit is longer than the data, and is not used.
+        // A stream that does not fit is longer than the data; callers do not use it.
         out.resize(data.len(), 0);
         let end = state.compress(data, out, flate2::FlushCompress::Finish);
         match end {

@@ -6,20 +6,20 @@ use crate::Codec;
 use crate::filters::id;
 use crate::header::{LONG, MOST, SHORT};
 
-/// A filter that comes before the shuffle.
+/// The filter before the shuffle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum FirstFilter {
     /// No such filter.
     #[default]
     None,
-    /// XOR with block 0. Partial reads of such arrays are wrong in the reference library (12).
+    /// XOR with block 0. The reference library returns wrong data for partial reads of such arrays (`spec/caterva-b2nd.md` 12).
     Delta,
     /// Keeps this many bits of the mantissa of 4- or 8-byte floats. Lossy.
     TruncPrec(u8),
 }
 
-/// The filter next to the codec.
+/// The last filter before the codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum LastFilter {
@@ -65,7 +65,7 @@ pub struct Settings {
     pub blocksize: usize,
     /// The codec; `None` for stored chunks.
     pub codec: Option<Codec>,
-    /// The level, on the codec's own scale; LZ4 and BloscLZ have only one.
+    /// The level, on the codec's own scale; LZ4, Snappy and BloscLZ have only one.
     pub level: i32,
     /// Filter before the shuffle.
     pub first: FirstFilter,
@@ -74,7 +74,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Byte shuffle and Zstandard at level 3; without Zstandard LZ4, without both BloscLZ.
+    /// Byte shuffle and Zstandard at level 3; in builds without Zstandard LZ4, and without either BloscLZ.
     #[must_use]
     pub const fn new(typesize: usize, blocksize: usize) -> Self {
         let codec = if cfg!(feature = "zstd") {
@@ -228,7 +228,7 @@ impl fmt::Display for EncodeError {
             Self::Setting { what, found } => write!(f, "{what} {found} cannot be written"),
             Self::Codec { codec } => write!(f, "{codec} streams cannot be made by this build"),
             Self::TooLong { bytes } => {
-                write!(f, "{bytes} bytes in one chunk, at most {MOST} can be")
+                write!(f, "{bytes} bytes in one chunk, expected at most {MOST}")
             }
         }
     }

@@ -103,7 +103,7 @@ fn nd(geometry: &Geometry, options: &WriteOptions) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// A metalayer section that begins `base` bytes after the origin of its positions.
+/// A section of metalayers. The positions in it are counted from `base` bytes before it.
 fn section(
     layers: &[(&str, &[u8])],
     base: usize,
@@ -147,7 +147,7 @@ fn section(
     Ok(out.0)
 }
 
-/// Decoded bytes of an index for `chunks` chunks.
+/// Decoded size in bytes of an index of `chunks` chunks.
 pub(crate) fn index_len(chunks: u64) -> Result<u32, Error> {
     let bytes = chunks.saturating_mul(8);
     u32_of(
@@ -156,7 +156,7 @@ pub(crate) fn index_len(chunks: u64) -> Result<u32, Error> {
     )
 }
 
-/// The index, as a chunk without compression, which every reader supports; empty without chunks.
+/// The index, as an uncompressed chunk, which every reader supports; empty if there are no chunks.
 pub(crate) fn index(entries: &[i64]) -> Result<Vec<u8>, Error> {
     if entries.is_empty() {
         return Ok(Vec::new());
@@ -191,7 +191,7 @@ pub(crate) fn trailer(options: &WriteOptions) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// A length as the format's 32 bits.
+/// A length as a 32-bit number of the format.
 fn u32_of(what: &'static str, n: usize) -> Result<u32, Error> {
     let most = u64::from(zvf_blosc::MOST);
     let fits = u32::try_from(n).ok().filter(|n| u64::from(*n) <= most);

@@ -17,7 +17,7 @@ pub(crate) enum FrameSink {
 pub(crate) struct Temporary {
     file: tempfile::NamedTempFile,
     target: PathBuf,
-    /// A write failed. How much of it was written is unknown, so no further write is allowed.
+    /// Whether a write failed. How much of it was written is unknown, so further writes are refused.
     broken: bool,
 }
 
@@ -53,7 +53,7 @@ impl FrameSink {
         Ok(())
     }
 
-    /// Replaces the header. A file is then renamed to its target.
+    /// Replaces the header. Then syncs a file and renames it to its target, or returns the bytes in memory.
     pub(crate) fn finish(self, header: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         match self {
             Self::Memory(mut out) => {
@@ -94,7 +94,7 @@ impl Temporary {
         self.file
             .persist(&self.target)
             .map_err(|error| error.error)?;
-        // The folder is synced so that the rename survives a crash; not every system can open
+        // The folder is synced so that the rename survives a crash. Not all systems can open
         // folders.
         if cfg!(unix) {
             File::open(folder(&self.target))?.sync_all()?;

@@ -9,7 +9,7 @@ use zvf_convert::output::{Style, write_value};
 use zvf_jobs::TableRows;
 pub(crate) use zvf_jobs::words::{count, counted, size};
 
-/// Longest text of one value in a table.
+/// Longest text of one value in a table, in characters.
 const WIDEST: usize = 48;
 
 /// Rows of text under a header; numbers are aligned at the right.
@@ -52,7 +52,7 @@ impl TextTable {
         );
     }
 
-    /// Adds the rows of a batch, with lists in brackets.
+    /// Adds the rows of a batch; the elements of lists are separated by spaces.
     pub(crate) fn batch(&mut self, batch: &RecordBatch) {
         for row in 0..batch.num_rows() {
             self.row(batch.columns().iter().map(|column| value(column, row)));
@@ -77,7 +77,7 @@ impl TextTable {
         self.rows.len()
     }
 
-    /// The table, every line indented by `indent` blanks and ended by a line break.
+    /// The table, with every line indented by `indent` spaces and ended by a line break.
     pub(crate) fn render(&self, indent: usize) -> String {
         let rows = || [&self.header].into_iter().chain(&self.rows);
         let columns = rows().map(Vec::len).max().unwrap_or(0);
@@ -116,7 +116,7 @@ fn value(column: &ArrayRef, row: usize) -> String {
     text
 }
 
-/// Whether a value counts as a number for alignment; blank and `-` do, and lists of numbers.
+/// Whether a value is aligned like a number: numbers, lists of numbers, empty texts and `-`.
 fn is_number(text: &str) -> bool {
     text.is_empty()
         || text == "-"
@@ -125,7 +125,7 @@ fn is_number(text: &str) -> bool {
             .all(|part| part.replace(',', "").parse::<f64>().is_ok())
 }
 
-/// A value, cut to the width of a table.
+/// A value without control characters, cut to [`WIDEST`] characters.
 fn shorten(text: &str) -> String {
     let clean: String = text
         .chars()
@@ -161,7 +161,7 @@ pub(crate) fn digits(number: f64) -> String {
     rounded.parse().map_or(rounded, shortest)
 }
 
-/// Values one after another.
+/// The values as texts, separated by `between`.
 pub(crate) fn joined(values: impl IntoIterator<Item: Display>, between: &str) -> String {
     let texts: Vec<_> = values.into_iter().map(|value| value.to_string()).collect();
     texts.join(between)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::error::{ConvertError, InFile};
 
-/// Most bytes of a chunk, compressed or not.
+/// The largest size of a chunk in bytes, compressed or not.
 pub(super) const MOST: u64 = 256 << 20;
 
 /// One chunk of points.
 pub(super) struct PointChunk {
-    /// First byte.
+    /// Position of its first byte in the file.
     pub(super) at: u64,
     pub(super) bytes: u64,
     #[cfg_attr(

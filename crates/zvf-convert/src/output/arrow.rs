@@ -24,9 +24,10 @@ impl<W: Write> ArrowWriter<W> {
     ///
     /// # Errors
     ///
-    /// When the head cannot be written.
+    /// When the header cannot be written.
     pub fn new(out: W, schema: &Schema) -> io::Result<Self> {
-        // The file format allows one dictionary for each column, or growing ones as deltas; every batch of a column has the same dictionary.
+        // The file format allows one dictionary for each column, which later batches may only extend by deltas; all batches of an answer have the
+        // same dictionary.
         let options =
             IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         let inner = FileWriter::try_new_with_options(out, &with_times(schema), options)

@@ -1,4 +1,4 @@
-//! Tables as files: separated values, NumPy arrays, Arrow IPC, Parquet; and single values as text.
+//! Writes tables to files: separated values, NDJSON, NumPy arrays, Arrow IPC, Parquet; and single values as text.
 
 mod arrow;
 mod csv;
@@ -90,7 +90,7 @@ pub fn batch_with_times(batch: &RecordBatch) -> io::Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(schema), columns).map_err(io::Error::other)
 }
 
-/// The text of a date, time or duration, from its number and its unit in an answer; `None` for units that are not of time, and for invalid numbers.
+/// The text of a date, time or duration, from its number and its unit in an answer; `None` if the unit is not one of time or the number is invalid.
 #[must_use]
 pub fn text_of_number(number: &str, unit: &str) -> Option<String> {
     let number: i64 = number.trim().parse().ok()?;
@@ -105,7 +105,7 @@ pub fn text_of_number(number: &str, unit: &str) -> Option<String> {
     column.data_type().is_temporal().then_some(text)
 }
 
-/// A number outside the range of the date or time of day that its unit declares. The stored data is wrong, not the output.
+/// A stored number that is not a valid date or time of day in its unit. The store is wrong, not the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OddMoment(String);
 
@@ -137,7 +137,7 @@ impl OddMoment {
         ))
     }
 
-    /// The invalid time that made an output fail, if that is the cause.
+    /// The invalid date or time inside an error of an output, if that is its cause.
     #[must_use]
     pub fn within(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
@@ -155,7 +155,7 @@ impl std::error::Error for OddMoment {}
 /// Member of a schema's metadata: the names of the axes, as JSON.
 pub(crate) const AXES: &str = "zvf.axes";
 
-/// Axis names in the schema metadata of a query's answer, in axis order; empty when there are none.
+/// Axis names in the schema metadata of a query's answer, in axis order, with `?` for an axis without a name; empty if the schema has none.
 #[must_use]
 pub fn axis_names(schema: &Schema) -> Vec<String> {
     let Some(Ok(Value::Array(axes))) = schema

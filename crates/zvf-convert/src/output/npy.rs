@@ -1,4 +1,4 @@
-//! NumPy array of positions or ends of links: `(N, D)`, the stored number type, C order, header version 1.
+//! NumPy arrays of positions or ends of links: shape `(N, D)`, the stored number type, C order, header version 1.
 //!
 //! The header has a fixed size, so that it can be written once N is known: files get a placeholder first and the header at the end; for
 //! pipes, which cannot be rewound, the rows are collected in a temporary file.
@@ -13,7 +13,7 @@ use super::TableWriter;
 use super::raw::{descr, write_raw};
 use crate::error::ConvertError;
 
-/// Bytes of magic, version, length and header text: a multiple of 64 that holds any shape of two 64-bit counts.
+/// Size of magic, version, length and header text in bytes: a multiple of 64 with room for any shape of two 64-bit counts.
 const HEADER: usize = 128;
 
 /// The header of an array in C order, of version 1: at least `least` bytes, rounded up to a multiple of 64.
@@ -49,7 +49,7 @@ impl NpyRowType {
     ///
     /// # Errors
     ///
-    /// Usage, when the table has no `position` column or its numbers have no NumPy form.
+    /// Usage, when the table has no column `position` of lists of numbers that NumPy has.
     pub fn of(schema: &Schema) -> Result<Self, ConvertError> {
         Self::in_column(schema, "position")
     }
@@ -58,7 +58,7 @@ impl NpyRowType {
     ///
     /// # Errors
     ///
-    /// Usage, when the table has no column `vertices` of lists of numbers.
+    /// Usage, when the table has no column `vertices` of lists of numbers that NumPy has.
     pub fn of_links(schema: &Schema) -> Result<Self, ConvertError> {
         Self::in_column(schema, "vertices")
     }
@@ -66,7 +66,8 @@ impl NpyRowType {
     fn in_column(schema: &Schema, column: &'static str) -> Result<Self, ConvertError> {
         let field = schema.field_with_name(column).map_err(|_| {
             let found = format!("a table without a column {column}");
-            ConvertError::usage("npy output", found, "one: it holds nothing else")
+            let expected = "a table with this column, the only one that is written";
+            ConvertError::usage("npy output", found, expected)
         })?;
         let DataType::FixedSizeList(item, dims) = field.data_type() else {
             let found = field.data_type().to_string();
@@ -140,7 +141,7 @@ impl<F: Write + Seek> TableWriter for NpyWriter<F> {
     }
 }
 
-/// An array for a pipe: rows are collected in a temporary file until their number is known.
+/// Writes an array to a pipe: rows are collected in a temporary file until their number is known.
 #[derive(Debug)]
 pub struct SpooledNpy<W> {
     inner: NpyWriter<std::fs::File>,

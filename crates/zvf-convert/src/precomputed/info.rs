@@ -9,7 +9,7 @@ use zvf_write::NumberType;
 use super::record::ObjectBytes;
 use crate::error::{ConvertError, InFile, shown};
 
-/// Longest document.
+/// Size of the longest document, in bytes.
 const LONGEST: u64 = 64 << 20;
 
 /// A JSON document of a folder.
@@ -23,7 +23,7 @@ impl JsonFile {
     /// Reads a document.
     ///
     /// # Errors
-    /// I/O; no JSON; a limit: more than 64 MiB.
+    /// I/O; malformed: not JSON; a limit: more than 64 MiB.
     pub(super) fn read(path: &Path) -> Result<Self, ConvertError> {
         Self::of(&ObjectBytes::read(path, 0, LONGEST)?)
     }
@@ -31,7 +31,7 @@ impl JsonFile {
     /// Parses the document in a record.
     ///
     /// # Errors
-    /// Malformed: no JSON.
+    /// Malformed: not JSON.
     pub(super) fn of(record: &ObjectBytes) -> Result<Self, ConvertError> {
         let value = serde_json::from_slice(&record.bytes)
             .map_err(|error| record.bad(0, error.to_string(), "JSON"))?;
@@ -50,7 +50,7 @@ impl JsonFile {
         ConvertError::malformed(&self.path, InFile::Whole, found, expected)
     }
 
-    /// A member that has to be a text.
+    /// A member that must be a string.
     pub(super) fn text<'v>(&self, value: &'v Value, key: &str) -> Result<&'v str, ConvertError> {
         let text = value.get(key).and_then(Value::as_str);
         text.ok_or_else(|| self.bad(format!("no {key}"), "a text"))
@@ -72,7 +72,7 @@ impl JsonFile {
     /// The path of a file or folder that a member of the document names, relative to the document.
     ///
     /// # Errors
-    /// Malformed: a name that leads out of the folder.
+    /// Malformed: an empty name, or one that leads out of the folder of the document.
     pub(super) fn below(&self, name: &str) -> Result<PathBuf, ConvertError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let inside = Path::new(name)
@@ -100,7 +100,7 @@ impl JsonFile {
     }
 }
 
-/// The type of a number by its name.
+/// A number type by its name.
 pub(super) fn number_type(name: &str) -> Option<NumberType> {
     Some(match name {
         "float32" => NumberType::F32,

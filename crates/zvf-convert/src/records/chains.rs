@@ -1,4 +1,4 @@
-//! Edges of files that become polylines or streamlines, whose links are implied by the order of rows.
+//! Checks the edges of files that become polylines or streamlines, whose links follow from the order of rows.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ enum ChainRow {
 }
 
 impl ChainRows {
-    /// Adds rows: one for each id of an object, or, without ids, `rows` rows of the only object of the file.
+    /// Adds rows: one for each element of `ids`, the id of its object; if `ids` is empty, `rows` rows of the only object of the file.
     pub(crate) fn push(&mut self, rows: usize, ids: &[i64]) {
         let only = std::iter::repeat_n(&0, if ids.is_empty() { rows } else { 0 });
         for id in ids.iter().chain(only) {
@@ -31,10 +31,10 @@ impl ChainRows {
         }
     }
 
-    /// Takes an edge.
+    /// Records an edge.
     ///
     /// # Errors
-    /// Malformed data: it does not link a row to the next one of its object.
+    /// Malformed data: the edge does not link a row to the next row of the same object.
     pub(crate) fn see(
         &mut self,
         ends: &[u64],
@@ -79,6 +79,6 @@ impl ChainRows {
 #[cold]
 fn other_order(file: &Path, place: InFile, found: String) -> ConvertError {
     let expected =
-        "edges from each vertex to the next one of its object alone: --kind graph keeps all edges";
+        "only edges from each vertex to the next one of its object; --kind graph keeps all edges";
     ConvertError::malformed(file, place, found, expected)
 }

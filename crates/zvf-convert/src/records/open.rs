@@ -1,4 +1,4 @@
-//! Opens a file of vertices of any format that has columns.
+//! Opens tables: files of all formats with columns.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,10 +59,10 @@ pub(crate) fn source(
 /// become texts.
 ///
 /// # Cost
-/// The memory of the table, or twice that if the file has several batches.
+/// Memory for the table, or twice that if the file has several batches.
 ///
 /// # Errors
-/// I/O; a file that is not such a table.
+/// I/O; a format without columns; a damaged file, or one without usable columns.
 pub fn read_table(path: &Path, options: &Options) -> Result<RecordBatch, ConvertError> {
     let format = options.format.map_or_else(|| Format::of(path), Ok)?;
     let table: Box<dyn TableSource> = match format {

@@ -14,17 +14,17 @@ use crate::shape::VertexExtent;
 #[derive(Debug)]
 pub(crate) struct VertexTally {
     pub(crate) extent: VertexExtent,
-    /// Vertices that are allowed.
+    /// The largest allowed number of vertices.
     most: u64,
-    /// Whether the rows of an object follow one another.
+    /// Whether the rows of an object must be consecutive.
     chain: bool,
-    /// The ids that objects get.
+    /// The ids of the objects in the store.
     pub(crate) ids: HashSet<i64>,
     map: IdMap,
     /// The current file.
     file: usize,
     last: Option<i64>,
-    /// The column of objects, as a message names it.
+    /// The column of objects, as error messages name it.
     column: String,
 }
 
@@ -46,7 +46,7 @@ impl VertexTally {
         }
     }
 
-    /// Refuses more vertices than are allowed.
+    /// Fails if there are more vertices than allowed.
     pub(crate) fn check(&self, file: &Path, place: InFile) -> Result<(), ConvertError> {
         match self.extent.count() > self.most {
             true => Err(ConvertError::limit(file, place, "rows", self.most)),
@@ -54,13 +54,13 @@ impl VertexTally {
         }
     }
 
-    /// Begins with the rows of file number `file`.
+    /// Begins a file; `file` is its index.
     pub(crate) fn begin(&mut self, file: usize) {
         self.file = file;
         self.last = None;
     }
 
-    /// Counts the object of a row; the error is the found and expected texts.
+    /// Counts the object of a row; the error has the texts after `found` and `expected`.
     pub(crate) fn object(&mut self, id: i64) -> Result<(), (String, String)> {
         if self.last != Some(id) && !self.ids.insert(self.map.id(self.file, id)?) && self.chain {
             let expected = format!(

@@ -13,8 +13,8 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use zvf_write::Values;
 pub(crate) use zvf_write::arrow::column_type as kind;
 
-/// The values of a column; identifiers of 16 bytes as texts. `None` for a type that a store does not hold, or
-/// if whole numbers are missing, which callers exclude.
+/// The values of a column; UUIDs as texts. `None` for a type that a store does not hold, or if integers are missing,
+/// which callers exclude.
 pub(crate) fn values(column: &ArrayRef) -> Option<Values> {
     if matches!(column.data_type(), DataType::FixedSizeBinary(16)) {
         return Some(Values::optional_texts(texts(column)));
@@ -22,7 +22,7 @@ pub(crate) fn values(column: &ArrayRef) -> Option<Values> {
     zvf_write::arrow::values("", column).ok()
 }
 
-/// A schema in which durations and identifiers are texts, as [`plain_column`] makes them.
+/// The schema of a table after [`plain_column`]: durations, UUIDs and columns without a type are texts; all columns are nullable.
 pub(crate) fn plain(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let text = matches!(
@@ -38,7 +38,7 @@ pub(crate) fn plain(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// Durations as texts with their unit, and identifiers as texts.
+/// Converts durations to texts with their unit, and UUIDs to texts. A column without a type becomes missing texts; other columns do not change.
 pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Duration(unit) => {
@@ -55,8 +55,8 @@ pub(crate) fn plain_column(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// A table in which durations are texts with their unit, such as `5 milliseconds`, and identifiers of 16 bytes texts, so that a value cannot
-/// be taken as a number of another unit.
+/// A table with durations as texts with their unit, such as `5 milliseconds`, so that they cannot be mistaken for numbers of another unit; with
+/// UUIDs (16-byte binaries) as texts; and with columns without a type as missing texts.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ fn uuid(bytes: &[u8]) -> String {
     text
 }
 
-/// The integers of a column, with zeros for missing ones; empty for another type.
+/// The integers of a column; empty for other types. The value of a missing integer is unspecified.
 pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     macro_rules! wide {
         ($($data:ident $type:ty),*) => {
@@ -99,7 +99,7 @@ pub(crate) fn wide(items: &ArrayRef) -> Box<dyn Iterator<Item = i128> + '_> {
     )
 }
 
-/// The texts of a column of texts, of a dictionary of texts, or of identifiers of 16 bytes; empty for other columns.
+/// The texts of a column of texts, of a dictionary of texts, or of UUIDs; empty for other columns.
 pub(crate) fn texts(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     match column.as_fixed_size_binary_opt() {
         Some(list) if list.value_length() == 16 => list

@@ -25,7 +25,7 @@ use crate::shape::VertexExtent;
 use crate::sink::Sink;
 use crate::tracks::{ChainBatcher, ChainCensus, ChainVisitor, TrackColumns};
 
-/// Files to be read again.
+/// Files after the first pass, and what the second pass needs to read them again.
 #[derive(Debug)]
 pub(crate) struct Trk {
     files: Vec<PathBuf>,
@@ -43,7 +43,7 @@ struct TrkHeader {
     big: bool,
     scalars: Vec<TrackColumns>,
     properties: Vec<TrackColumns>,
-    /// Streamlines; `None` if the header does not state them.
+    /// Number of streamlines; `None` if the header does not state it.
     count: Option<u64>,
     /// The voxel grid of the header.
     frame: JsonObject,
@@ -176,7 +176,7 @@ fn parse(
         (Ok(map), _) => Some(map),
         (Err(why), _) => {
             let place = InFile::Byte(offset_of!(TrkHead, voxel_to_rasmm) as u64);
-            let expected = "a header from which scanner millimetres follow, or `--space file` to keep positions as they are";
+            let expected = "a header that maps positions to scanner millimetres, or `--space file` to keep positions as they are";
             return Err(ConvertError::malformed(path, place, why, expected));
         }
     };
@@ -211,7 +211,7 @@ fn parse(
         };
         while left > 0 {
             let read = points.read(&mut bytes, left);
-            // Points before a wrong one are passed on first: their errors, such as a limit, take precedence.
+            // The points before a wrong one are visited first: errors about them, such as a limit, take precedence.
             visit.points(&points.positions, &points.scalars)?;
             left = left.saturating_sub(read?);
         }
@@ -285,7 +285,7 @@ fn columns(
         });
     }
     if left > 0 {
-        // Columns without a name share one.
+        // The columns without a name share the name `word`.
         if columns.iter().any(|other| other.name == word) {
             let found = format!("columns without a name beside others named {}", shown(word));
             return Err(bad(path, names_at, found, "a name for all columns"));

@@ -1,4 +1,4 @@
-//! Points as records of files, in parts of whole bins.
+//! Points as records of temporary files, partitioned such that each bin is in one part.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use zvf_meta::Metric;
 /// One point.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PointVertex {
-    /// Its place in the result of the query of level 0.
+    /// Its row in the result of the query of level 0.
     pub(super) place: u32,
     /// The number of its object.
     pub(super) object: u32,
@@ -25,7 +25,7 @@ impl PointVertex {
         dims * 8 + 8
     }
 
-    /// The coordinates along the existing axes.
+    /// Its coordinates along the axes of the store.
     pub(super) fn axes(&self, dims: usize) -> &[f64] {
         &self.position[..dims.min(MOST_AXES)]
     }
@@ -98,7 +98,7 @@ impl Thinner<'_> {
         bin_of(point.axes(self.dims), self.bins)
     }
 
-    /// One point per bin: the one nearest to the middle of the bin; of equal ones the first.
+    /// Keeps one point per bin: the nearest to the middle of the bin; of equally near points, the first.
     pub(super) fn thin(&self, bucket: &Bucket) -> Result<Thinned, WriteError> {
         let mut best: FxHashMap<Bin, (f64, PointVertex)> = FxHashMap::default();
         let mut held = 0;

@@ -1,8 +1,8 @@
-//! Polylines and streamlines: removes the vertices whose absence changes the line least (Douglas and Peucker, 1973).
+//! Polylines and streamlines: removes the vertices that change the line least (Douglas and Peucker, 1973).
 
 use zvf_meta::Metric;
 
-/// For each vertex of a line the nearer one of the two kept vertices before and after it; at equal distances the one before.
+/// For each vertex of a line, the index of the nearer of the kept vertices before and after it; at equal distances, the one before.
 pub(super) fn neighbours(
     line: &[&[f64]],
     stays: &[bool],
@@ -32,7 +32,7 @@ pub(super) fn neighbours(
     })
 }
 
-/// For each vertex of a line, except for its ends, the square of the largest tolerance at which it is kept.
+/// Calls `take` for each vertex of a line except its ends, in any order, with the square of the largest tolerance at which the vertex is kept.
 pub(super) fn tolerances(line: &[&[f64]], metric: Metric, mut take: impl FnMut(f64)) {
     let Some(last) = line.len().checked_sub(1) else {
         return;

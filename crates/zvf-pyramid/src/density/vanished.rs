@@ -1,4 +1,4 @@
-//! Vertices of meshes without a representative, because all faces of their part of the mesh lost their area.
+//! Mesh vertices without a representative, because all faces of their part of the mesh collapsed to zero area.
 
 use std::hash::BuildHasher;
 
@@ -16,17 +16,18 @@ use zvf_encode::records::Bucket;
 use zvf_encode::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Bytes held for a vertex in addition to its point: bin and object, twice.
+/// Bytes of memory for a vertex in addition to its point: two copies of its bin and object.
 const VERTEX: usize = 96;
 
-/// How often bins are doubled. Bins on both sides of 0 are never combined, so after that each object is one bin on each side.
+/// How often bins are doubled. Doubling never merges the bins on both sides of 0; a last pass with infinite bins puts each object into one bin.
 const DOUBLED: i32 = 20;
 
 impl LevelBuilder<'_> {
-    /// Measures the distance of vertices without a representative from a kept vertex in the same bin. The bin is doubled until there is one.
+    /// Measures the distance of each vertex without a representative from the nearest kept vertex of its object in the same bin. Bins are doubled
+    /// until they hold a kept vertex.
     ///
     /// # Cost
-    /// The kept vertices are written to a file, and again one per bin for each doubling.
+    /// Writes these vertices and the kept ones to a file; for each doubling, writes the vertices that are left and one kept vertex per bin.
     pub(super) fn vanished(
         &self,
         fine: &LevelRecords,
@@ -103,7 +104,7 @@ impl LevelBuilder<'_> {
                     }
                 }
                 let open = left.len();
-                // The first vertex of each bin, so that the result does not depend on the parts.
+                // The first kept vertex of each bin, so that the result does not depend on the partition.
                 let kept = kept.into_values();
                 left.extend(kept.filter_map(|kept| kept.into_iter().min_by_key(|kept| kept.place)));
                 Ok((left, wide(open), square))
@@ -121,7 +122,7 @@ impl LevelBuilder<'_> {
         }
         internal!(
             open == 0,
-            "{open} vertices of objects of which none is kept"
+            "{open} vertices of objects without a kept vertex"
         );
         Ok(found)
     }

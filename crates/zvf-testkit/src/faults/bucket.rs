@@ -1,4 +1,4 @@
-//! Objects in memory with content ETags, right conditional requests, and a time of writing.
+//! An object store in memory with ETags of the content, correct conditional requests, and modification times.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,13 +16,13 @@ use object_store::{
     PutResult, Result,
 };
 
-/// What a bucket says about the identity of an object.
+/// How a bucket identifies the version of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tags {
-    /// An ETag made of the content, as S3 does.
+    /// By an ETag computed from the content, as in S3, and the modification time.
     #[default]
     Content,
-    /// Only the time of writing, as many web servers do.
+    /// Only by the modification time, as many web servers do.
     Absent,
 }
 
@@ -72,7 +72,7 @@ impl Bucket {
         Ok(Self::new(crate::files(case)?))
     }
 
-    /// Says what is told of an object's identity.
+    /// Sets how versions of objects are identified.
     #[must_use]
     pub fn tags(mut self, tags: Tags) -> Self {
         self.tags = tags;
@@ -85,7 +85,7 @@ impl Bucket {
         objects.insert(key.to_owned(), Stored::new(bytes, Utc::now()));
     }
 
-    /// Removes one object, if it is there.
+    /// Removes one object, if it exists.
     pub fn remove(&self, key: &str) {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         objects.remove(key);
@@ -101,7 +101,7 @@ impl Bucket {
         })
     }
 
-    /// Every object below a prefix: prefixes end at a slash.
+    /// All objects below a prefix, which ends at a slash.
     fn below(&self, prefix: Option<&Path>) -> Vec<Result<ObjectMeta>> {
         let prefix = match prefix {
             Some(prefix) if !prefix.is_root() => format!("{prefix}/"),
@@ -122,10 +122,10 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// Tests read; nothing here is written through the trait.
+/// The error of every write through the trait: the backends of this module are read-only.
 pub(super) fn read_only() -> Error {
     Error::NotSupported {
-        source: "this backend is only read".into(),
+        source: "this backend is read-only".into(),
     }
 }
 

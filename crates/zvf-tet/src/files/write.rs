@@ -1,7 +1,7 @@
 //! Writes canonical files, tile by tile, with memory for one tile.
 //!
-//! The shapes determine the size of front and index. Therefore payloads are written as they arrive, and index entries in
-//! batches; the superblock is written last. A file gets its name only when it is complete and synced.
+//! The shapes determine the size of directory and index, so payloads are written as they arrive, and index entries in
+//! batches; superblock, directory and index header are written last. A file gets its name only when it is complete and synced.
 
 use std::collections::HashSet;
 use std::format;
@@ -29,7 +29,7 @@ use zvf_grid::int::wide;
 const ALIGN: u64 = 64;
 /// Index entries that are collected before they are written.
 const PENDING: usize = 4096;
-/// Longest footer; metadata that would make it longer is stored beside it.
+/// Longest JSON of a footer in bytes; metadata that would make it longer is stored before the footer.
 const FOOTER: usize = 65_536;
 
 /// The options of a writer.
@@ -42,9 +42,9 @@ pub struct WriteOptions {
     /// History and metadata; none by default. Written as version 1. Absolute paths in `source` and `parents` become
     /// file names.
     pub footer: Option<Footer>,
-    /// Memory that readers are asked to use, in 1/100 percent; 0 for no request.
+    /// The memory budget recommended to readers, in 1/100 percent; 0 for none.
     pub memory_budget_percent_bps: u16,
-    /// Memory that readers are asked to use, in bytes; 0 for no request.
+    /// The memory budget recommended to readers, in bytes; 0 for none.
     pub memory_budget_bytes: u32,
 }
 
@@ -107,7 +107,7 @@ pub struct TetWriter<W: Write + Seek> {
     at: u64,
     index_offset: u64,
     index_len: u64,
-    /// The last four bytes of payloads.
+    /// The last four bytes of the payloads so far.
     last: [u8; 4],
     compressor: Option<(i32, zstd_compressor::Compressor)>,
     buffer: Vec<u8>,
@@ -150,8 +150,8 @@ impl TetWriter<WriteTarget> {
     /// Completes the file: writes index, footer and superblock, syncs the file, and renames it to its target.
     ///
     /// # Errors
-    /// [`Error::Misuse`] for missing tiles; [`Error::Io`]. After an error no file is left, except a complete one if only
-    /// its folder could not be synced.
+    /// [`Error::Misuse`] for missing tiles, after an earlier failed write, and for metadata of more than 16 MiB;
+    /// [`Error::Io`]. After an error no file is left, except a complete one if only its folder could not be synced.
     pub fn finish(self) -> Result<(), Error> {
         let target = self.finish_into()?;
         target.file.as_file().sync_all()?;
@@ -195,7 +195,7 @@ impl<W: Write + Seek> TetWriter<W> {
             if !names.insert(spec.name.as_str()) {
                 return Err(Error::misuse(
                     "datasets",
-                    format!("{:?} is there twice", spec.name),
+                    format!("more than one is named {:?}", spec.name),
                 ));
             }
             blob += wide(record(spec).len());
@@ -258,8 +258,8 @@ impl<W: Write + Seek> TetWriter<W> {
     /// Writes the next tile: the elements of [`Self::next_tile`], little-endian in C order, clipped to the dataset.
     ///
     /// # Errors
-    /// [`Error::Misuse`] if no tile is left; [`Error::Grid`] for another length than the tile; [`Error::Io`], after
-    /// which the writer refuses to continue.
+    /// [`Error::Misuse`] if no tile is left, or after a failed write; [`Error::Grid`] if `elements` does not have the
+    /// length of the tile; [`Error::Io`].
     pub fn write_tile(&mut self, elements: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
         let Some((_, tile)) = self.next_tile()? else {
@@ -370,7 +370,7 @@ impl<W: Write + Seek> TetWriter<W> {
         Ok(())
     }
 
-    /// Refuses to continue after the sink failed: later payloads would not be where their entries point.
+    /// Fails after a failed write: later payloads would not be stored where their entries point.
     fn check_sound(&self) -> Result<(), Error> {
         if self.broken {
             return Err(Error::misuse(
@@ -384,7 +384,8 @@ impl<W: Write + Seek> TetWriter<W> {
     /// Writes all tiles of the next dataset from its elements in C order.
     ///
     /// # Errors
-    /// [`Error::Grid`] for another length than the dataset; otherwise as [`Self::write_tile`].
+    /// [`Error::Misuse`] if no dataset is left; [`Error::Grid`] if `elements` does not have the length of the dataset;
+    /// otherwise as [`Self::write_tile`].
     pub fn write_array(&mut self, elements: &[u8]) -> Result<(), Error> {
         let Some((spec, geometry)) = self.datasets.get(self.dataset) else {
             return Err(Error::misuse("array", "all datasets are already written"));
@@ -409,7 +410,7 @@ impl<W: Write + Seek> TetWriter<W> {
     /// and a buffer for them.
     ///
     /// # Errors
-    /// The errors of `fill` and [`Self::write_tile`].
+    /// [`Error::Misuse`] if no dataset is left; the errors of `fill` and [`Self::write_tile`].
     pub fn write_with(
         &mut self,
         mut fill: impl FnMut(&Selection, &mut [u8]) -> Result<(), Error>,
@@ -454,7 +455,7 @@ impl<W: Write + Seek> TetWriter<W> {
             flags = FLAG_FOOTER;
             self.write_footer(&footer)?;
         } else if self.last == TAIL_MAGIC {
-            // Readers that look at the end before the flags would mistake the data for a footer.
+            // Readers that check the end of the file before the flags would mistake the data for a footer.
             self.sink.write_all(&[0; 16])?;
         }
         let block = Superblock {
@@ -501,7 +502,7 @@ impl<W: Write + Seek> TetWriter<W> {
             if spilled.len() > METADATA {
                 return Err(Error::misuse(
                     "footer",
-                    "metadata have at most 16 MiB, as the reference implementation requires",
+                    "metadata is larger than 16 MiB, the limit of the reference implementation",
                 ));
             }
             json = footer

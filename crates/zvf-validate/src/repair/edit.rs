@@ -1,4 +1,4 @@
-//! A change of one member of a document, and the changed documents.
+//! Changes of single members of documents, and the changed documents.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 /// The phase in which an edit is made, and whether it may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// Without it the store, a level or a list cannot be read. Other edits wait for the next validation.
+    /// Needed to read the store, a level or a list. Other edits wait for the next validation.
     Opening,
-    /// Values that are derived from documents, or from the form of cells.
+    /// Values that are derived from documents, or from how cells are encoded.
     Derived,
     /// Numbers that are counted in cells. They wait until no other edit changes how cells are found or read.
     Counted,
@@ -74,7 +74,7 @@ pub(crate) struct Drafts {
 }
 
 impl Drafts {
-    /// Makes edits; returns those that changed something. `documents` are the current ones, including drafts.
+    /// Makes edits; returns those that changed a document. `documents` are the current ones, including drafts.
     pub(crate) fn make(
         &mut self,
         documents: &BTreeMap<String, Bytes>,
@@ -112,7 +112,7 @@ impl Drafts {
     }
 }
 
-/// Sets or removes a member. Returns whether that changed something.
+/// Sets or removes a member. Returns whether the document changed.
 fn put(document: &mut Value, pointer: &str, value: Option<&Value>) -> bool {
     let Some((parent, name)) = pointer.rsplit_once('/') else {
         return false;

@@ -106,10 +106,10 @@ impl Parquet {
         Ok(open)
     }
 
-    /// Reads timestamps of 96 bits with microseconds where nanoseconds do not hold all of them.
+    /// Selects microseconds for each column of 96-bit timestamps whose values are not all in the range of nanoseconds.
     ///
     /// # Cost
-    /// Reads columns with such timestamps once. Current writers make none.
+    /// Reads each column with such timestamps once. Current writers do not use this type.
     fn choose_units(&mut self) -> Result<(), ConvertError> {
         let coarse = DataType::Timestamp(TimeUnit::Microsecond, None);
         for place in 0..self.columns.len() {
@@ -148,7 +148,7 @@ impl Parquet {
                 let fields = with_type(self.schema.fields(), place, &coarse);
                 let name = fields.get(place).map_or("", |field| field.name());
                 self.notes.push(format!(
-                    "{} is read with microseconds: nanoseconds of 64 bits are from 1677 to 2262",
+                    "{} is read with microseconds: 64-bit nanoseconds cover only the years 1677 to 2262",
                     shown(name)
                 ));
                 let metadata = self.schema.metadata().clone();
@@ -158,7 +158,7 @@ impl Parquet {
         Ok(())
     }
 
-    /// Whether a column has timestamps of 96 bits, which are read with nanoseconds.
+    /// Whether a column has 96-bit timestamps that are read as nanoseconds.
     fn is_96(&self, root: usize) -> bool {
         let schema = self.metadata.file_metadata().schema_descr();
         let leaves = schema.columns().iter().enumerate();
@@ -189,7 +189,7 @@ impl Parquet {
         reader.map_err(|error| wrong(&self.path, error))
     }
 
-    /// Reads lists in some batches of `rows` rows; returns whether all their lengths are known.
+    /// Reads at most `batches` batches of `rows` rows until the lengths of all lists are known; returns whether they are.
     fn see(
         &self,
         rows: usize,
@@ -205,7 +205,7 @@ impl Parquet {
     }
 }
 
-/// The fields with another type of one of them.
+/// The fields, with the type of one of them replaced.
 fn with_type(fields: &Fields, of: usize, kind: &DataType) -> Fields {
     let fields = fields.iter().enumerate();
     let fields = fields.map(|(at, field)| match at == of {

@@ -1,5 +1,5 @@
 //! Reads tables of text (separated values and NDJSON) as typed columns. The first pass over all files determines the columns and their
-//! types, and makes all counts; the second pass returns the batches.
+//! types and counts rows and objects; the second pass returns the batches.
 
 mod column;
 pub(crate) mod fields;
@@ -32,8 +32,8 @@ use objects::ObjectLines;
 use rows::{TextRows, bad};
 use separated::Separated;
 
-/// Rows between two checks for a stop.
-const LOOKS: u64 = 1 << 12;
+/// Number of rows between two checks for a requested stop.
+const STOP_CHECK: u64 = 1 << 12;
 
 /// Assigns roles to the columns of a header.
 type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
@@ -67,7 +67,7 @@ pub(crate) struct Survey {
     pub(crate) dropped: u64,
     /// Counts of the rows with a position.
     pub(crate) tally: Option<VertexTally>,
-    /// Names of the text columns if rows with a missing value are dropped or refused: in these, a word for a missing value is a text.
+    /// Names of the text columns, if rows with a missing value are dropped or refused: in a text column, a word for a missing value is a text.
     texts: Option<HashSet<String>>,
     /// Notes for the user about automatic choices.
     notes: Vec<String>,
@@ -245,7 +245,7 @@ impl Survey {
                 known = rows.columns().len();
                 self.add_columns(rows, options, find)?;
             }
-            if self.rows.is_multiple_of(LOOKS) {
+            if self.rows.is_multiple_of(STOP_CHECK) {
                 options.check_stop()?;
             }
             self.rows += 1;

@@ -1,4 +1,4 @@
-//! The input of levels of detail, and the error of encoding them.
+//! The input of the encoder of levels of detail, and its error.
 
 use super::super::EncodeError;
 use super::super::draco::DracoError;
@@ -8,7 +8,7 @@ use super::super::draco::DracoError;
 pub struct Detail {
     /// Positions of the vertices.
     pub positions: Vec<[f64; 3]>,
-    /// Corners of each triangle, as numbers of vertices.
+    /// Corners of each triangle, as indices into `positions`.
     pub triangles: Vec<[u32; 3]>,
 }
 
