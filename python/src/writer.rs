@@ -364,8 +364,13 @@ impl Writer {
         let before = writer.vertices();
         let pushed = self.push_to(py, writer, vertices, links);
         let in_part = pushed.is_err() && writer.vertices() != before;
-        if in_part && let Some(writer) = guard.take() {
-            self.abandoned(py, writer)?;
+        if in_part
+            && let Some(writer) = guard.take()
+            && let (Err(error), Err(left)) = (&pushed, self.abandoned(py, writer))
+        {
+            // The error of the stream is the cause.
+            let note = format!("The writer could not be abandoned: {left}");
+            error.value(py).call_method1("add_note", (note,))?;
         }
         pushed
     }
