@@ -181,7 +181,7 @@ fn other_files_and_servers_without_ranges_give_the_whole_file() -> Result<()> {
         home.text(&[&["import", name, &near][..], part].concat())?;
         let ran = home.zvf(&[&["import", &url, &far][..], part].concat())?;
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
-        let word = "no index of COPC, so the whole file is downloaded";
+        let word = "no COPC index, so the whole file is downloaded";
         assert_eq!(ran.stderr.contains(word), name == "3.las", "{}", ran.stderr);
         assert_eq!(rows(&home, &far)?, rows(&home, &near)?, "{name}");
         if name == "8.copc.laz" {

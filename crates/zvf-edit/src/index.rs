@@ -1,4 +1,4 @@
-//! The object index under an edit: ids and manifests.
+//! The object index during an edit: ids and manifests.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,25 +23,25 @@ use zvf_format::int::wide;
 /// The path of the index.
 const PATH: &str = "0/object_index";
 
-/// Most fragments that a manifest may name; more are damage.
+/// Most fragments that a manifest may name; a larger number indicates damage.
 const MOST: u64 = 1 << 32;
 
 /// Ids and manifests.
 #[derive(Debug)]
 pub(crate) struct EditedIndex {
     stored: Arc<ObjectIndex>,
-    /// By row.
+    /// The id of each row.
     pub(crate) ids: Vec<i64>,
     rows: HashMap<i64, usize>,
     /// Number of stored rows.
     pub(crate) before: usize,
-    /// Manifests that were read or made, by row.
+    /// Manifests that were read or set, by row.
     manifests: BTreeMap<usize, Vec<FragmentAt>>,
     /// Rows with a changed manifest.
     pub(crate) changed: BTreeSet<usize>,
     /// Whether the manifest of a row had fragments when it was read; an object without vertices has none.
     present: BTreeMap<usize, bool>,
-    /// Chunks in manifests before these changed.
+    /// Chunks that manifests named before they were changed.
     pub(crate) left: BTreeSet<u32>,
     /// Ids of deleted objects.
     pub(crate) deleted: BTreeSet<i64>,
@@ -69,7 +69,7 @@ impl EditedIndex {
                 "one id a row",
             ));
         }
-        // If another writer dropped its row, an object is no longer listed as deleted.
+        // Deleted objects whose row was dropped by another writer are no longer listed.
         let deleted = stored.deleted().iter().copied();
         let deleted = deleted.filter(|id| rows.contains_key(id)).collect();
         Ok(Self {
@@ -95,7 +95,7 @@ impl EditedIndex {
         self.rows.get(&id).copied()
     }
 
-    /// A new row at the end, without fragments.
+    /// Adds a row without fragments at the end, and returns it.
     pub(crate) fn add(&mut self, id: i64) -> usize {
         let row = self.ids.len();
         self.ids.push(id);
@@ -120,7 +120,7 @@ impl EditedIndex {
         Ok(rows)
     }
 
-    /// The fragments of an object that was read.
+    /// The fragments of the object in a row; empty if its manifest was not read.
     pub(crate) fn blocks(&self, row: usize) -> &[FragmentAt] {
         self.manifests.get(&row).map_or(&[], Vec::as_slice)
     }
@@ -148,7 +148,7 @@ impl EditedIndex {
         self.manifests.keys().copied()
     }
 
-    /// Searches the owners of fragments among rows whose manifests were read.
+    /// Moves the fragments of `left` that manifests of `rows` name to `owners`, by row. The manifests must have been read.
     pub(crate) fn owners(
         &self,
         rows: &[usize],
@@ -164,7 +164,7 @@ impl EditedIndex {
         }
     }
 
-    /// Reads manifests, and the chunks in them.
+    /// Reads manifests of objects that must not share fragments, and the chunks that they name.
     pub(crate) async fn load(
         &mut self,
         state: &mut EditState,
@@ -178,7 +178,7 @@ impl EditedIndex {
         Ok(())
     }
 
-    /// The chunks in manifests that were read.
+    /// The chunks that manifests name; they must have been read.
     pub(crate) fn slots(&self, rows: &BTreeSet<usize>) -> BTreeSet<u32> {
         let blocks = rows.iter().flat_map(|&row| self.blocks(row));
         blocks.map(|block| block.0).collect()
@@ -194,7 +194,7 @@ impl EditedIndex {
         self.check_apart(rows)
     }
 
-    /// Refuses fragments that are shared by these objects, because a change of one object would also change the other.
+    /// Refuses objects that share a fragment, because a change of one would also change the other.
     fn check_apart(&self, rows: &BTreeSet<usize>) -> Result<(), WriteError> {
         let mut seen = BTreeSet::new();
         for &row in rows {
@@ -209,7 +209,7 @@ impl EditedIndex {
         Ok(())
     }
 
-    /// Reads manifests.
+    /// Reads the manifests that were not read before.
     pub(crate) async fn peek(
         &mut self,
         state: &mut EditState,
@@ -262,7 +262,7 @@ impl EditedIndex {
     /// The document of the index after the edit.
     ///
     /// # Errors
-    /// Misuse: a document that counts fewer objects than there are.
+    /// Malformed data: a document that counts fewer objects than the edit changes.
     pub(crate) fn doc(&self) -> Result<ObjectIndexDoc, WriteError> {
         let mut doc = self.stored.doc().clone();
         doc.num_objects = Some(wide(self.ids.len()));
@@ -281,7 +281,7 @@ impl EditedIndex {
         Ok(doc)
     }
 
-    /// The objects of the id table, if there are new ids.
+    /// The objects to put for the id table, if there are new ids.
     pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<ObjectPut>, WriteError> {
         if self.ids.len() == self.before {
             return Ok(Vec::new());
@@ -289,7 +289,7 @@ impl EditedIndex {
         table_of_ids(&self.ids, doc)
     }
 
-    /// The objects of the changed manifests, and of the document that counts them.
+    /// The objects to put for the changed manifests and for the document that counts them.
     pub(crate) async fn manifest_objects(
         &self,
         state: &EditState,
@@ -337,7 +337,7 @@ impl EditedIndex {
         let id = self.id(row)?;
         let failed = |source| WriteError::encode(format!("manifest of object {id}"), source);
         let mut manifest = ManifestBuilder::new(state.level.key_rank()).map_err(failed)?;
-        // Otherwise the fragments of an object that was not read would be lost.
+        // A manifest that was not read must not be replaced by an empty one.
         let blocks = self.manifests.get(&row);
         for (slot, fragment) in blocks.or_bug(format_args!("object {id} was not read"))? {
             manifest
@@ -354,8 +354,8 @@ pub(crate) fn manifest_layout(doc: &ArrayDoc) -> Result<ManifestLayout, WriteErr
     layout.ok_or_else(|| unwritten(&format!("{PATH}/manifests"), &doc.codecs))
 }
 
-/// The objects of a table of ids, with its document. Without ids there is no chunk: a caller that drops all
-/// rows removes the existing one.
+/// The objects to put for a table of ids and its document. Without ids there is no chunk: a caller that drops all
+/// rows must remove the existing one.
 pub(crate) fn table_of_ids(ids: &[i64], doc: &ArrayDoc) -> Result<Vec<ObjectPut>, WriteError> {
     let path = format!("{PATH}/object_ids");
     let fill = doc.fill_value.as_i64().ok_or_else(|| {

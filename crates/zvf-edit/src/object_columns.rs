@@ -20,16 +20,16 @@ impl Edit {
     /// column and the unit and description in the metadata of its field (`zvf.unit`, `zvf.description`).
     ///
     /// # Shape
-    /// One row per object, by `object_id` (int64); every other column is the attribute of its name, with one number or text per row. A null removes
-    /// the value of the object. Objects without a row keep their values; of a new attribute they have none. A table without rows adds the attributes,
-    /// and checks existing ones.
+    /// One row per object, by `object_id` (int64); every other column sets the attribute of its name, with one number or text per row. A null removes
+    /// the value of the object. Objects without a row keep their values; they have no value of a new attribute. A table without rows adds the
+    /// attributes, and checks existing ones.
     ///
     /// # Cost
     /// Reads all object attributes, once.
     ///
     /// # Errors
     /// Misuse: no column `object_id`, an object that does not exist or has two rows, lists, a column of another type or unit than the attribute of its
-    /// name. I/O.
+    /// name. Malformed data: a row without an id. I/O.
     pub fn set_object_columns<'a>(
         &'a mut self,
         table: &'a RecordBatch,

@@ -13,8 +13,8 @@ use zvf_encode::{AttributeSpec, NumberType, StoreSpec, Values, WriteError};
 use super::matching::{Coding, KeyState, TableElement, TableValues, each};
 
 /// The columns of positions in a table with the column names `has`: one per axis, by its name, with the prefix `position_` if an attribute has that
-/// name, or by its number. Ways in which a column would have the name of an attribute come last. If `loose`, also `x`, `y` and `z` if no axis has one
-/// of these names. Empty if the table lacks a column in each way.
+/// name, or by its number. Sets of names that include the name of an attribute are tried last. If `loose`, also `x`, `y` and `z` if no axis has one
+/// of these names. Empty if the table has no complete set of names.
 #[must_use]
 pub fn axis_columns(spec: &StoreSpec, loose: bool, has: impl Fn(&str) -> bool) -> Vec<String> {
     let axes = &spec.axes;
@@ -39,7 +39,7 @@ pub fn axis_columns(spec: &StoreSpec, loose: bool, has: impl Fn(&str) -> bool) -
     found.unwrap_or_default()
 }
 
-/// Converts a list column with equal lengths to a list of fixed size, which tables of other libraries seldom have.
+/// Converts a list column whose lists have equal lengths to lists of fixed size, because most libraries do not write these.
 fn fixed<O: OffsetSizeTrait>(column: &ArrayRef) -> Option<ArrayRef> {
     let list = column.as_list_opt::<O>()?;
     let (DataType::List(item) | DataType::LargeList(item)) = column.data_type() else {
@@ -62,7 +62,7 @@ fn fixed<O: OffsetSizeTrait>(column: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(list))
 }
 
-/// The column with this name.
+/// The column with this name. Lists of equal lengths become lists of fixed size.
 pub(crate) fn plain(table: &RecordBatch, name: &str) -> Option<ArrayRef> {
     let column = table.column_by_name(name)?;
     let list = fixed::<i32>(column).or_else(|| fixed::<i64>(column));
@@ -79,7 +79,7 @@ pub(crate) fn columns(table: &RecordBatch, name: &str) -> Vec<ArrayRef> {
     }
 }
 
-/// The columns of an attribute with `channels` values per row. A single value is not in a column `name_0`.
+/// The columns of an attribute with `channels` values per row. With one value per row, a column `name_0` is not used.
 pub(crate) fn attribute(table: &RecordBatch, name: &str, channels: usize) -> Vec<ArrayRef> {
     let of = |name: &str| match channels {
         0 | 1 => plain(table, name).into_iter().collect(),
@@ -105,7 +105,7 @@ pub(crate) fn positions(table: &RecordBatch, spec: &StoreSpec) -> Vec<ArrayRef> 
     names.filter_map(|name| plain(table, &name)).collect()
 }
 
-/// Values per row of some columns.
+/// The number of values per row in some columns together.
 pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
     let mut width = 0;
     for column in columns {
@@ -114,7 +114,7 @@ pub(crate) fn width(columns: &[ArrayRef]) -> Result<usize, WriteError> {
     Ok(width)
 }
 
-/// The values of columns in the type of an attribute, with the elements of a row together; missing ones are `fill`, if there is one.
+/// The values of columns in the type of an attribute, with the elements of a row together; missing values become `fill`, if there is one.
 ///
 /// # Errors
 /// Misuse: no column, values that the type cannot represent. Malformed data: a missing number of a type without a value for absence, without `fill`.
@@ -197,7 +197,10 @@ fn has_gaps(column: &ArrayRef) -> bool {
     column.null_count() > 0 || items > 0
 }
 
-/// The ids or numbers of rows in a column; `None` for a missing or unfit value.
+/// The ids or row numbers in a column; `None` for a missing value, or a number that is not a whole number of 64 bits.
+///
+/// # Errors
+/// Malformed data: a value that is not a number.
 pub(crate) fn wholes(name: &str, column: &ArrayRef) -> Result<Vec<Option<i128>>, WriteError> {
     let coding = Coding::Number(NumberType::I64);
     let wide = Coding::Number(NumberType::U64);

@@ -1,4 +1,4 @@
-//! Names of vertices under an edit, and links between them.
+//! Identifiers of vertices during an edit, and links between them.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ pub(crate) type Vertex = u64;
 /// The chunk of vertices that are not stored yet.
 pub(crate) const FRESH: u32 = u32::MAX;
 
-/// The name of a stored vertex.
+/// The identifier of a stored vertex.
 pub(crate) fn stored(slot: u32, row: u32) -> Vertex {
     (u64::from(slot) << 32) | u64::from(row)
 }
 
-/// Chunk and row of a name.
+/// The chunk and row of a vertex, or [`FRESH`] and a number.
 pub(crate) fn parts(vertex: Vertex) -> (u32, u32) {
     let [slot, row] = halves(vertex);
     (slot, row)
@@ -30,7 +30,7 @@ pub(crate) struct NewLink {
 }
 
 impl NewLink {
-    /// The link between two parts of a chain, or of a tree.
+    /// A link without attributes that continues a chain or a tree.
     pub(crate) fn step(from: Vertex, to: Vertex) -> Self {
         Self {
             ends: vec![from, to],
@@ -39,7 +39,7 @@ impl NewLink {
     }
 }
 
-/// The place of a stored link: number of the array, cell, and record in it.
+/// The location of a stored link: the index of its array, its cell, and its record in the cell.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkAt {
     pub(crate) array: usize,

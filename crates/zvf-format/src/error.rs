@@ -11,7 +11,7 @@
 
 use core::fmt;
 
-/// The error of bytes or text that cannot be decoded.
+/// An error of bytes or text that cannot be decoded.
 ///
 /// An error has exactly one of four classes: [`is_truncated`](Self::is_truncated),
 /// [`is_malformed`](Self::is_malformed), [`is_unsupported`](Self::is_unsupported) or
@@ -41,7 +41,7 @@ enum Kind {
     Malformed { found: Found, expected: Expected },
     /// A value that a later version or another tool may allow, and this crate does not support.
     Unsupported { found: Found, expected: Expected },
-    /// A count that this target or this caller cannot hold.
+    /// A count that the target cannot address or the caller does not allow.
     Limit { found: u64, limit: u64 },
 }
 
@@ -242,7 +242,7 @@ impl From<DecodeError> for std::io::Error {
     }
 }
 
-/// The error of values that cannot be encoded: a bug in the caller.
+/// An error of values that cannot be encoded: a bug in the caller.
 ///
 /// # Examples
 ///
@@ -274,7 +274,7 @@ impl EncodeError {
         }
     }
 
-    /// The value that cannot be encoded, in the terms of the specification.
+    /// The kind of value that cannot be encoded, in the terms of the specification.
     #[must_use]
     pub fn what(&self) -> &'static str {
         self.what

@@ -6,7 +6,7 @@
 use zerocopy::byteorder::{big_endian as be, little_endian as le};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A type that can be read in place, at any address.
+/// A type that can be read in place, at any alignment.
 pub trait Wire: FromBytes + KnownLayout + Immutable + Unaligned + Sized + 'static {
     /// The first `count` values in `bytes`. `None` if there are fewer.
     #[must_use]
@@ -43,7 +43,7 @@ pub trait Layout: Wire {
 /// One field of a wire structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in the format's terms.
+    /// Its name in the specification of the format.
     pub name: &'static str,
     /// First byte, from the start of the structure.
     pub at: usize,
@@ -92,7 +92,7 @@ impl Field {
 
 /// A type that a field can have.
 pub trait Value: Wire {
-    /// Its numbers.
+    /// The numbers in a value.
     const NUMBERS: Numbers;
     /// Bytes of the encoding before the first number.
     const MARKER: usize = 0;
@@ -131,7 +131,7 @@ impl<T: Value, const N: usize> Value for [T; N] {
     const NUMBERS: Numbers = T::NUMBERS;
 }
 
-/// The first of some names: the name given to [`layout!`](crate::layout!), or else the member's.
+/// The first of `names`: the label given to [`layout!`](crate::layout!), or else the member's name.
 #[doc(hidden)]
 #[must_use]
 pub const fn first(names: &[&'static str]) -> &'static str {
@@ -143,7 +143,7 @@ pub const fn first(names: &[&'static str]) -> &'static str {
 
 /// Declares wire structures: `pub struct Name: BYTES { /// rule  pub member: Type, .. }`, each with [`Layout`] and the assertion of its size.
 ///
-/// `member as "F"` is a field that the format calls F. Types are unaligned: [`Value`]s.
+/// `member as "F"` is a field that the format calls F. Members have unaligned types: [`Value`]s.
 ///
 /// ```
 /// use zvf_format::layout::Layout;

@@ -28,7 +28,7 @@ struct ContextInner {
     stop: Stop,
 }
 
-/// Unit of the byte semaphore.
+/// Bytes of one permit of the semaphore that bounds the bytes in flight.
 const UNIT: u64 = 4096;
 
 impl Context {
@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// The same limits and trace, without observed versions.
+    /// The same state, but without observed versions.
     pub(crate) fn without_versions(&self, verify: bool) -> Self {
         let shared = ContextInner {
             versions: Arc::new(Versions::new(verify)),
@@ -87,7 +87,7 @@ impl Context {
         &self.shared.trace
     }
 
-    /// Records a request of this round that was answered.
+    /// Records a request of this round whose first attempt was answered.
     pub fn record(
         &self,
         start: Option<Instant>,
@@ -133,7 +133,7 @@ impl Context {
     /// Waits for a free request slot.
     ///
     /// # Errors
-    /// I/O: the work was cancelled.
+    /// I/O: the request was interrupted ([`Stop`]).
     pub async fn slot(&self) -> Result<OwnedSemaphorePermit, IoError> {
         self.shared.stop.check()?;
         Arc::clone(&self.shared.slots)

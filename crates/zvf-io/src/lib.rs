@@ -1,4 +1,4 @@
-//! Objects by key below an address: a folder, a bucket or a web server.
+//! Reads and writes objects by key below an address: a folder, a bucket or a web server.
 //!
 //! All readers and writers of this workspace send their requests through this crate: stores through [`Kv`], single files of other formats
 //! through [`FileLocation`], writers through [`WriteRequests`]. It moves bytes and depends on none of the formats.
@@ -44,7 +44,7 @@
 //!
 //! Requests with a transient failure are retried ([`Retry`]) by this crate, and by no layer below it. An attempt
 //! without progress is abandoned ([`IoOptions::request_timeout`]); every attempt is in the trace. One limit bounds the number of requests in
-//! flight, another their bytes. A backend's missing features are detected by its first refusal: suffix ranges (replaced by a HEAD request and a
+//! flight, another their bytes. A missing feature of a backend is detected when the backend first refuses it: suffix ranges (replaced by a HEAD request and a
 //! range), any ranges (replaced by the whole object), listings.
 //!
 //! Snapshots are consistent. An object that is read again with another ETag, time or size, or that is newer than the snapshot, causes the error

@@ -2,14 +2,14 @@
 
 /// Upper bounds on the allocations and requests that one store may cause.
 ///
-/// Every count in a file is untrusted. A count beyond a limit is [`IoError::Limit`](crate::IoError::Limit),
-/// never an allocation and never "malformed": a larger limit may make the same store readable.
+/// Every count in a file is untrusted. A count beyond a limit causes [`IoError::Limit`](crate::IoError::Limit)
+/// before memory is allocated for it. It is not malformed data: a larger limit may make the same store readable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of one chunk or typed-array chunk, before and after decompression. Default 1 GiB.
+    /// Bytes of one cell, or of one chunk of a typed array, before and after decompression. Default 1 GiB.
     pub cell_bytes: u64,
-    /// Bytes of one `zarr.json`. Default 512 MiB: presence lists of millions of chunks are legal.
+    /// Bytes of one `zarr.json`. Default 512 MiB: presence lists of millions of chunks are allowed.
     pub document_bytes: u64,
     /// Bytes in flight from a backend. Default 256 MiB.
     pub in_flight_bytes: u64,

@@ -1,8 +1,8 @@
 //! A few threads for short work: reading local files, decoding, and processing decoded chunks.
 //!
 //! A query has dozens of groups of chunks in flight. With a thread for each, the allocator of each thread keeps the buffers of its last chunks, and new
-//! buffers need new memory: more than half of the CPU time of a scan were page faults. So the pool has one thread more than there are cores. If work
-//! waits for files, as on a network file system, it has more, as many as keep the cores busy.
+//! buffers need new memory: page faults took more than half of the CPU time of a scan. So the pool has one thread more than there are cores. If jobs
+//! wait for files, as on a network file system, the pool gets as many threads as keep the cores busy.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,17 +16,17 @@ use zvf_grid::int::wide;
 
 use crate::IoError;
 
-/// Most threads.
+/// Maximum number of threads.
 const MOST: usize = 64;
 
 /// How long a thread without work waits before it ends. Allocators keep memory that other threads freed until the thread that allocated
 /// it allocates again or ends.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
 
-/// After this much work, a thread measures how much of its time it waited.
+/// After jobs that took this long, a thread measures how much of the time it waited.
 const MEASURE_AFTER: Duration = Duration::from_millis(2);
 
-/// The end of work: its panic, if it panicked.
+/// The outcome of a job: its panic, if it panicked.
 type Ended = thread::Result<()>;
 
 struct Job {
@@ -44,11 +44,13 @@ struct Pool {
 
 struct State {
     queue: VecDeque<Job>,
-    /// The number of threads, and of threads without work.
+    /// Number of threads.
     threads: usize,
+    /// Number of threads that wait for a job.
     idle: usize,
-    /// The largest number of threads now, and the largest number if no work waits for files; at least two.
+    /// The current maximum number of threads.
     limit: usize,
+    /// The maximum if no job waits for files, at least two; [`MOST`] if waiting cannot be measured.
     least: usize,
 }
 
@@ -69,7 +71,8 @@ impl Default for State {
 }
 
 impl State {
-    /// Moves the limit on threads halfway to the number that would keep all cores busy if all work waited for the same share of its time as this work.
+    /// Moves the limit on threads halfway to the number that keeps all cores busy if all jobs wait for the same share of their time as these: they took
+    /// `worked`, and were on a core or ready for one for `ready`.
     fn pace(&mut self, worked: Duration, ready: Duration) {
         let cores = u128::from(wide(self.least - 1));
         let busy = (cores * worked.as_micros()).div_ceil(ready.as_micros().max(1));
@@ -78,10 +81,10 @@ impl State {
     }
 }
 
-/// Queues work. Nothing runs if the receiver is dropped before a thread takes the work.
+/// Queues a job. It does not run if the receiver is dropped before a thread takes it.
 ///
 /// # Errors
-/// I/O: the system gives no thread.
+/// I/O: there is no thread, and none can be started.
 pub(crate) fn push(work: Box<dyn FnOnce() + Send>) -> Result<oneshot::Receiver<Ended>, IoError> {
     let (done, ended) = oneshot::channel();
     let mut state = POOL.state();
@@ -92,7 +95,7 @@ pub(crate) fn push(work: Box<dyn FnOnce() + Send>) -> Result<oneshot::Receiver<E
         state.queue.clear();
         return Err(IoError::backend("threads", error));
     }
-    // If a thread could not be started, the running threads do its work.
+    // If a thread could not be started, the running threads take the job.
     drop(state);
     POOL.added.notify_one();
     Ok(ended)
@@ -103,10 +106,10 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts threads for work that no idle thread takes.
+    /// Starts threads for queued jobs that no idle thread takes.
     ///
     /// # Errors
-    /// The system gives no more threads.
+    /// The system cannot start another thread.
     fn start(&'static self, state: &mut State) -> std::io::Result<()> {
         let wanted = state.queue.len().saturating_sub(state.idle);
         for _ in 0..wanted.min(state.limit.saturating_sub(state.threads)) {
@@ -117,7 +120,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Runs jobs on this thread until it had no work for [`KEEP_ALIVE`], or there are too many threads.
+    /// Runs jobs on this thread until it has had none for [`KEEP_ALIVE`], or there are too many threads.
     fn work(&'static self) {
         let mut waits = Waits {
             worked: Duration::ZERO,
@@ -136,12 +139,12 @@ impl Pool {
             };
             let mut state = self.state();
             state.pace(worked, ready);
-            // If a thread cannot be started, the running threads do its work.
+            // If a thread cannot be started, the running threads take the jobs.
             let _ = self.start(&mut state);
         }
     }
 
-    /// The next work; `None` if the thread ends.
+    /// The next job; `None` if the thread must end.
     fn next(&self) -> Option<Job> {
         let mut state = self.state();
         let until = Instant::now() + KEEP_ALIVE;
@@ -160,23 +163,23 @@ impl Pool {
         }
         state.threads -= 1;
         if !state.queue.is_empty() {
-            // This thread may have been woken for the queued work, so another thread has to be woken.
+            // This thread may have been woken for the queued job, so another thread must be woken.
             self.added.notify_one();
         }
         None
     }
 }
 
-/// How long the work of a thread took, and how much of it the thread waited.
+/// How long the jobs of a thread took, and when it last measured how long it waited.
 struct Waits {
     worked: Duration,
-    /// The time on a core, or ready for one, when it was last measured.
+    /// The result of [`ready_time`] at the last measurement.
     ready: Option<Duration>,
 }
 
 impl Waits {
-    /// Adds work. Every [`MEASURE_AFTER`], returns how long the thread worked since the last measurement, and how much of this time it was on a core
-    /// or ready for one. It waited for files in the rest of the time.
+    /// Adds the time of a job. Every [`MEASURE_AFTER`], returns how long the jobs since the last measurement took, and how much of this time the thread
+    /// was on a core or ready for one. In the rest of the time it waited for files.
     fn add(&mut self, worked: Duration) -> Option<(Duration, Duration)> {
         self.worked += worked;
         if self.worked < MEASURE_AFTER {

@@ -31,10 +31,10 @@ const CHUNKS: usize = 256;
 /// The array of groups of links, below its level.
 const LINK_FRAGMENTS: &str = "link_fragments";
 
-/// Bytes of an end of a link while the shards of links are chosen.
+/// Bytes of an endpoint of a link that are assumed to choose the shards of links.
 const LINK_END: u64 = 5;
 
-/// With fewer chunks, their size is not judged.
+/// With fewer chunks, their size is not examined.
 const SEVERAL: usize = 16;
 
 /// Another codec is advised if it saves at least this percentage and this many bytes.
@@ -47,9 +47,9 @@ const LEAST_BYTES: u64 = 16 << 10;
 pub struct Advice {
     /// The subject: `codec`, `shards`, `chunk-shape`, `owners`, `stale-levels`, `leftovers` or `deleted`.
     pub about: &'static str,
-    /// The measurement as a sentence.
+    /// The measurement in words.
     pub measured: String,
-    /// The number now.
+    /// The measured number.
     pub before: u64,
     /// The expected number after the change.
     pub after: u64,
@@ -65,13 +65,13 @@ pub struct Advice {
 pub struct DoctorReport {
     /// The store.
     pub store: String,
-    /// Files of the store; `None` if its place cannot be listed.
+    /// Files of the store; `None` if the store cannot be listed.
     pub files: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,
     /// Changes that would make the store smaller or faster.
     pub advice: Vec<Advice>,
-    /// Subjects that were not judged, with the reason.
+    /// Subjects that were not examined, with the reason, and other remarks.
     pub notes: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ impl DoctorJob {
             notes: Vec::new(),
         };
         let examined = examine(&self.store, &store, context, &mut report).await;
-        // An edit meanwhile can look like damage, or mix two states in the report.
+        // A concurrent edit can look like damage, or mix two states in the report.
         let examined = match store.verify(0).await {
             Err(changed) if changed.is_changed() => Err(changed),
             _ => examined,
@@ -117,8 +117,8 @@ impl DoctorJob {
     }
 }
 
-/// The shards that would be chosen for the arrays of links of a level, of their values and of their groups, by the path of the array. Every cell
-/// of a family is counted with the mean number of links, or with none if the document states no number: then only the number of cells bounds a shard.
+/// The shard shapes that would be chosen for the link arrays of a level, their attributes and their groups, by the path of the array. Every cell
+/// of a family is assumed to have the mean number of links, or none if the document states no number; then only the number of cells bounds a shard.
 fn link_shards(level: &Level, grid: &Grid, chosen: &[u64]) -> BTreeMap<String, Vec<u64>> {
     let mut shards = BTreeMap::new();
     for family in level.link_families() {
@@ -175,20 +175,20 @@ async fn examine(
     doctor.owners().await?;
     doctor.stale();
     let marker = match store.raw().read(MARKER).await {
-        // Buckets that deny listings answer so for a missing object.
+        // Buckets that deny listings report a missing object as access denied.
         Err(error) if error.is_denied() => None,
         marker => marker?,
     };
     if marker.is_some() {
         doctor.report.notes.push(format!(
-            "a change is running or was interrupted ({MARKER} is there): if its writer is dead, `zvf edit {address} resume` completes or undoes it"
+            "a change is running or was interrupted ({MARKER} exists): if its writer is dead, `zvf edit {address} resume` completes or undoes it"
         ));
     }
     let left = zvf_edit::find_leftovers(store, context.writing(false)).await;
     let found = match left {
         Ok(left) => left.len() as u64,
         Err(error) => {
-            let note = format!("leftovers of edits were not searched for: {error}");
+            let note = format!("stale files of edits were not searched for: {error}");
             doctor.report.notes.push(note);
             0
         }
@@ -230,7 +230,7 @@ impl Doctor<'_> {
         Compression::behind("vlen-bytes", codecs)
     }
 
-    /// Cells of an array that exist, up to a number, cut to a length.
+    /// Up to [`CELLS`] existing cells of an array, each cut to [`PART`] bytes.
     async fn cells(&self, array: &Arc<GridArray>) -> Result<Vec<Vec<u8>>, StoreError> {
         let presence = array.presence();
         let mut cells = Vec::new();
@@ -318,7 +318,7 @@ impl Doctor<'_> {
             self.report.advice.push(Advice {
                 about: "codec",
                 measured: format!(
-                    "{cells} cells of the arrays of level 0, encoded again by the codec that suits each array, scaled to all"
+                    "{cells} cells of the arrays of level 0, encoded again by the codec that suits each array, scaled to all cells"
                 ),
                 before,
                 after,
@@ -393,7 +393,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Checks the number of vertices in a chunk.
+    /// Checks whether chunks have too few vertices.
     async fn chunks(&mut self) -> Result<(), StoreError> {
         let vertices = self.level.vertices();
         let presence = vertices.presence();
@@ -461,7 +461,7 @@ impl Doctor<'_> {
             OwnerColumn::None if is_there => {
                 "its writer did not record the object index that it was made from"
             }
-            OwnerColumn::None => "there is none",
+            OwnerColumn::None => "it does not exist",
         };
         let Some(index) = self.store.raw().usage("0/object_index").await? else {
             return Ok(());
@@ -497,11 +497,11 @@ impl Doctor<'_> {
         });
     }
 
-    /// Checks for data that a vacuum would remove: rows of deleted objects, and stale files, whose number is `files`.
+    /// Checks for data that `zvf vacuum` would remove: rows of deleted objects, and `files` stale files.
     async fn removable(&mut self, files: u64) -> Result<(), StoreError> {
         let index = self.level.object_index();
         let deleted = index.map_or(0, |index| index.deleted().len()) as u64;
-        // A damaged index may list more deleted objects than it has rows: no level fits then.
+        // A damaged index may list more deleted objects than it has rows; then no level fits.
         let rows = index.and_then(|index| index.len().checked_sub(deleted));
         let need = Need {
             objects: true,
@@ -517,7 +517,7 @@ impl Doctor<'_> {
         }
         if !keeping.is_empty() {
             self.report.notes.push(format!(
-                "deleted objects that the object index still has a row of: {deleted}, and files that no reader uses: {files}; `zvf vacuum` removes them only without the \
+                "deleted objects that still have a row in the object index: {deleted}, and files that no reader uses: {files}; `zvf vacuum` removes them only without the \
                  coarse levels that keep these rows ({}): `zvf pyramid {address} --refresh` makes the levels again, `zvf pyramid {address} --remove` removes them",
                 keeping.join(", "),
                 address = self.address
@@ -527,7 +527,7 @@ impl Doctor<'_> {
         for (about, measured, before, unit) in [
             (
                 "deleted",
-                "deleted objects that the object index still has a row of",
+                "deleted objects that still have a row in the object index",
                 deleted,
                 "objects",
             ),

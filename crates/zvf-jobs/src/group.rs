@@ -106,7 +106,7 @@ impl GroupJob {
         .boxed()
     }
 
-    /// Finds the labels at all ends, and writes their table.
+    /// Finds the labels at all ends, and begins the table of pairs if a file is named for it.
     async fn found(
         &self,
         volume: &str,
@@ -133,7 +133,7 @@ impl GroupJob {
         Ok((found, sink))
     }
 
-    /// Adds the groups of the pairs. Returns how many were deleted before.
+    /// Adds the groups of the pairs of labels. Returns how many groups were deleted first.
     async fn make(&self, edit: &mut Edit, found: &LabelPairs) -> Result<u64> {
         let start = format!("{}/", self.group);
         let mut replaced = 0;
@@ -144,7 +144,7 @@ impl GroupJob {
             let mut there = there.names().iter().filter(|name| name.starts_with(&start));
             if let Some(there) = there.next() {
                 return Err(JobError::usage(format!(
-                    "{}: found the group {there}, expected none {start}..: --replace deletes them first, another NAME keeps them",
+                    "{}: found the group {there}, expected no group {start}..: delete them first with --replace, or choose another NAME",
                     self.group
                 )));
             }
@@ -157,13 +157,13 @@ impl GroupJob {
     }
 
     async fn by_ends(&self, volume: &str, context: &Context) -> Result<EndsGrouped> {
-        // The edit is opened before the query runs, so that no other writer changes the store between the two.
+        // The edit is opened before the query runs, so that no other writer changes the store in between.
         let edit = begin(&self.store, context).await?;
         let found = self.found(volume, context).await;
         let (mut edit, (found, sink)) = or_abandon(edit, found).await?;
         let made = self.make(&mut edit, &found).await;
-        // The table is completed before the commit. If it failed afterwards, the command could only be repeated with --replace; if the commit fails,
-        // the table is correct nevertheless.
+        // The table is completed before the commit: a failure after the commit would force the user to repeat the command with --replace, while the
+        // table is correct even if the commit fails.
         let made = made.and_then(|replaced| Ok((replaced, sink.map(RowSink::finish).transpose()?)));
         let (done, (groups_replaced, files)) = end(edit, &self.store, made).await?;
         for remark in &found.remarks {
@@ -221,9 +221,9 @@ pub struct EndsGrouped {
     pub background: u64,
     /// Ends outside of the volume.
     pub ends_outside: u64,
-    /// Groups that were made.
+    /// Groups that were added.
     pub groups: u64,
-    /// Groups that were deleted before.
+    /// Groups that were deleted first.
     pub groups_replaced: u64,
     /// The table that was written.
     pub matrix: Option<String>,

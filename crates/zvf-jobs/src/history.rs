@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-/// Members with places on the machine of the job, which say nothing about the store.
+/// Members about journals, backups and stale files, which do not describe the store.
 const PLACES: [&str; 4] = ["journal", "resume", "backup", "clear_leftovers"];
 
-/// The entry of a job with these members: the version of the program, and the job without the address of its `own` store. Absolute paths and
-/// URLs are reduced to their last name, so that the entry does not depend on where files are.
+/// The entry of a job with these members: the version of the program, and the job without the address of its `own` store. Of URLs, absolute paths
+/// and paths that begin with `~/` or `../`, only the last component is kept, so that the entry does not depend on where files are.
 pub(crate) fn entry(members: Map<String, Value>, own: &str) -> Value {
     let kept = members
         .into_iter()
@@ -31,7 +31,7 @@ fn without_places(value: Value) -> Value {
     }
 }
 
-/// Replaces each absolute path and URL in a text by its last name.
+/// Replaces each path and URL in a text as [`name`] does.
 fn shortened(text: &str) -> String {
     let is_apart = |letter: char| letter.is_whitespace() || "(),;\"'".contains(letter);
     let mut short = String::with_capacity(text.len());
@@ -48,7 +48,7 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The last name of an absolute path or URL; other words are unchanged.
+/// The last component of a URL, of an absolute path, or of a path that begins with `~/` or `../`; other words are unchanged.
 fn name(word: &str) -> String {
     // `@FILE` is a file with ids.
     let (mark, path) = match word.strip_prefix('@') {

@@ -1,4 +1,4 @@
-//! Input files at URLs, as local files.
+//! Downloads input files at URLs to local files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::{Context, JobError, JobEvent};
 /// Most bytes of a list at a URL, which is read into memory.
 const MOST_LIST_BYTES: u64 = 256 << 20;
 
-/// The text of a list, of ids or names: of a file, or of an object at a URL that has at most [`MOST_LIST_BYTES`]. `what` is for errors, such as
+/// Reads a list of ids or names from a file, or from an object of at most [`MOST_LIST_BYTES`] at a URL. `what` names the operation in errors, such as
 /// `read ids from`.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ async fn local_list(path: PathBuf, what: &'static str) -> Result<String> {
 /// Temporary copies of input files at URLs.
 #[derive(Debug, Default)]
 pub(crate) struct LocalFiles {
-    /// The URLs of the temporary files.
+    /// The URL of each temporary file.
     urls: BTreeMap<PathBuf, PathBuf>,
     /// Removes the temporary files.
     folder: Option<TemporaryFolder>,
@@ -117,7 +117,7 @@ impl LocalFiles {
         Ok(())
     }
 
-    /// The error with the URLs of temporary files instead of their paths.
+    /// Replaces the paths of temporary files in an error by their URLs.
     pub(crate) fn named(&self, error: JobError) -> JobError {
         match error {
             JobError::Convert(error) => {
@@ -143,7 +143,7 @@ impl LocalFiles {
         }
     }
 
-    /// Notes with the URLs of temporary files instead of their paths.
+    /// Replaces the paths of temporary files in notes by their URLs.
     pub(crate) fn named_notes(&self, notes: &[String]) -> Vec<String> {
         notes.iter().map(|note| self.named_text(note)).collect()
     }
@@ -180,7 +180,7 @@ pub(crate) fn format_of(file: &Path) -> Option<Format> {
     Format::of(url(file).map_or(file, path)).ok()
 }
 
-/// Whether a URL is taken as a store, because it does not have the ending of a known format.
+/// Whether a file is the URL of a store: a URL without the ending of a known format.
 pub(crate) fn is_store_url(file: &Path) -> bool {
     url(file).is_some() && format_of(file).is_none()
 }
@@ -190,7 +190,7 @@ pub(crate) fn failed(url: &str) -> impl FnOnce(IoError) -> JobError + '_ {
     move |error| store(StoreError::from(error))
 }
 
-/// Copies a file, or the part of it that the options name.
+/// Downloads a file, or the part of it that the options name.
 async fn fetch(
     place: &ObjectLocation,
     to: File,
@@ -220,7 +220,7 @@ fn missing(url: &str) -> JobError {
     }
 }
 
-/// Copies a part of a file of points; returns the local file if all of it is needed.
+/// Downloads the part of a file of points that the options name. Returns `to` if the whole file must be downloaded instead.
 async fn fetch_points(
     place: &ObjectLocation,
     to: File,
@@ -250,7 +250,7 @@ async fn fetch_points(
     let (is_copied, to) = copied.await.map_err(failed(url))??;
     if !is_copied {
         context.warn(&format!(
-            "{url}: there is no index of COPC, so the whole file is downloaded"
+            "{url}: the file has no COPC index, so the whole file is downloaded"
         ));
         return Ok(Some(to));
     }

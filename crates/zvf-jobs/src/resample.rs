@@ -1,4 +1,4 @@
-//! The jobs `resample` and `simplify`: other points, or fewer ones, along the same lines.
+//! The jobs `resample` and `simplify`, which replace the points of lines by others or by fewer.
 
 use serde::Serialize;
 use zvf_convert::{NewPoints, ResampleOptions, Resampled};

@@ -39,7 +39,7 @@ impl FromStr for Term {
 }
 
 impl Term {
-    /// The word `all`.
+    /// The term `all`.
     pub(crate) fn all() -> Self {
         Self("all".into())
     }
@@ -59,12 +59,12 @@ impl JsonSchema for Term {
     }
 }
 
-/// One word of a list.
+/// One item of a list.
 fn word(text: &str) -> std::result::Result<Term, Infallible> {
     text.trim().parse()
 }
 
-/// A list in JSON, or a text with commas.
+/// A list or a number in JSON, or a text with items between commas.
 pub(crate) fn listed<'de, D: Deserializer<'de>>(
     from: D,
 ) -> std::result::Result<Option<Vec<Term>>, D::Error> {
@@ -200,7 +200,7 @@ options! {
     }
 }
 
-/// An error of a member of a query, by its path.
+/// Converts an error about a member of a query to an error about the option with its path.
 pub(crate) fn of_member(error: QueryError) -> JobError {
     let said = error.to_string();
     match said.split_once(": ") {
@@ -242,7 +242,7 @@ pub async fn read_ids(text: &str, context: &Context) -> Result<IdRanges> {
     IdRanges::parse(&text).map_err(|error| of_member(error).at(file))
 }
 
-/// Checks the terms of a list that name no files. An error names the list and the position of the term in it; `first` is the position of the first
+/// Checks the terms of a list, except those that name files. An error names the list and the position of the term in it; `first` is the position of the first
 /// term.
 pub(crate) fn check_ids(terms: &[Term], (list, first): (&str, usize)) -> Result<()> {
     for (at, term) in (first..).zip(terms) {
@@ -306,7 +306,7 @@ impl SelectionOptions {
         }
     }
 
-    /// Ids of objects that are texts.
+    /// The terms of `objects`, if all of them are texts.
     fn ids(&self) -> Option<Vec<&str>> {
         match &self.objects.as_ref()?.0 {
             Value::String(text) => Some(vec![text]),
@@ -315,7 +315,7 @@ impl SelectionOptions {
         }
     }
 
-    /// Selects the objects of several words, each with ids and ranges, or `@FILE`.
+    /// Selects objects by several arguments, each with ids and ranges, or `@FILE`.
     pub fn set_objects(&mut self, words: &[String]) {
         let is_file = |word: &String| word.starts_with('@');
         let words: Value = match words {
@@ -326,13 +326,13 @@ impl SelectionOptions {
         self.objects = Some(Term(words));
     }
 
-    /// Ids of objects that are texts, if some are in files.
+    /// The terms of `objects`, if all of them are texts and some name files.
     fn ids_in_files(&self) -> Option<Vec<&str>> {
         let is_file = |word: &&str| word.starts_with('@');
         self.ids().filter(|words| words.iter().any(is_file))
     }
 
-    /// The terms other than parts of space and ids in files.
+    /// A description with all terms except parts of space and ids in files.
     fn spec(&self) -> Result<QuerySpec> {
         let mut spec = QuerySpec::new();
         if self.ids_in_files().is_none() {
@@ -391,7 +391,7 @@ impl SelectionOptions {
     }
 }
 
-/// Opens a store for a query that is described, with the documents that it needs.
+/// Opens a store with the documents that a described query needs, and resolves the query.
 pub(crate) fn opened<'a>(
     spec: &'a QuerySpec,
     store: &'a str,
@@ -400,7 +400,7 @@ pub(crate) fn opened<'a>(
     opened_with(spec, store, context, |_| {})
 }
 
-/// Like [`opened`]; `change` may leave out documents that the query would read.
+/// Like [`opened`]. If the description can be resolved without the store, `change` may leave out documents that the query would read.
 pub(crate) fn opened_with<'a>(
     spec: &'a QuerySpec,
     store: &'a str,
@@ -428,7 +428,7 @@ pub(crate) fn opened_with<'a>(
 }
 
 impl SelectName {
-    /// Checks that a relation is requested of whole objects only.
+    /// Checks that a relation is used only to select whole objects.
     ///
     /// # Errors
     ///
@@ -456,7 +456,7 @@ impl LevelOptions {
     }
 }
 
-/// Finds the region of a file.
+/// Returns the region of a file.
 type ReadRegion<'m> = &'m mut dyn FnMut(RegionSource) -> Result<Region>;
 
 impl RegionOptions {
@@ -668,8 +668,8 @@ async fn read_mask(source: &MaskSource, store: &str, context: &Context) -> Resul
     Ok(region)
 }
 
-/// The mask of some elements of an array: `shape`, `starts` and `lengths` of runs of them, and as a text `affine`, the map from indices to positions
-/// of the store. See [`zvf_convert::mask_of_runs`].
+/// The mask of some elements of an array. `runs` has the `shape` of the array, the `starts` and `lengths` of runs of elements, and as a text `affine`,
+/// the map from indices to positions of the store. See [`zvf_convert::mask_of_runs`].
 ///
 /// # Errors
 ///
@@ -697,13 +697,13 @@ pub async fn mask_of_array(runs: &Map<String, Value>, store: &Store) -> Result<R
     Ok(zvf_convert::mask_of_runs(store, &shape, affine, &runs).await?)
 }
 
-/// Masks need a build that reads volumes.
+/// Fails, because this build does not read volumes.
 #[cfg(not(feature = "volumes"))]
 async fn read_mask(_: &MaskSource, _: &str, _: &Context) -> Result<Region> {
     Err(no_volumes())
 }
 
-/// Masks need a build that reads volumes.
+/// Fails, because this build does not read volumes.
 #[cfg(not(feature = "volumes"))]
 async fn mask_of_array(_: &Map<String, Value>, _: &Store) -> Result<Region> {
     Err(no_volumes())

@@ -1,4 +1,4 @@
-//! Counts, sizes and errors in texts for people.
+//! Formats counts, sizes and errors for people.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -17,7 +17,7 @@ pub fn count(n: u64) -> String {
     out
 }
 
-/// A count with its noun, plural unless it is one.
+/// A count with its noun, which is in the plural unless the count is 1.
 #[must_use]
 pub fn counted(n: u64, one: &str) -> String {
     let plural = match one {
@@ -37,7 +37,7 @@ pub fn size(bytes: u64) -> String {
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    // Tenths of the unit in whole numbers; exact enough for two digits.
+    // Whole tenths of the unit, rounded down.
     let (unit, shift) = match bytes {
         0..=1_048_575 => ("KiB", 10),
         1_048_576..=1_073_741_823 => ("MiB", 20),
@@ -48,15 +48,15 @@ pub fn size(bytes: u64) -> String {
     format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
-/// An argument as it is typed in a shell: in quotes if it has blanks or other characters with a meaning.
+/// An argument as typed in a shell: quoted if it contains blanks or other special characters.
 #[must_use]
 pub fn argument(text: &str) -> Cow<'_, str> {
-    // No address has a NUL, which is all that cannot be quoted.
+    // Quoting fails only for a NUL, which no address contains.
     shlex::try_quote(text).unwrap_or(Cow::Borrowed(text))
 }
 
-/// An error and its causes in one line; a cause that the line quotes already is not repeated. The text of a condition with a mark under the
-/// place that is wrong follows on lines of its own.
+/// An error and its causes in one line; a cause whose text is already in the line is not repeated. A condition with a `^` under its error follows
+/// on two more lines.
 #[must_use]
 pub fn fold(error: &dyn Error) -> String {
     let mut line = error.to_string();
@@ -72,7 +72,8 @@ pub fn fold(error: &dyn Error) -> String {
     one_line(&line)
 }
 
-/// A text in one line: line breaks and the blanks around them become one blank, except before the text of a condition with a mark under it.
+/// A text in one line: line breaks and the blanks around them become one blank. A condition with a `^` under its error, at the end of the text, stays on
+/// two lines.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut lines = text.rsplitn(3, '\n');

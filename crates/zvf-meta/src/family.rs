@@ -21,12 +21,12 @@ document! {
         pub num_objects: Option<u64> = Optional("num_objects"),
         /// Rows with a manifest that is not empty. Sometimes absent or stale, so count manifests if it matters.
         pub num_present: Option<u64> = Optional("num_present"),
-        /// Components of a chunk key. `K`, rank of the chunk coordinates inside manifests.
+        /// `K`, the number of components of a chunk key, also inside manifests.
         pub sid_ndim: Option<u32> = Optional("sid_ndim"),
-        /// V1: row = id; v2: ids are in object_ids. A word of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7
+        /// V1: row = id; v2: ids are in object_ids. A value of [`ObjectLayout`]; see [`layout`](Self::layout). Absent in indexes of two blobs (0.7
         /// §10.2).
         pub layout: Option<String> = Optional("layout"),
-        /// Whether ids rise, so that they can be searched.
+        /// Whether ids ascend, so that a binary search finds them.
         pub object_ids_sorted: Option<bool> = Optional("object_ids_sorted"),
     }
     beside {
@@ -42,7 +42,7 @@ impl ObjectIndexDoc {
     ///
     /// # Errors
     ///
-    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    /// If the bytes are not JSON or not a Zarr v3 group, or if a member has another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
@@ -51,7 +51,7 @@ impl ObjectIndexDoc {
     ///
     /// # Errors
     ///
-    /// If a member is of another type.
+    /// If a member has another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         Ok(Self {
             node_extra: group.extra,
@@ -78,7 +78,7 @@ impl ObjectIndexDoc {
     ///
     /// # Errors
     ///
-    /// If the word is absent or unknown: a guess could assign rows to the wrong objects.
+    /// If the member is absent or has an unknown value: a guess could assign rows to the wrong objects.
     pub fn layout(&self) -> Result<ObjectLayout, MetaError> {
         let at = "/attributes/layout";
         let name = self
@@ -105,17 +105,17 @@ document! {
         pub link_width: Option<u32> = Optional("link_width"),
         /// Whether the order of endpoints means something. Endpoints keep their given order.
         pub directed: bool = Defaulted("directed"),
-        /// Canonical = each record once, duplicate = once for each chunk it touches.
+        /// `canonical`: each record is stored once; `duplicate`: once for each chunk that it touches.
         pub store: LinkStore = Defaulted("store"),
         /// `K`, rank of chunk keys. Without it the family reads as empty.
         pub sid_ndim: Option<u32> = Optional("sid_ndim"),
-        /// Records; may be stale or absent. Copies are not counted.
+        /// Number of records without copies; may be stale or absent.
         pub num_links: Option<u64> = Optional("num_links"),
-        /// Stored rows; may be stale or absent.
+        /// Number of stored rows, with copies; may be stale or absent.
         pub num_physical_records: Option<u64> = Optional("num_physical_records"),
         /// Element type of the rows, before 0.9 (0.7 §9.1).
         pub dtype: Option<String> = Optional("dtype"),
-        /// How links between chunks are stored, in some stores of 0.8: `packed_sharded`, `flat_cells`, or the word of a
+        /// How links between chunks are stored, in some stores of 0.8: `packed_sharded`, `flat_cells`, or the value of a
         /// dialect (0.8 §9.7).
         pub layout: Option<String> = Optional("layout"),
     }
@@ -130,8 +130,8 @@ impl LinkFamilyDoc {
     ///
     /// # Errors
     ///
-    /// If the bytes are not JSON, describe no Zarr v3 group, a member is of another type, or `store` is a word
-    /// other than `canonical` and `duplicate`.
+    /// If the bytes are not JSON or not a Zarr v3 group, if a member has another type, or if `store` is neither
+    /// `canonical` nor `duplicate`.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
@@ -140,7 +140,7 @@ impl LinkFamilyDoc {
     ///
     /// # Errors
     ///
-    /// If a member is of another type, or `store` is an unknown word.
+    /// If a member has another type, or `store` has an unknown value.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         Ok(Self {
             node_extra: group.extra,
@@ -152,7 +152,7 @@ impl LinkFamilyDoc {
     ///
     /// # Errors
     ///
-    /// If a member is of another type, or `store` is an unknown word.
+    /// If a member has another type, or `store` has an unknown value.
     pub fn from_attributes(attributes: JsonObject) -> Result<Self, MetaError> {
         Self::take(Members::new(attributes, &AT))
     }
@@ -223,7 +223,7 @@ impl LinkAttributeFamilyDoc {
     ///
     /// # Errors
     ///
-    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is of another type.
+    /// If the bytes are not JSON or not a Zarr v3 group, or if a member has another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         Self::from_group(GroupDoc::parse(bytes)?)
     }
@@ -232,7 +232,7 @@ impl LinkAttributeFamilyDoc {
     ///
     /// # Errors
     ///
-    /// If a member is of another type.
+    /// If a member has another type.
     pub fn from_group(group: GroupDoc) -> Result<Self, MetaError> {
         Ok(Self {
             node_extra: group.extra,

@@ -1,4 +1,4 @@
-//! Converts JSON values to typed members and back; failures have a JSON pointer.
+//! Converts JSON values to typed members and back; errors have a JSON pointer.
 
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl FromJson for bool {
     }
 }
 
-/// 2^53: f64 represents every integer up to this one.
+/// 2^53: f64 represents every integer up to this number exactly.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Converts a whole f64 to an integer; `None` for fractions, for NaN, and beyond 2^53, where digits are lost.
@@ -243,8 +243,7 @@ impl<T: ToJson> ToJson for Option<T> {
     }
 }
 
-/// The members of one object, which are taken out one by one. Members that are not taken are unknown and
-/// kept.
+/// The members of one object, which are taken out one by one. The remaining members are unknown and are kept.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     map: JsonObject,

@@ -47,9 +47,9 @@ document! {
         pub version: Option<String> = Optional("version"),
         /// A name; the reference writes `default`.
         pub name: Option<String> = Optional("name"),
-        /// Axis order = order of coordinates in rows and of components in chunk keys. Only the axes of entry 0 are used.
+        /// The axes, in the order of coordinates in rows and of components in chunk keys. Only the axes of entry 0 are used.
         pub axes: Vec<Axis> = Defaulted("axes"),
-        /// One entry a level: scale = bin shape / bin shape of level 0, translation = bin shape / 2. Sorted by number.
+        /// One entry for each level, sorted by number: scale = bin shape / bin shape of level 0, translation = bin shape / 2.
         pub datasets: Vec<Dataset> = Defaulted("datasets"),
         /// `metadata`; the reference writes `{"format": "zarr_vectors"}`.
         pub metadata: Option<Value> = Optional("metadata"),
@@ -57,14 +57,14 @@ document! {
 }
 
 document! {
-    /// One coordinate axis. Its position in the list is the column of `vertices` and the component of every chunk key.
+    /// One coordinate axis. Its index in the list is its column in `vertices` and its component in every chunk key.
     ///
     /// Source: 0.9 §5.2.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Axis {
         /// Name, such as `x`.
         pub name: String = Required("name"),
-        /// Type: `space`, `time`, `channel` or another word; absent means `space`.
+        /// Type: `space`, `time`, `channel` or another text; absent means `space`.
         pub type_: Option<String> = Optional("type"),
         /// Unit of positions along the axis, such as `micrometer`; absent if unknown.
         pub unit: Option<String> = Optional("unit"),
@@ -138,7 +138,7 @@ pub enum Transform {
     Other(JsonObject),
 }
 
-/// Scale and translation of one level. In this format they are not a mapping of coordinates, but bin sizes.
+/// Scale and translation of one level. In this format they state bin sizes and do not map coordinates.
 ///
 /// Source: 0.9 §5.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,7 +161,7 @@ impl<'a> LevelTransform<'a> {
         self.translation
     }
 
-    /// Returns the ratio of the level's bins to the bins of level 0. The same as [`scale`](Self::scale).
+    /// Returns the ratio of the level's bins to the bins of level 0: the same numbers as [`scale`](Self::scale).
     #[must_use]
     pub fn bin_ratio(&self) -> Option<&'a [f64]> {
         self.scale
@@ -192,7 +192,7 @@ impl FromJson for Transform {
         let map = JsonObject::from_json(value, at)?;
         let kind = map.get("type").and_then(Value::as_str).map(str::to_owned);
         match kind.as_deref() {
-            // A scale that refers to a path instead of holding numbers counts as another transform.
+            // A scale that names a path instead of numbers is kept as `Other`.
             Some("scale") if map.contains_key("scale") => {
                 let mut members = Members::new(map, at);
                 members.required::<String>("type")?;

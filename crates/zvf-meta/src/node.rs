@@ -19,7 +19,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Returns the word of `node_type`.
+    /// Returns the value of `node_type`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl NodeKind {
     }
 }
 
-/// Reads only `zarr_format` and `node_type`, to determine the kind of a document before parsing it in full.
+/// Determines the kind of a document before it is parsed in full, from `zarr_format`, `node_type` and the presence of `chunk_grid`.
 ///
 /// # Cost
 ///
@@ -157,7 +157,7 @@ fn kind_of(format: Option<Value>, node: Option<Value>) -> Result<NodeKind, MetaE
     }
 }
 
-/// Returns the members of a node without `zarr_format` and `node_type`, which are checked.
+/// Checks `zarr_format` and `node_type`, and returns the other members of a node.
 pub(crate) fn take_node(
     document: JsonObject,
     expected: NodeKind,
@@ -178,14 +178,14 @@ pub(crate) fn take_node(
     ))
 }
 
-/// A group whose attributes have no type in this crate: an intermediate group, a header, a registry.
+/// A group for whose attributes this crate has no type: an intermediate group, a header, a registry.
 ///
 /// Source: 0.9 §4.1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupDoc {
     /// Members of `attributes`; empty if the member is absent.
     pub attributes: JsonObject,
-    /// Other members of the document, such as `consolidated_metadata`, which is kept and never used.
+    /// Other members of the document, such as `consolidated_metadata`, which are kept and never used.
     pub extra: JsonObject,
 }
 
@@ -216,7 +216,7 @@ impl GroupDoc {
     }
 
     /// Writes the document in the one-line form that the reference uses for `object_index`, `links/<delta>` and
-    /// `link_attributes/<name>/<delta>`. Both forms mean the same.
+    /// `link_attributes/<name>/<delta>`. Both forms are the same JSON value.
     #[must_use]
     pub fn to_json_line(&self) -> String {
         let mut line = format!(
@@ -262,7 +262,7 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-/// `[1, 2]` and `{"a": 1}`.
+/// Writes `[1, 2]` and `{"a": 1}`, with a blank after each comma and colon.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -24,7 +24,7 @@ document! {
         pub multiscales: Multiscales = Required("multiscales"),
         /// Derived, for other tools; readers of this format ignore it.
         pub ome: Option<Ome> = Lenient("ome"),
-        /// Whatever users put there, by namespace. Each has an object of members (§16.3).
+        /// Members that users add, by namespace; each namespace has an object (§16.3).
         pub user_metadata: Option<Value> = Optional("user_metadata"),
     }
     beside {
@@ -41,9 +41,9 @@ document! {
     /// Source: 0.9 §5.1.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ZarrVectors {
-        /// Format version; 0.9.x share one layout. As text; see [`version::gate`].
+        /// Format version, as text; 0.9.x share one layout. See [`version::gate`].
         pub zv_version: String = Required("zv_version"),
-        /// Tokens for optional parts; unknown ones are kept. Those that the writer used; see [`capabilities`](crate::capabilities).
+        /// Tokens of the optional parts of the format that the writer used; unknown ones are kept. See [`capabilities`](crate::capabilities).
         pub format_capabilities: Vec<String> = Defaulted("format_capabilities"),
         /// Tokens that every reader must support; mostly empty.
         pub required_capabilities: Vec<String> = UnlessDefault("required_capabilities"),
@@ -53,19 +53,19 @@ document! {
         pub bounds: (Vec<f64>, Vec<f64>) = TwoCorners("bounds"),
         /// Geometry kinds; the first one decides how the store is read.
         pub geometry_types: Vec<String> = Required("geometry_types"),
-        /// Edges of a bin of level 0; absent = one bin a chunk. `D` numbers; absent means [`chunk_shape`](Self::chunk_shape).
+        /// Edges of a bin of level 0: `D` numbers. Absent means [`chunk_shape`](Self::chunk_shape): one bin for each chunk.
         pub base_bin_shape: Option<Vec<f64>> = Optional("base_bin_shape"),
-        /// Which edges are implied by row order and which are stored. A word of [`LinksConvention`]; absent means `implicit_sequential`.
+        /// Which edges are implied by row order and which are stored. A value of [`LinksConvention`]; absent means `implicit_sequential`.
         pub links_convention: Option<String> = Optional("links_convention"),
-        /// Informative. A word of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
+        /// Informative. A value of [`ObjectIndexConvention`](crate::ObjectIndexConvention); no reader uses it.
         pub object_index_convention: Option<String> = Optional("object_index_convention"),
-        /// Informative. A word of [`CrossChunkStrategy`](crate::CrossChunkStrategy).
+        /// Informative. A value of [`CrossChunkStrategy`](crate::CrossChunkStrategy).
         pub cross_chunk_strategy: Option<String> = Optional("cross_chunk_strategy"),
         /// Coordinate reference system, opaque.
         pub crs: Option<Value> = Optional("crs"),
         /// How many levels cross-level links span; -1 = all. Absent means 1.
         pub cross_level_depth: Option<i64> = Optional("cross_level_depth"),
-        /// Whether cross-level links are stored: none, implicit, explicit. A word of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means
+        /// Whether cross-level links are stored: none, implicit, explicit. A value of [`CrossLevelStorage`](crate::CrossLevelStorage); absent means
         /// `explicit`.
         pub cross_level_storage: Option<String> = Optional("cross_level_storage"),
         /// Informative. 2 or more; absent means 8.
@@ -74,7 +74,7 @@ document! {
         pub attribute_specs: Option<JsonObject> = Optional("attribute_specs"),
         /// How new object indexes store manifests: vlen or dense. Each index states its own layout.
         pub manifest_layout: Option<String> = Optional("manifest_layout"),
-        /// World = stored + this. `D` numbers (§15.7); absent means zeros.
+        /// Added to stored coordinates to give world coordinates: `D` numbers (§15.7). Absent means zeros.
         pub coordinate_offset: Option<Vec<f64>> = Optional("coordinate_offset"),
     }
 }
@@ -115,11 +115,11 @@ impl RootDoc {
     ///
     /// The version is not checked here, so that a tool can show an old store; readers call [`admit`](Self::admit).
     ///
-    /// An `ome` node of another shape is no error, because readers do not use it; it is kept in [`extra`](Self::extra).
+    /// An `ome` member of another type is not an error, because readers do not use it; it is kept in [`extra`](Self::extra).
     ///
     /// # Errors
     ///
-    /// If the bytes are not JSON, describe no Zarr v3 group, or a member is missing or of another type. If the store states an older version, the
+    /// If the bytes are not JSON or not a Zarr v3 group, or if a member is missing or has another type. If the store states an older version, the
     /// error is about the version.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let document = parse_object("root", bytes)?;
@@ -169,7 +169,7 @@ impl RootDoc {
     ///
     /// # Errors
     ///
-    /// If `geometry_types` is empty or its first word is unknown.
+    /// If `geometry_types` is empty or its first entry is unknown.
     pub fn kind(&self) -> Result<Kind, MetaError> {
         let at = "/attributes/zarr_vectors/geometry_types/0";
         let name = self
@@ -184,7 +184,7 @@ impl RootDoc {
     ///
     /// # Errors
     ///
-    /// If the word is unknown.
+    /// If the convention is unknown.
     pub fn links_convention(&self) -> Result<LinksConvention, MetaError> {
         match &self.zarr_vectors.links_convention {
             None => Ok(LinksConvention::default()),
@@ -207,7 +207,7 @@ impl RootDoc {
     ///
     /// # Errors
     ///
-    /// [`MetaError::Version`] for an older version or an invalid text, [`MetaError::Capability`] for an unknown required
+    /// [`MetaError::Version`] for an older or invalid version, [`MetaError::Capability`] for an unknown required
     /// capability.
     pub fn admit(&self) -> Result<Option<Version>, MetaError> {
         let newer = match self.gate() {
@@ -231,7 +231,7 @@ impl RootDoc {
     }
 }
 
-/// The version that a root document states, also by the member name of stores before 0.5.
+/// The version that a root document states in `zv_version`, or in `format_version`, the name before 0.5.
 fn stated_version(document: &JsonObject) -> Option<String> {
     let block = document.get("attributes")?.get("zarr_vectors")?;
     let text = block
@@ -240,7 +240,7 @@ fn stated_version(document: &JsonObject) -> Option<String> {
     text.as_str().map(str::to_owned)
 }
 
-/// Two corners: a list of two lists, which must exist.
+/// A required member with two corners: a list of two lists.
 struct TwoCorners;
 
 impl MemberRule<(Vec<f64>, Vec<f64>)> for TwoCorners {
@@ -260,7 +260,7 @@ impl MemberRule<(Vec<f64>, Vec<f64>)> for TwoCorners {
     }
 }
 
-/// A member that readers do not use. If it has another type, it is kept among the unknown members.
+/// An optional member that readers do not use. If its value has another type, it is kept among the unknown members.
 struct Lenient;
 
 impl<T: FromJson + ToJson> MemberRule<Option<T>> for Lenient {

@@ -1,7 +1,7 @@
 //! Objects, boxes, links and filters of Zarr Vectors stores, as Arrow record batches.
 //!
 //! A [`Query`] selects from one level of a store by a box, object ids, groups, a condition on vertices and objects ([`Filter`]) and a limit; all
-//! conditions combine with *and*. A [`QuerySpec`] is its serializable form, from texts or JSON, with groups by name. [`query`] plans the reads from
+//! conditions must hold (AND). A [`QuerySpec`] is its serializable form, from texts or JSON, with groups by name. [`query`] plans the reads from
 //! the documents of the level, sends all independent requests at once, and returns an [`Answer`]: up to three tables, each a stream of record
 //! batches.
 //!
@@ -44,9 +44,9 @@
 //! | [`Table::Objects`] | one for each object | `object_id`; `start` and `length`, or `vertices`; object attributes |
 //!
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
-//! `lo <= p <= hi` on exactly the value that is returned. Axis names and units are in the schema metadata (`zvf.axes`,
+//! `lo <= p <= hi` on the returned values. Axis names and units are in the schema metadata (`zvf.axes`,
 //! `zvf.units`, `zvf.crs` where the store states one, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.version`); units and descriptions of attributes in the metadata of
-//! their fields. An attribute with the name of one of the table's own columns is called `attribute:NAME`. Columns with the place of a row, such
+//! their fields. An attribute whose name is also one of the table's own columns is called `attribute:NAME`. Columns with the place of a row, such
 //! as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!
 //! Without objects the rows are in chunk order: chunks by coordinate, rows as stored, each once. With object ids,

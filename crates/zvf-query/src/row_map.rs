@@ -12,7 +12,7 @@ use zvf_store::format::int;
 pub(crate) struct ChunkRows {
     /// Row of the result for the first kept row.
     pub(crate) base: u64,
-    /// Rows of the buffer; `None` if it was not read or does not exist.
+    /// Number of rows of the chunk; `None` if it was not read or does not exist.
     pub(crate) rows: Option<u32>,
     pub(crate) kept: Kept,
     pub(crate) fragments: Option<Arc<Fragments>>,
@@ -50,12 +50,12 @@ impl RowMap {
         }
     }
 
-    /// One chunk.
+    /// The rows of one chunk.
     pub(crate) fn get(&self, slot: Slot) -> Option<&ChunkRows> {
         self.chunks.get(int::index(slot))
     }
 
-    /// Rows of a chunk's buffer, if it was read.
+    /// Number of rows of a chunk, if it was read.
     pub(crate) fn rows(&self, slot: Slot) -> Option<u32> {
         self.get(slot)?.rows
     }

@@ -26,7 +26,7 @@ pub struct RowSample {
     pub schema: SchemaRef,
     /// The rows, in the order of the answer.
     pub batches: Vec<RecordBatch>,
-    /// Number of rows that were read.
+    /// Number of rows of the answer, from which the sample was drawn.
     pub seen: u64,
     /// The levels that were read.
     pub levels: Vec<u32>,
@@ -39,13 +39,13 @@ pub struct RowSample {
 ///
 /// # Cost
 ///
-/// For fewer rows than half of the chunks: reads what conditions need and the number of rows of each chunk, which is the length of a cell, then the
-/// chunks that have drawn rows. Else, and for whole objects, a limit or several additive levels: one pass over the answer. Memory: up to twice the
-/// number of drawn rows and 4,096 more, at most the memory budget of the query; the coordinates of the chunks.
+/// If fewer rows are requested than half the number of chunks: reads what conditions need and the number of rows of each chunk, from the length of a
+/// cell, then the chunks with drawn rows. Otherwise, and for whole objects, a limit or several additive levels: one pass over the answer. Memory: up to
+/// twice the number of drawn rows and 4,096 more, at most the memory budget of the query; the coordinates of the chunks.
 ///
 /// # Errors
 ///
-/// Limit: rows of more bytes than the memory budget. As [`query`](crate::query).
+/// Limit: the rows need more bytes than the memory budget. Also the errors of [`query`](crate::query).
 pub fn sample_rows<'a>(
     store: &'a Store,
     query: Query,
@@ -60,7 +60,7 @@ pub fn sample_rows<'a>(
             _ => Ok(None),
         };
         let few = match few {
-            // One pass can read what chunks alone cannot: rows outside the chunks of their keys.
+            // One pass can also read rows that are outside the chunk of their key.
             Err(error) if error.class() == Class::Malformed => None,
             few => few?,
         };
@@ -110,8 +110,8 @@ async fn one_pass(
     })
 }
 
-/// Draws from the numbers of rows, and reads the chunks with drawn rows. `None` if the chunks cannot be read alone, because rows lie outside the chunks of
-/// their keys.
+/// Draws numbers of rows, and reads only the chunks with these rows. `None` if these chunks alone give another number of rows than was counted, because
+/// rows are outside the chunk of their key.
 async fn few_rows(
     store: &Store,
     asked: &Query,
@@ -176,7 +176,7 @@ async fn few_rows(
     }))
 }
 
-/// The number of chunks of a query whose answer is in the order of chunks of one level; `None` for others.
+/// The number of chunks of the level of a query, if the answer is in the chunk order of this one level; `None` otherwise.
 ///
 /// # Errors
 ///
@@ -192,7 +192,7 @@ async fn chunks_of(store: &Store, asked: &Query) -> Result<Option<u64>, QueryErr
     })
 }
 
-/// The chunks that have rows with these ascending numbers, and the numbers of the rows in an answer of only these chunks.
+/// The chunks that have the rows with these ascending numbers, and the numbers of the same rows in an answer from only these chunks.
 fn chunks_of_rows(chunks: CountedChunks, numbers: &[u64]) -> (CountedChunks, Vec<u64>) {
     let (mut first, mut kept) = (0, 0);
     let (mut found, mut places) = (Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ pub(crate) fn add_warnings(warnings: &mut Vec<String>, more: Vec<String>) {
     }
 }
 
-/// The query for its vertex table alone.
+/// The query with the vertex table as its only output.
 pub(crate) fn vertices_of(query: Query) -> Query {
     Query {
         outputs: Outputs {
@@ -236,7 +236,7 @@ pub(crate) fn bytes_of(batch: &RecordBatch) -> u64 {
     int::wide(batch.get_array_memory_size())
 }
 
-/// Checks that kept rows are within the budget.
+/// Checks that the bytes of kept rows are within the memory budget.
 pub(crate) fn check_bytes(bytes: u64, budget: u64) -> Result<(), QueryError> {
     match bytes > budget {
         true => Err(QueryError::limit(
@@ -279,13 +279,13 @@ impl Draw {
         (mixed(self.seed ^ mixed(number)), number)
     }
 
-    /// The number of the next row, if it is drawn; a later one may replace it.
+    /// The number of the next row, if it is drawn; a later row may replace it.
     fn next(&mut self) -> Option<u64> {
         let number = self.seen;
         self.seen += 1;
         let key = self.key(number);
         if int::wide(self.smallest.len()) >= self.rows {
-            // If no rows are drawn, there is no key.
+            // If `rows` is 0, there is no largest key.
             if self.smallest.peek().is_none_or(|largest| *largest < key) {
                 return None;
             }
@@ -307,7 +307,7 @@ impl Draw {
     }
 }
 
-/// Drawn rows.
+/// The drawn rows of an answer that is read in one pass.
 #[derive(Debug)]
 struct Drawn {
     draw: Draw,
@@ -350,7 +350,7 @@ impl Drawn {
         Ok(())
     }
 
-    /// Drops the rows that were replaced.
+    /// Drops the rows that later rows replaced.
     fn drop_lost(&mut self) -> Result<(), QueryError> {
         let largest = self.draw.smallest.peek().copied();
         let mut kept = Vec::with_capacity(self.held.len());

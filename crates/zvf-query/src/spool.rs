@@ -49,7 +49,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// I/O, with the folder.
+    /// I/O, naming the folder for temporary files.
     pub(crate) fn append(&self, bytes: &[u8]) -> Result<Extent, QueryError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let inner = match &mut *inner {
@@ -90,7 +90,7 @@ impl Spool {
             .or_bug("a range larger than memory")?;
         out.reserve(length);
         let read = inner.file.seek(SeekFrom::Start(extent.at));
-        // Into memory that was not set to zero before.
+        // `read_to_end` does not have to set the memory to zero first.
         let read = read.and_then(|_| (&mut inner.file).take(extent.len).read_to_end(out));
         match read.map_err(QueryError::temporary)? {
             read if read == length => Ok(()),

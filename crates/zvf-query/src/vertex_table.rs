@@ -25,7 +25,7 @@ use zvf_store::format::int;
 /// Name of the column [`Out::Pick`].
 pub(crate) const PICK: &str = "zvf.pick";
 
-/// One column, resolved.
+/// One resolved column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Out {
     Position,
@@ -38,14 +38,14 @@ pub(crate) enum Out {
     Fragment,
     ObjectId,
     ObjectIds,
-    /// The number of the row's object among the chosen ones. Only in the answer of one level of a chain, as the last column.
+    /// The number of the row's object among the selected ones. Only in the answer of one level of a chain, as the last column.
     Pick,
     /// A column of the reader.
     Attribute(usize),
 }
 
 impl Out {
-    /// The name of a column that no attribute determines.
+    /// The name of a column whose name does not depend on the store.
     fn own_name(&self) -> Option<&'static str> {
         match self {
             Self::Position => Some("position"),
@@ -89,7 +89,7 @@ impl TablePlan {
         outs.any(|out| matches!(out, Out::Position | Out::Axis(_) | Out::Geometry))
     }
 
-    /// Bytes of a gathered row in computed columns, which are not an array of the store.
+    /// Bytes of a gathered row in computed columns, which are not read from an array of the store.
     pub(crate) fn computed_bytes(&self, key_rank: usize) -> usize {
         let bytes = |out: &Out| match out {
             Out::Chunk => key_rank.saturating_mul(size_of::<i64>()),
@@ -115,7 +115,7 @@ impl TablePlan {
         self.outs.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// For each column, whether its type is assumed, because its width is unknown and all values are missing.
+    /// For each column, whether its type is assumed, because the level lacks the attribute or no cell and no document gave its width.
     pub(crate) fn guessed(&self, reader: &Reader, widths: &[Option<usize>]) -> Vec<bool> {
         let guessed = |out: &Out| match out {
             Out::Attribute(index) => {
@@ -129,7 +129,7 @@ impl TablePlan {
         self.outs.iter().map(guessed).collect()
     }
 
-    /// Whether the width of a column is unknown and may be in chunks that were not read yet.
+    /// Whether the width of a column is unknown and may be found in chunks that were not read yet.
     pub(crate) fn is_open(&self, reader: &Reader, widths: &[Option<usize>]) -> bool {
         let columns = reader.columns.iter().zip(widths).enumerate();
         columns.into_iter().any(|(index, (column, width))| {
@@ -185,7 +185,7 @@ impl TablePlan {
                         );
                         QueryError::unsupported(place, format!("dtype {}", column.dtype))
                     })?;
-                    // A column after this one can have the name, too.
+                    // A later column may have the same name.
                     let own = self.outs.iter().filter_map(Out::own_name);
                     match own.into_iter().any(|own| own == column.name) {
                         true => field.with_name(format!("attribute:{}", column.name)),
@@ -236,7 +236,7 @@ pub(crate) struct OwnerColumns {
 }
 
 impl OwnerColumns {
-    /// No owners yet, and room for the first ones of `rows` rows.
+    /// No owners, with capacity for the first owner of `rows` rows.
     pub(crate) fn with_capacity(rows: usize) -> Self {
         Self {
             first: Int64Builder::with_capacity(rows),
@@ -273,7 +273,7 @@ impl Gathered {
         found
     }
 
-    /// Appends rows of a chunk. `fragment` is their fragment, if it is the only one.
+    /// Appends rows of a chunk. `fragment` is their fragment, if all of them are of the same one.
     pub(crate) fn push(
         &mut self,
         plan: &TablePlan,
@@ -347,7 +347,7 @@ impl Gathered {
         self.position.len() + columns + 8 * numbers
     }
 
-    /// Sets widths of columns from the gathered cells.
+    /// Sets the unknown widths of columns from the gathered cells.
     pub(crate) fn widths(&self, into: &mut [Option<usize>]) {
         for (into, column) in into.iter_mut().zip(&self.columns) {
             *into = into.or(column.width);

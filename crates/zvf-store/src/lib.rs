@@ -4,7 +4,7 @@
 //!
 //! A store is a tree of Zarr v3 arrays: for each resolution level one array of positions, one of fragment indexes,
 //! attributes, links, objects. This crate turns an address into a snapshot of its documents, and requested chunks into
-//! decoded cells. It handles the storage and encoding of cells, but not what streamlines or meshes are.
+//! decoded cells. It handles the storage and encoding of cells; it has no notion of streamlines or meshes.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -61,19 +61,19 @@
 //! This crate reads the framing of cells, zstd, gzip, crc32c and shards itself, with maintained codec crates; `zvf-blosc` reads blosc. Uncompressed
 //! data is not copied, each thread has one decompression context, a small shard is one request, and ranges of a large one are merged. On a local disk
 //! a batch is one blocking task that opens, reads, decodes and runs the caller's function; batches of about 64 cells are efficient. The `zarrs` crate
-//! reads any other layout, and tables of other types, if the feature of that name is on; otherwise they are refused by the codec's name.
+//! reads any other layout, and tables of other types, if the feature of that name is on; otherwise reading them fails with an error that names the codec.
 //!
 //! # Requests
 //!
-//! [`zvf_io`] sends all requests. It repeats a failed request if that may help ([`Retry`]), limits how many are in flight, sends equal concurrent requests once,
-//! and records them. A snapshot is consistent: if the store changes, reading fails with [`IoError::SourceChanged`]. [`Store::verify`] reads the
+//! [`zvf_io`] sends all requests. It retries requests with a transient failure ([`Retry`]), limits how many are in flight, sends equal
+//! concurrent requests once, and records them. A snapshot is consistent: if the store changes, reading fails with [`IoError::SourceChanged`]. [`Store::verify`] reads the
 //! state of the documents again after a query.
 //!
 //! # Errors
 //!
 //! Every count in a file is untrusted and is charged to [`Limits`]. A [`StoreError`] has a class
-//! ([`Class`]): I/O, malformed, misuse, limit. Absent, denied and failed are different: an absent cell is
-//! `None`, not an error. Nothing panics on input.
+//! ([`Class`]): I/O, malformed, misuse, limit. Absence is not a failure: an absent cell is `None`, while denied access and
+//! failed requests are errors. Nothing panics on input.
 //!
 //! # Features
 //!

@@ -10,8 +10,8 @@ pub use zvf_io::{BackendAnswer, WriteLocation, WriteRequests, put_file};
 /// The key of the marker that writers of this project put first and remove last.
 pub const MARKER: &str = "zvf-unfinished.json";
 
-/// The outermost store that contains a path of the local disk, other than a store at the path itself. Unfinished stores count, too. Symbolic links on
-/// the way are followed.
+/// The outermost store that contains a path of the local disk, other than a store at the path itself. Unfinished stores count, too. Symbolic links in
+/// the path are followed.
 #[must_use]
 pub fn store_around(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
@@ -56,7 +56,7 @@ pub fn is_store(folder: &Path) -> bool {
     folder.join(MARKER).is_file() || document().is_some_and(|bytes| is_part_of_store(&bytes))
 }
 
-/// Most bytes of a document that are read.
+/// Bytes of a document that are read at most.
 const LOOKED_AT: u64 = 64 << 20;
 
 /// Whether a document `zarr.json` belongs to a store or a part of one, even if it is damaged.
@@ -64,7 +64,7 @@ const LOOKED_AT: u64 = 64 << 20;
 pub fn is_part_of_store(document: &[u8]) -> bool {
     const MEMBER: &str = "zarr_vectors";
     match serde_json::from_slice::<serde_json::Value>(document) {
-        // Attributes of other nodes may follow in consolidated metadata.
+        // Only the node's own attributes count: consolidated metadata may contain those of other nodes.
         Ok(value) => value
             .get("attributes")
             .and_then(serde_json::Value::as_object)

@@ -1,4 +1,4 @@
-//! Texts from a small set: preliminary codes while batches arrive, codes of the sorted texts at the end (0.9 §12.3).
+//! Texts of categorical attributes. They get preliminary codes while batches arrive, and the codes of the sorted texts at the end (0.9 §12.3).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use zvf_format::int::{index, wide};
 /// The preliminary code of a missing text.
 pub(crate) const MISSING: u32 = u32::MAX;
 
-/// The texts of one categorical attribute while batches arrive, with the codes in records.
+/// The texts of one categorical attribute while batches arrive, with their preliminary codes.
 #[derive(Debug, Default)]
 pub struct Categories {
     texts: TextSet,
@@ -22,7 +22,7 @@ impl Categories {
     /// Returns the code of a text. A new text gets the next code; all missing texts share a code.
     ///
     /// # Errors
-    /// Limit: 2^31 texts.
+    /// Limit: more than 2^31 - 1 texts.
     pub fn code(&mut self, text: Option<&str>) -> Result<u32, WriteError> {
         let Some(text) = text else {
             self.missing = true;
@@ -61,7 +61,7 @@ impl Categories {
     }
 }
 
-/// Checks that there can be one more code than `count`.
+/// Checks that there can be another text after `count` texts.
 fn check_count(count: u32) -> Result<(), WriteError> {
     let most = i32::MAX.unsigned_abs();
     if count >= most {
@@ -104,7 +104,7 @@ fn put_code(
     Ok(())
 }
 
-/// The sorted texts of one categorical attribute, and the final code of each code in records.
+/// The sorted texts of one categorical attribute, and the final code of each preliminary code.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Sorted by code point.
@@ -113,7 +113,7 @@ pub struct Dictionary {
     codes: Vec<u32>,
     /// The type of the stored codes.
     pub number: NumberType,
-    /// Whether a text is missing; its code is -1.
+    /// Whether texts may be missing; the code of a missing text is -1.
     pub missing: bool,
 }
 
@@ -121,7 +121,7 @@ impl Dictionary {
     /// Appends the stored form of a code that [`Categories::code`] returned.
     ///
     /// # Errors
-    /// Bug: a code that it did not return.
+    /// Bug: a code that `code` did not return.
     pub fn put(&self, code: [u8; 4], out: &mut Vec<u8>) -> Result<(), WriteError> {
         put_code(&self.codes, self.number, code, out)
     }

@@ -1,4 +1,4 @@
-//! Step 1: the record of each vertex goes to the bucket of its chunk, links go to a queue.
+//! Step 1: routes the record of each vertex to the bucket of its chunk, and links to a queue.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::spec::target_version::{ID_IS_ROW, NO_ORIGIN};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Accepts batches: routes the record of each vertex to the bucket of its chunk, and links to a queue.
+/// Accepts batches: appends the record of each vertex to the bucket of its chunk, and links to a queue.
 #[derive(Debug)]
 pub struct Router {
     /// The layout of the records.
@@ -32,23 +32,23 @@ pub struct Router {
     pub rows: Buckets<ChunkCoord>,
     /// Links: endpoints as u64, then attributes.
     pub links: Spool,
-    /// Links that were pushed.
+    /// Number of pushed links.
     pub link_count: u64,
-    /// One for each vertex attribute; empty for numbers.
+    /// The texts of each vertex attribute; empty for numbers.
     pub categories: Vec<Categories>,
     /// The values that split chunks, in addition to position.
     pub keys: Option<SplitKeys>,
     /// Corners of all positions.
     pub extent: Option<Corners>,
-    /// Vertices that were pushed.
+    /// Number of pushed vertices.
     pub vertices: u64,
     /// Most threads for a large batch.
     threads: usize,
     /// Corners beyond which a vertex is refused.
     reach: Option<Corners>,
-    /// Batches that were pushed.
+    /// Number of pushed batches.
     pub batches: u64,
-    /// Skeletons: objects of earlier batches.
+    /// Of a store of skeletons: the objects of earlier batches.
     whole: HashSet<i64>,
     /// The number of each vertex in order of arrival; recorded only on request.
     pub(crate) trace: Option<Vec<u64>>,
@@ -91,13 +91,13 @@ impl Router {
         self
     }
 
-    /// Takes a batch as a whole, or rejects it.
+    /// Accepts a batch as a whole, or rejects it.
     ///
     /// # Cost
     /// O(vertices); writes temporary files beyond the budget.
     ///
     /// # Errors
-    /// Misuse before anything was taken; `Io` of spill files after that.
+    /// Before rows are appended: misuse; limit: too many categories. After that: I/O of temporary files.
     pub fn push(&mut self, spec: &StoreSpec, batch: &Batch) -> Result<(), WriteError> {
         let keys = self.key_column(spec, batch)?;
         let context = BatchContext {
@@ -109,7 +109,7 @@ impl Router {
             threads: self.threads,
         };
         let prepared = context.prepare(batch)?;
-        self.check_form(spec, &prepared)?;
+        self.check_target(spec, &prepared)?;
         if spec.kind == Kind::Skeleton {
             self.check_whole(&prepared)?;
         }
@@ -133,25 +133,30 @@ impl Router {
     }
 
     /// Checks that the target version can hold the batch.
-    fn check_form(&self, spec: &StoreSpec, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
+    fn check_target(
+        &self,
+        spec: &StoreSpec,
+        prepared: &PreparedBatch<'_>,
+    ) -> Result<(), WriteError> {
         let bad = |column: String, found: String, expected: &str| WriteError::Batch {
             batch: self.batches,
             column,
             found,
             expected: expected.to_owned(),
         };
-        let form = spec.target.rules();
-        if let Some(id) = form.bad_id(&prepared.objects) {
+        let rules = spec.target.rules();
+        if let Some(id) = rules.bad_id(&prepared.objects) {
             return Err(bad("objects".to_owned(), format!("id {id}"), ID_IS_ROW));
         }
         let Some((low, _)) = &prepared.extent else {
             return Ok(());
         };
-        form.check_corner(spec, low)
+        rules
+            .check_corner(spec, low)
             .map_err(|(axis, found)| bad(format!("positions, axis {axis}"), found, NO_ORIGIN))
     }
 
-    /// The first components of the chunk key of each row. If the batch is refused later, its new texts do no harm: only values in chunks count.
+    /// The first component of the chunk key of each row. New texts of a batch that is refused later are harmless: only values of chunks are used.
     fn key_column(
         &mut self,
         spec: &StoreSpec,
@@ -307,7 +312,7 @@ impl RecordInput<'_> {
         let mut out = vec![0; order.len() * width];
         let rows = || order.iter().map(|&row| start + row as usize);
         let walk = self.prepared.walk.as_ref();
-        // Checked once, so that nothing is skipped below.
+        // Checked once, because the loops below would silently skip invalid rows.
         let end = rows().fold(0, |end, row| end.max(row + 1));
         internal!(
             end <= self.prepared.rows

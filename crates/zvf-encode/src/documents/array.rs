@@ -8,7 +8,7 @@ use crate::WriteError;
 use crate::target::ObjectPut;
 use zvf_codec::{CodecSample, Compression};
 
-/// Bytes of an index in fragments and links.
+/// Bytes of one number in the cells of fragments, links and manifests, and in lists of ids.
 pub const INDEX: usize = 8;
 
 /// The document of an array.

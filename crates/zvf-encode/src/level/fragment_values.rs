@@ -1,4 +1,4 @@
-//! Attributes of fragments, and the cuts of fragments at their changes (0.9 §11.7 and §12.2).
+//! Attributes of fragments, which end where the values change (0.9 §11.7 and §12.2).
 
 use zvf_meta::{ArrayAttributes, Kind};
 use zvf_store::owners::OWNER_COLUMN;
@@ -63,14 +63,14 @@ impl StoreSpec {
         let binned = self.kind == Kind::PointCloud && self.bin_shape.is_some();
         if binned && self.cuts_by_value() {
             let found = format!("{} of them", self.fragment_attributes.len());
-            let expected = "none in a store of points with bins: its fragments are the bins";
+            let expected = "none, because the fragments of a point cloud with bins are the bins";
             return Err(WriteError::spec(member, found, expected));
         }
         if self.fragment_owners != Some(true) {
             return Ok(());
         }
         if !self.has_objects() {
-            let expected = "false where there are no objects";
+            let expected = "false for a store without objects";
             return Err(WriteError::spec("fragment_owners", "true", expected));
         }
         if self
@@ -79,7 +79,7 @@ impl StoreSpec {
             .any(|one| one.name == OWNER_COLUMN)
         {
             let member = format!("{member}/{OWNER_COLUMN}");
-            let expected = "another name: this one is that of `fragment_owners`";
+            let expected = "another name, because `fragment_owners` uses this one";
             return Err(WriteError::spec(member, "declared", expected));
         }
         Ok(())

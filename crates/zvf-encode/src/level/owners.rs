@@ -18,19 +18,19 @@ use crate::values::number::NumberType;
 use crate::{WriteError, documents};
 use zvf_format::int::index;
 
-/// Most cells of a shard of the column. Its cells are small, and one file per cell would be a third more files. A shard of 128 cells has an index of
-/// 2 KiB, which a reader of one cell reads, too.
+/// Most cells of a shard of the column. Its cells are small, and one file per cell would add a third to the files of a level. A shard of 128 cells has an
+/// index of 2 KiB, which a reader of a single cell also reads.
 const SHARD: u64 = 128;
 
 /// A fragment and its object. Sorted by chunk and fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Owned {
-    /// Number of the chunk, in lex order.
+    /// Number of the chunk, in lexicographic order.
     chunk: u32,
     /// Number of the fragment in its chunk.
     fragment: u32,
-    /// Its object.
+    /// Id of its object.
     object: i64,
 }
 
@@ -55,7 +55,7 @@ pub fn attributes() -> ArrayAttributes {
     fragment_values::document(&column.with_description("object of the fragment"))
 }
 
-/// Whether the column can have this id as an owner: two ids have another meaning in it.
+/// Whether an object with this id can be an owner in the column: [`NOBODY`] and [`SEVERAL`] have another meaning there.
 #[must_use]
 pub fn is_distinct(id: i64) -> bool {
     !matches!(id, NOBODY | SEVERAL)
@@ -70,7 +70,7 @@ pub fn cells_of(cells: &LevelCells) -> LevelCells {
     }
     let mut shards = vec![1; cells.grid.shape.len()];
     let mut room = SHARD;
-    // If a shard covers only a part of an axis, it covers one chunk along each axis before it, so that no two shards overlap in lex order.
+    // If a shard covers only a part of an axis, it covers one chunk along each axis before it, so that no two shards overlap in lexicographic order.
     for (cells, &extent) in shards.iter_mut().zip(&cells.grid.shape).rev() {
         *cells = extent.clamp(1, room.max(1));
         room = if *cells < extent { 0 } else { room / *cells };
@@ -80,7 +80,7 @@ pub fn cells_of(cells: &LevelCells) -> LevelCells {
     column
 }
 
-/// One cell: an owner for each fragment up to the last fragment with an owner.
+/// Encodes one cell: an owner for each fragment up to the last one with an owner.
 #[must_use]
 pub fn payload(owners: &[i64]) -> Vec<u8> {
     owners.iter().flat_map(|id| id.to_le_bytes()).collect()
@@ -102,7 +102,7 @@ pub fn enter(owners: &mut Vec<i64>, fragment: u32, object: i64) {
 }
 
 impl OwnerCollector {
-    /// An empty collector. Takes about `budget` bytes.
+    /// An empty collector, which uses about `budget` bytes of memory, and temporary files in `folder` for the rest.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             sorter: Sorter::new(budget, folder),
@@ -120,7 +120,8 @@ impl OwnerCollector {
         })
     }
 
-    /// Writes the cells; returns the node of the column, which states that it was made with this document of the object index.
+    /// Writes the cells. Returns the node of the column, which states that it was made from this document of the object index, if all ids are distinct
+    /// from [`NOBODY`] and [`SEVERAL`].
     pub fn write(
         self,
         chunks: &[&[i64]],
@@ -162,7 +163,8 @@ impl OwnerCollector {
     }
 }
 
-/// The owners of the fragments of one chunk; `first` is the number of its first fragment.
+/// Takes the owners of the fragments of one chunk from `sorted`. `first` is the first entry of the chunk; `next` becomes the first entry of the next
+/// chunk.
 fn of_chunk(
     first: Owned,
     sorted: &mut Sorted<Owned>,

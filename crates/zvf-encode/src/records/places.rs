@@ -1,4 +1,4 @@
-//! The place of each vertex.
+//! Maps each vertex to its chunk and row.
 
 use std::path::Path;
 
@@ -11,28 +11,29 @@ use crate::records::record::typed;
 use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::{halves, wide};
 
-/// From the number of a vertex to its chunk and row, for links between vertices: a table in memory, or in a file with a few blocks of it in memory.
+/// Maps the number of a vertex to its chunk and row, for links between vertices. The table is in memory, or in a file of which a few blocks are in memory.
 #[derive(Debug)]
 pub struct VertexPlaces {
     table: Vec<u64>,
     blocks: Option<PlaceBlocks>,
 }
 
-/// Entries of one block of the file: 512 KiB.
+/// Entries of one block of the file. A block has 512 KiB.
 const BLOCK: usize = 1 << 16;
 
 #[derive(Debug)]
 struct PlaceBlocks {
-    /// The input by block, until `seal`.
+    /// The recorded places by block, until `seal` writes them to the file.
     incoming: Option<Buckets<u64>>,
     parts: Vec<Option<SpillRange>>,
     file: SpillFile,
-    kept: Vec<(usize, Vec<u64>)>,
-    keep: usize,
+    /// Blocks in memory, by number; the block of the last lookup is the first.
+    cached: Vec<(usize, Vec<u64>)>,
+    most_cached: usize,
 }
 
 impl VertexPlaces {
-    /// A table of `count` vertices.
+    /// A table of `count` vertices: in memory if it fits in `budget` bytes, else in a file in `folder`.
     pub fn new(count: u64, budget: usize, folder: &Path) -> Result<Self, WriteError> {
         let entries = to_index("vertices", count)?;
         if entries <= budget / 8 {
@@ -45,8 +46,8 @@ impl VertexPlaces {
             incoming: Some(Buckets::new(budget, folder)),
             parts: vec![None; entries.div_ceil(BLOCK)],
             file: SpillFile::new(folder),
-            kept: Vec::new(),
-            keep: (budget / (8 * BLOCK)).max(2),
+            cached: Vec::new(),
+            most_cached: (budget / (8 * BLOCK)).max(2),
         };
         Ok(Self {
             table: Vec::new(),
@@ -80,7 +81,7 @@ impl VertexPlaces {
         Ok(())
     }
 
-    /// Must be called after the last [`note`](Self::note), and before the first [`get`](Self::get).
+    /// Writes the blocks to the file. Must be called after the last [`note`](Self::note), and before the first [`get`](Self::get).
     pub fn seal(&mut self) -> Result<(), WriteError> {
         let Some(blocks) = &mut self.blocks else {
             return Ok(());
@@ -119,9 +120,8 @@ impl VertexPlaces {
 impl PlaceBlocks {
     fn get(&mut self, at: usize) -> Result<Option<u64>, WriteError> {
         let (block, inside) = (at / BLOCK, at % BLOCK);
-        if let Some(found) = self.kept.iter().position(|(number, _)| *number == block) {
-            // The block of the last lookup is tried first.
-            self.kept.swap(0, found);
+        if let Some(found) = self.cached.iter().position(|(number, _)| *number == block) {
+            self.cached.swap(0, found);
         } else {
             let Some(part) = self.parts.get(block).copied().flatten() else {
                 return Ok(None);
@@ -129,13 +129,13 @@ impl PlaceBlocks {
             let mut bytes = Vec::new();
             self.file.read(part, &mut bytes)?;
             let entries = typed(&bytes)?.collect::<Result<_, _>>()?;
-            if self.kept.len() >= self.keep {
-                self.kept.pop();
+            if self.cached.len() >= self.most_cached {
+                self.cached.pop();
             }
-            self.kept.insert(0, (block, entries));
+            self.cached.insert(0, (block, entries));
         }
         Ok(self
-            .kept
+            .cached
             .first()
             .and_then(|(_, entries)| entries.get(inside))
             .copied())
@@ -175,7 +175,7 @@ mod tests {
             places.note(0, &[2, 3]),
             Err(WriteError::Bug { .. })
         ));
-        // In a file, invalid places are only found when all are recorded.
+        // With a file, only `seal` detects a vertex of no block.
         let mut places = VertexPlaces::new(3, 0, &folder).unwrap();
         places.note(0, &[2, 1 << 40]).unwrap();
         assert!(matches!(places.seal(), Err(WriteError::Bug { .. })));

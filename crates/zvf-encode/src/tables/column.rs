@@ -23,13 +23,13 @@ use crate::values::column::Values;
 use crate::values::number::{Fill, NumberType};
 use zvf_codec::Compression;
 
-/// Most bytes of one attribute of objects or groups, because it is made in memory.
+/// Most bytes of one attribute of objects or groups, which is encoded in memory as a whole.
 const MOST_BYTES: u64 = 1 << 34;
 
-/// Bytes of a column of texts above which its memory must be in proportion to the texts.
+/// Columns of texts with more bytes than this must not be mostly padding: see [`PADDING`].
 const MOST_PADDED: u64 = 512 << 20;
 
-/// The largest factor by which such a column may be larger than its texts.
+/// The largest ratio of the bytes of such a column to the bytes of its texts.
 const PADDING: u64 = 32;
 
 /// The owners of a table's attributes.
@@ -66,15 +66,15 @@ pub enum Absence {
     },
     /// Every row has a value, and every tested candidate occurs as a value: the fill is a zero without meaning.
     Unused(Fill),
-    /// Rows lack a value, and there is no candidate: no element of the type could mean absence.
+    /// Rows lack a value, and there is no candidate: no element of the type can mean absence.
     Impossible,
 }
 
-/// Rows of a table in their stored form, before it is known which element means absence.
+/// Encoded rows of a table, before the element that means absence is chosen.
 #[derive(Debug)]
 pub struct EncodedRows {
     element: ElementType,
-    /// Elements along the axes of a row; none: a row is one element.
+    /// The shape of a row; empty if a row is one element.
     inner: Vec<u64>,
     /// Bytes of a row.
     width: usize,
@@ -87,7 +87,7 @@ pub struct EncodedRows {
 }
 
 impl EncodedRows {
-    /// No rows yet, of `width` bytes each.
+    /// A table without rows; each row that is pushed must have `width` bytes.
     pub fn new(element: ElementType, inner: Vec<u64>, width: usize) -> Self {
         Self {
             element,
@@ -158,7 +158,7 @@ impl EncodedRows {
         })
     }
 
-    /// The first row with a value that is equal to an element on all of its channels.
+    /// The first row with a value in which every channel is equal to `fill`.
     fn row_like(&self, fill: &Fill) -> Option<usize> {
         let mut rows = self.uniform();
         rows.find(|(_, value)| *value == fill.0).map(|(row, _)| row)
@@ -233,7 +233,7 @@ impl HeldColumn {
         }
     }
 
-    /// A column of the caller.
+    /// The column of a caller's values.
     pub(crate) fn of(values: &Values) -> Result<Self, WriteError> {
         let number = values.number_type();
         let mut held = Self::new(number.map_or(AttributeType::Text, AttributeType::Number));
@@ -292,7 +292,7 @@ impl HeldColumn {
         }
     }
 
-    /// The values in the form of callers.
+    /// The column as [`Values`].
     pub fn values(&self) -> Values {
         match self {
             Self::Numbers(number, bytes) => Values::of_bytes(*number, bytes),
@@ -316,7 +316,7 @@ impl HeldColumn {
     }
 }
 
-/// Makes the array of an attribute of objects. `rows` has for each object the row of `held` with its value, `ids` has its id.
+/// Makes the array of an attribute of objects. For each object, `rows` has the row of `held` with its value, if it has one, and `ids` has its id.
 ///
 /// The usual fill of the type means absence, unless some value is equal to it. In that case:
 ///
@@ -328,6 +328,8 @@ impl HeldColumn {
 ///
 /// - If every object has a value, another fill is used.
 /// - If an object has no value, a number that is equal to the usual fill is refused, except for NaN, which means "no value" anyway.
+///
+/// No bool means absence, so every object must have a value of a bool attribute.
 pub fn column(
     what: &str,
     one: &AttributeSpec,
@@ -373,8 +375,8 @@ pub fn column(
     Ok(table.finish(fill, absent, chunk_rows))
 }
 
-/// Refuses a column of texts that is mostly padding, because one text is much longer than all others. `lengths` are the characters of the texts of each
-/// row, `size` the bytes of the column.
+/// Refuses a column of texts that is mostly padding, because one text is much longer than all others. `lengths` has the numbers
+/// of characters of the texts of each row, `size` is the number of bytes of the column.
 fn check_padding(
     what: &str,
     size: u64,
@@ -411,7 +413,7 @@ fn check_padding(
     Err(WriteError::input(what, found, expected))
 }
 
-/// Rows of a column in their stored form; `None` means no value. `of_row` names the owner of a row in errors.
+/// Encodes the rows of a column; `None` is an object without a value. `of_row` names the owner of a row in errors.
 fn table_rows(
     what: &str,
     (channels, unit): (usize, Option<&str>),
@@ -432,11 +434,11 @@ fn table_rows(
         let expected = "texts that do not end with NUL";
         return Err(WriteError::input(what, format!("{text:?}"), expected));
     }
-    // Every text is stored as wide as the longest one, so the memory does not follow from the pushed bytes.
+    // Every text is stored as wide as the longest one, so the column may need far more memory than the texts that were pushed.
     let width = element.size().checked_mul(channels);
     let size = width.and_then(|width| wide(width).checked_mul(wide(rows.len())));
     if let HeldColumn::Texts(all) = held {
-        // A size beyond 64 bits is too large, too.
+        // A size beyond 64 bits is also too large.
         let size = size.unwrap_or(u64::MAX);
         let lengths = rows.clone().map(|row| {
             let row = row.and_then(|row| row_of(all, row, channels));
@@ -461,7 +463,7 @@ fn table_rows(
         let value = match held {
             HeldColumn::Numbers(_, all) => row_of(all, row, width).map(Some),
             HeldColumn::Texts(all) => row_of(all, row, channels).map(|texts| {
-                // If a row lacks only some of its channels, these are stored as empty texts.
+                // If a row lacks only some of its channels, the missing ones are stored as empty texts.
                 if texts.iter().all(Option::is_none) {
                     return None;
                 }

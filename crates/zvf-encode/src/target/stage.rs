@@ -7,7 +7,7 @@ use crate::WriteError;
 use crate::lock::lock;
 use crate::target::{ObjectPut, Target};
 
-/// The folder of a change. Objects that the store already has, with the same bytes, are not put.
+/// The staging folder of a change. Objects that the store already has with the same bytes are not put into it.
 #[derive(Debug)]
 pub struct Stage {
     folder: String,

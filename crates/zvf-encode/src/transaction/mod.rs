@@ -1,13 +1,13 @@
-//! How changes of a store become visible at once, or not at all.
+//! Protocols for changes of a store, which become visible as a whole or not at all.
 //!
 //! | protocol | for | visible |
 //! |---|---|---|
 //! | [`new_store`] | a store at an empty address | with its root, which is put only if none exists |
 //! | [`Change`] | objects that no reader requests before the root names them, such as new levels | with the root, which is replaced only in the state in which it was read |
 //! | [`Transaction`] | objects that readers use | with the root, which names a redo log until all objects are in place |
-//! | [`partition`] | one new store that several programs write | as [`new_store`], with the parts that one program chose |
+//! | [`partition`] | one new store that several programs write | as for [`new_store`], with the parts that one of the programs chose |
 //!
-//! All put the marker [`MARKER`] first and remove it last. The marker of a change is a [`Lease`]: its writer renews it while it runs, and the next
+//! All protocols put the marker [`MARKER`] first and remove it last. The marker of a change is a [`Lease`]: its writer renews it while it runs, and the next
 //! writer settles the remains of a writer that died ([`settle`]).
 
 pub(crate) mod change;

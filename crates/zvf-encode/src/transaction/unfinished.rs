@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 pub(crate) struct UnfinishedChanges {
     /// Ids of edits.
     pub(crate) edits: Vec<String>,
-    /// Groups of levels that no root named when their writer began.
+    /// Groups of levels that the root did not name when their writer began.
     pub(crate) groups: Vec<String>,
 }
 
@@ -16,7 +16,7 @@ impl UnfinishedChanges {
         self.edits.is_empty() && self.groups.is_empty()
     }
 
-    /// Parses a marker; `None` if it belongs to another kind of change, which only its own command can finish.
+    /// Parses a marker; `None` for another kind of change, which only the command that began it can finish.
     pub(crate) fn of(marker: &Value) -> Option<Self> {
         let mut left = Self::default();
         let details = marker.get("details")?;
@@ -51,7 +51,7 @@ fn is_id(id: &str) -> bool {
     zvf_store::writing::Redo::new(id, [], []).is_ok()
 }
 
-/// The groups that a marker names, if a pyramid writes such groups: nothing else is ever removed.
+/// The groups that a marker names; `None` if it names a group that no pyramid writes, because such a group must not be removed.
 fn pyramid_groups(marker: &Value) -> Option<Vec<String>> {
     let named = marker.pointer("/details/pyramid")?.as_array()?;
     let known = |name: &str| {

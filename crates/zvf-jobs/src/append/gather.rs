@@ -36,7 +36,7 @@ fn cut_quads(import: &Import, spec: &StoreSpec) -> Result<bool> {
     }
 }
 
-/// Notes on attributes of dates, times and durations whose numbers have no unit in the files. Only for files that are not tables.
+/// Notes on attributes of dates, times and durations whose numbers have a unit in the store and none in the files. Only for files that are not tables.
 fn unstated(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Vec<String> {
     let note = |own: &AttributeSpec| {
         let unit = own.unit.as_deref().filter(|_| own.has_moments())?;
@@ -60,7 +60,7 @@ fn same_units(theirs: &[AttributeSpec], own: &[AttributeSpec]) -> Result<()> {
     Ok(())
 }
 
-/// Faces of four corners as two triangles each, from their first corner.
+/// Cuts faces of four corners into two triangles each, from their first corner.
 fn triangles(quads: &[u64]) -> Vec<u64> {
     let (quads, _) = quads.as_chunks::<4>();
     let cut = |&[a, b, c, d]: &[u64; 4]| [a, b, c, a, c, d];
@@ -79,7 +79,7 @@ pub(super) struct Taken {
     pub(super) vertices: NotGiven,
     /// Attributes of links that only the store has.
     pub(super) links: NotGiven,
-    /// Attributes of objects that only the store has.
+    /// Attributes of objects that only the store has, and that have no fill.
     pub(super) lacking: BTreeSet<String>,
     /// Attributes of objects that only the store has, with their [fill](Edit::fill) in messages.
     pub(super) object_filled: BTreeMap<String, String>,
@@ -130,7 +130,7 @@ pub(super) struct BatchConverter {
 }
 
 impl BatchConverter {
-    /// An empty collection for an edit; `known` are the object attributes of its store.
+    /// A converter for an edit, without input yet; `known` are the object attributes of its store.
     pub(super) fn new(
         edit: Edit,
         numbers: ObjectNumbering,
@@ -190,7 +190,7 @@ impl BatchConverter {
         notes.extend(cut.map(|quads| {
             let faces = if quads == 1 { "face" } else { "faces" };
             format!(
-                "{quads} {faces} of four corners were cut into triangles from their first corner, as the store has them"
+                "{quads} {faces} of four corners were cut into triangles from their first corner, because the store has triangles"
             )
         }));
         Ok(notes)

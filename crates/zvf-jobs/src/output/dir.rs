@@ -1,4 +1,4 @@
-//! A result as a directory: one Arrow IPC file for each table.
+//! Writes a result as a directory with one Arrow IPC file for each table.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const FILES: [(Table, &str); 3] = [
 /// The file of the groups, with a row for each group: `object_ids`, `name` and the attributes of groups.
 pub(crate) const GROUPS: &str = "groups.arrow";
 
-/// Tables on their way into a directory.
+/// Writes tables to the files of a directory.
 pub(crate) struct DirSink {
     tables: Vec<(Table, &'static str, TableFile)>,
     grouped: bool,
@@ -31,7 +31,7 @@ impl DirSink {
     ///
     /// # Errors
     ///
-    /// Usage, when `path` holds anything but an earlier result; I/O.
+    /// Usage: `path` contains anything other than an earlier result. I/O.
     pub(crate) fn create<'s>(
         path: &Path,
         schema: impl Fn(Table) -> Option<&'s Schema>,
@@ -70,7 +70,7 @@ impl DirSink {
         Ok(())
     }
 
-    /// Appends rows of one table.
+    /// Appends rows of one table; tables without a file are left out.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl DirSink {
         }
     }
 
-    /// Completes all tables and gives the directory its name.
+    /// Completes all tables and moves the directory to its path. Returns the paths of the files.
     ///
     /// # Errors
     ///

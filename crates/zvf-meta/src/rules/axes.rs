@@ -38,7 +38,7 @@ pub(super) fn multiscales_format(root: &RootDoc, problems: &mut ProblemList) {
 
 pub(super) fn axes_present(root: &RootDoc, problems: &mut ProblemList) {
     if root.dims() == 0 {
-        problems.add(format_args!("{AT}/0/axes"), "empty", "one entry an axis");
+        problems.add(format_args!("{AT}/0/axes"), "empty", "one entry per axis");
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn axes_unique(root: &RootDoc, problems: &mut ProblemList) {
     for (index, axis) in root.axes().iter().enumerate() {
         if !seen.insert(&axis.name) {
             let at = format!("{AT}/0/axes/{index}/name");
-            problems.add(at, quote(&axis.name), "a name of its own");
+            problems.add(at, quote(&axis.name), "a unique name");
         }
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn axes_order(root: &RootDoc, problems: &mut ProblemList) {
         if rank(axis.kind()) < rank(before.kind()) {
             let at = format!("{AT}/0/axes/{}/type", index + 1);
             let expected = format!(
-                "an order of time, channel, other, space, in which it is not after {}",
+                "the order time, channel, other, space, in which it is not after {}",
                 quote(before.kind())
             );
             problems.add(at, quote(axis.kind()), expected);
@@ -130,7 +130,7 @@ pub(super) fn dataset_unique(root: &RootDoc, problems: &mut ProblemList) {
     for (at, dataset) in datasets(root) {
         if !seen.insert(&dataset.path) {
             let found = quote(&dataset.path);
-            problems.add(format_args!("{at}/path"), found, "a path of its own");
+            problems.add(format_args!("{at}/path"), found, "a unique path");
         }
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn scale_positive(root: &RootDoc, problems: &mut ProblemList) {
             problems.add(
                 at,
                 format_args!("scale {}", list(scale)),
-                "finite folds above 0",
+                "finite factors above 0",
             );
         }
     }
@@ -228,15 +228,15 @@ pub(super) fn scale_base(root: &RootDoc, problems: &mut ProblemList) {
     }
 }
 
-/// A writer that shifts coordinates overwrites this translation with the shift (trap T35), so both values are
-/// valid.
+/// A writer that shifts coordinates replaces this translation by the shift (trap T35), so both half a bin and the shift
+/// are valid.
 pub(super) fn translation_base(root: &RootDoc, problems: &mut ProblemList) {
     let Some((at, _, dataset)) = leading(root).find(|(_, level, _)| *level == 0) else {
         return;
     };
     let base = root.base_bin_shape();
     let zeros = vec![0.0; base.len().min(root.dims())];
-    // An absent transform means zeros, which half a bin never is.
+    // An absent translation means zeros, which never equal half a bin.
     let found = dataset.transform().translation().unwrap_or(&zeros);
     let halves: Vec<f64> = base.iter().map(|bin| bin / 2.0).collect();
     let same = |wanted: &[f64]| {
@@ -247,7 +247,7 @@ pub(super) fn translation_base(root: &RootDoc, problems: &mut ProblemList) {
                 .all(|(&wanted, &found)| close(wanted, found))
     };
     let shifted = root.zarr_vectors.coordinate_offset.as_deref();
-    // Other rules report lists of unequal length and invalid sizes.
+    // Other rules report lists of wrong length and invalid sizes.
     let sane = found.len() == halves.len() && base.iter().all(|&bin| is_size(bin));
     if sane && !same(&halves) && !shifted.is_some_and(same) {
         let at = format!("{at}/coordinateTransformations");

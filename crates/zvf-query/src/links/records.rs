@@ -36,7 +36,7 @@ pub(crate) struct Family {
     links_read: AtomicU64,
     /// Rows of cells that were decoded.
     pub(super) rows_read: AtomicU64,
-    /// Whether links without a required value were read; one flag for each attribute.
+    /// For each attribute, whether links without a required value were read.
     missing: Vec<AtomicBool>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Family {
 pub(crate) struct WantedGroups {
     /// `link_fragments`.
     pub(super) array: Arc<GridArray>,
-    /// Fragments of the chunk, rising.
+    /// Fragments of the chunk, ascending.
     pub(super) fragments: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct WantedGroups {
 pub(crate) struct FoundGroups {
     /// The chunk.
     pub(super) slot: Option<Slot>,
-    /// Groups of the cell.
+    /// Number of groups of the cell.
     pub(super) count: u32,
     /// The group of each record.
     pub(super) group: Vec<u32>,
@@ -75,7 +75,7 @@ pub(crate) struct LinkCellRef {
 #[derive(Debug)]
 pub(crate) struct RecordCell {
     pub(crate) at: LinkCellRef,
-    /// Whether pairs go from parent to child.
+    /// Whether the first endpoint of a record is the parent of the second.
     pub(crate) parent_first: bool,
     /// L endpoints for each record.
     pub(crate) keys: Vec<Key>,
@@ -95,10 +95,10 @@ impl RecordCell {
     }
 }
 
-/// The message about links of a server without listings that are not found.
+/// The message for links that are not found because the server cannot list.
 fn unlisted(stated: u64, found: u64) -> String {
     format!(
-        "{found} of {stated} links are found: arrays of links between distant chunks have names that only a listing gives; download the store, or serve \
+        "{found} of {stated} links are found: the names of the arrays of links between distant chunks are known only from a listing; download the store, or serve \
          it from a bucket"
     )
 }
@@ -157,7 +157,7 @@ impl Family {
         let missing = self.attributes.iter().zip(&self.missing);
         for (attribute, _) in missing.filter(|(_, missing)| missing.load(Ordering::Relaxed)) {
             all.push(format!(
-                "level {level}, link attribute {}: some links have no values, they are null; `zvf validate` finds where",
+                "level {level}, link attribute {}: some links have no values and are null; `zvf validate` finds where",
                 attribute.name
             ));
         }
@@ -168,7 +168,7 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Unsupported: such links.
+    /// Unsupported: links that cannot be found.
     pub(crate) fn check_found(&self) -> Result<(), QueryError> {
         let Some((stated, found)) = self.differing_count().filter(|_| self.links.is_guessed())
         else {
@@ -190,14 +190,14 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Unsupported: links in arrays that are not known.
+    /// Unsupported: links that cannot be found.
     pub(crate) fn check_parents(&self) -> Result<Option<String>, QueryError> {
         self.check_found()?;
         let all = self.stated_and_found().is_some();
         let place = format!("{}/links/{}", self.level, format_delta(self.links.delta()));
         Ok((self.links.is_guessed() && !all).then(|| {
             format!(
-                "{place}: arrays of links between distant chunks have names that only a listing gives: a vertex whose link to its parent is in such an \
+                "{place}: the names of the arrays of links between distant chunks are known only from a listing: a vertex whose link to its parent is in such an \
                  array is linked to the vertex before it; download the store, or serve it from a bucket"
             )
         }))
@@ -234,7 +234,7 @@ impl Family {
         self.links.width()
     }
 
-    /// Attributes of a type without values; they are left out.
+    /// Attributes of a dtype that answers cannot have; they are left out.
     pub(crate) fn unreadable(&self) -> impl Iterator<Item = &str> {
         let all = self.links.attributes().iter();
         all.filter(|attribute| arrow::element_type(attribute.dtype).is_none())
@@ -287,7 +287,7 @@ impl Family {
             return Ok(());
         };
         let presence = array.array.presence();
-        // If shards were listed, instead of a presence list, all of their cells count, also the empty ones.
+        // Without a presence list, the shards were listed, and presence includes all of their cells, even empty ones.
         let guessed = presence.is_listed() && array.array.is_sharded();
         if near >= presence.len() || guessed {
             return Ok(());
@@ -368,7 +368,7 @@ impl Family {
         found
     }
 
-    /// Splits cells into groups that are read together, so small that several fit the budget if the counts in documents are right.
+    /// Splits cells into groups that are read together. Groups are so small that several fit the budget if the counts in documents are right.
     pub(crate) fn parts(&self, cells: Vec<LinkCellRef>, budget: u64) -> Vec<Vec<LinkCellRef>> {
         let (arrays, doc) = (self.links.arrays(), self.links.doc());
         let count = |array: &LinkArray| int::wide(array.array.presence().len());
@@ -379,15 +379,15 @@ impl Family {
             let inside = arrays.get(cell.array).filter(|array| array.is_intra());
             records / inside.map_or(all, count).max(1)
         };
-        // Endpoints are in memory as stored, as keys and as rows of the answer; attributes twice.
+        // Endpoints are in memory three times: as stored, as keys and as rows of the answer; attributes twice.
         let values: usize = self.columns.iter().map(ColumnSpec::row_bytes).sum();
         let record = int::wide(self.width().saturating_mul(24).saturating_add(values * 2));
         together(cells, per, budget / 16 / record.max(1))
     }
 
     /// Decodes one link cell; consumes cells in the order of [`wants`](Self::wants). Calls `each` for every record, with the chunks of its endpoints.
-    /// Families that store a record several times are visited only at the lex-smallest chunk of the record. Returns the attributes, with the
-    /// number of records.
+    /// Families that store a record several times are visited only at the lexicographically smallest chunk of the record. Returns the attributes,
+    /// with the number of records.
     ///
     /// # Errors
     ///
@@ -481,7 +481,7 @@ impl Family {
         Ok(attributes)
     }
 
-    /// Decodes one link cell, with endpoints as rows of the query's chunks.
+    /// Decodes one link cell to records whose endpoints are rows of the query's chunks.
     ///
     /// # Errors
     ///
@@ -530,7 +530,7 @@ impl Family {
     ///
     /// # Errors
     ///
-    /// Malformed, naming the record.
+    /// Malformed: an endpoint beyond the rows of its chunk, with the record.
     pub(crate) fn check_rows(
         &self,
         cell: &RecordCell,

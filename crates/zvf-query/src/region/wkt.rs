@@ -6,11 +6,11 @@ use super::cursor::TextCursor;
 use super::polygon::{MOST_VERTICES, Polygons, Ring};
 use crate::filter::SyntaxError;
 
-/// Takes `POLYGON (..)` or `MULTIPOLYGON (..)`. Numbers after the first two of a vertex are skipped.
+/// Parses `POLYGON (..)` or `MULTIPOLYGON (..)`. Of each vertex, the numbers after the first two are skipped.
 ///
 /// # Errors
 ///
-/// The first byte that does not fit.
+/// A syntax error with its position, or invalid polygons with the position of their first byte.
 pub(super) fn polygons(text: &mut TextCursor<'_>) -> Result<Polygons, SyntaxError> {
     const KINDS: &str = "POLYGON or MULTIPOLYGON";
     text.peek();
@@ -63,7 +63,7 @@ fn rings(text: &mut TextCursor<'_>, left: &mut usize) -> Result<Vec<Ring>, Synta
     })
 }
 
-/// Takes items between commas, in parentheses.
+/// Parses items between commas, in parentheses.
 pub(super) fn list<T>(
     text: &mut TextCursor<'_>,
     item: &mut dyn FnMut(&mut TextCursor<'_>) -> Result<T, SyntaxError>,

@@ -20,9 +20,9 @@ use zvf_store::format::int;
 /// The source of the objects of fragments.
 #[derive(Debug)]
 pub(crate) enum Owners {
-    /// Manifests: object rows by chunk, in their order; first fragment, count, object row.
+    /// Manifests: for each chunk the first fragment, the number of fragments and the row of the object, in the order of rows.
     Manifests(BySlot<(u32, u32, u32)>, Arc<IdTable>),
-    /// The owner column, and the ids if their order differs from the order of rows.
+    /// The owner column, and the ids by row if these do not ascend.
     Column(Arc<OwnerCells>, Option<Arc<IdTable>>),
 }
 
@@ -68,7 +68,7 @@ impl Owners {
     }
 }
 
-/// Appends the owners of a chunk's kept rows, from its fragments with their objects, which are in the order of the object index.
+/// Appends the owners of a chunk's kept rows. `entries` has its fragments with their objects; `O` has the order of the object index.
 fn push<O: Copy + Ord>(
     entries: impl Iterator<Item = (u32, u32, O)>,
     id: impl Fn(O) -> Option<i64>,
@@ -119,7 +119,7 @@ fn push_by_fragment<O: Copy + Ord>(
     let mut next = 0;
     for ((_, rows), owner) in fragments.iter().zip(owners) {
         let Rows::Range { start, count } = rows else {
-            // Among rising ranges, only an empty fragment is stored as a list.
+            // Among disjoint fragments, only those without rows are lists.
             continue;
         };
         let end = start.saturating_add(count);

@@ -1,4 +1,4 @@
-//! Sets the members of a description from texts and from JSON.
+//! Sets the members of a description of a query from texts and from JSON.
 
 use serde_json::{Map, Value};
 use zvf_store::Names;
@@ -68,7 +68,7 @@ pub(super) fn truth(member: &str, text: &str) -> Result<bool, QueryError> {
     }
 }
 
-/// Words between commas, none of them empty.
+/// The items between commas, none of them empty.
 fn words<'t>(member: &str, text: &'t str, expected: &str) -> Result<Vec<&'t str>, QueryError> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
     if words.iter().any(|word| word.is_empty()) {
@@ -98,7 +98,7 @@ fn tables<'t>(names: impl IntoIterator<Item = &'t str>) -> Result<Outputs, Query
 }
 
 impl QuerySpec {
-    /// Sets a member from its text form, as flags and query strings have it.
+    /// Sets a member from its text form, as in flags and query strings.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl QuerySpec {
         Ok(())
     }
 
-    /// Reads a description from JSON.
+    /// Parses a description from JSON.
     ///
     /// # Errors
     ///
@@ -359,7 +359,7 @@ fn unknown(member: &str) -> QueryError {
     ))
 }
 
-/// The texts of a list.
+/// The texts of a list, none of them empty.
 pub(super) fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, QueryError> {
     let items = value.as_array().into_iter().flatten().enumerate();
     let text = |(at, item): (usize, &'v Value)| {
@@ -369,7 +369,7 @@ pub(super) fn texts<'v>(member: &str, value: &'v Value) -> Result<Vec<&'v str>, 
     items.map(text).collect()
 }
 
-/// A number of a box; infinities are texts, because JSON lacks them.
+/// A bound of a box along one axis; infinities are texts, because JSON has no infinite numbers.
 fn end_of(path: &str, value: &Value) -> Result<f64, QueryError> {
     match value {
         Value::String(text) if text == "inf" => Ok(f64::INFINITY),

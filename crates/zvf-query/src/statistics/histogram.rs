@@ -1,7 +1,7 @@
 //! Histograms of numbers with an unknown range: counts are exact, and bins widen with the range.
 //!
 //! The width of the bins is a power of two, and their edges are multiples of it. For a number outside of all bins, the width is doubled until the
-//! requested number of bins covers all numbers. Pairs of bins are merged then, so that no number is counted again.
+//! requested number of bins covers all numbers. Then pairs of bins are merged, so earlier numbers need not be counted again.
 
 use zvf_store::format::int;
 
@@ -20,21 +20,21 @@ pub(super) struct Histogram {
     most: usize,
     /// The width of bins is 2 to this power.
     exponent: i32,
-    /// The lower edge of the first bin, in widths.
+    /// The lower edge of the first bin, as a multiple of the width.
     first: i128,
     counts: Vec<u64>,
 }
 
-/// Numbers of one kind.
+/// Integers or floats.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Numbers<'a> {
     Integers(&'a [i128]),
-    /// Finite ones.
+    /// Finite numbers.
     Floats(&'a [f64]),
 }
 
 impl Histogram {
-    /// A histogram of at most `most` bins, at least 4.
+    /// A histogram of at most `most` bins, or 4 if `most` is less.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most: most.max(4),
@@ -94,7 +94,8 @@ impl Histogram {
         Ok(())
     }
 
-    /// Makes bins for a range; `ends` returns the bins of its ends for an exponent.
+    /// Widens the bins until they also cover a range. `ends` returns the first and the last bin of the range for an exponent; `narrowest` is the least
+    /// exponent that may be used.
     fn widen(
         &mut self,
         narrowest: i32,
@@ -127,15 +128,15 @@ impl Histogram {
         }
     }
 
-    /// The edges of the bins, one more than there are bins, and their counts. Edges that float64 cannot hold are rounded, those
-    /// beyond its range to its largest number.
+    /// The edges of the bins, one more than there are bins, and their counts. Edges that float64 cannot represent are
+    /// rounded; edges beyond its range become its smallest or largest finite number.
     pub(super) fn bins(&self) -> (Vec<f64>, Vec<u64>) {
         if self.counts.is_empty() {
             return (Vec::new(), Vec::new());
         }
         let edges = (0..=length(&self.counts)).map(|bin| {
             let edge = real(self.first + bin);
-            // Multiplied in two steps, because the width itself may be too small or too large for a float.
+            // In two steps, so that no factor is near the limits of float64.
             let half = self.exponent / 2;
             let edge = edge * 2_f64.powi(half) * 2_f64.powi(self.exponent - half);
             edge.clamp(f64::MIN, f64::MAX)
@@ -153,7 +154,7 @@ fn real(edge: i128) -> f64 {
     edge as f64
 }
 
-/// Limits a shift to all bits but one, which leaves only the sign, like every larger shift.
+/// The number of bits of a shift, at most 127: a shift of an `i128` by 127 leaves only the sign, as any larger shift would.
 fn int_shift(by: i32) -> u32 {
     u32::try_from(by).unwrap_or(0).min(127)
 }
@@ -162,7 +163,7 @@ fn integer_bin(number: i128, exponent: i32) -> i128 {
     number >> int_shift(exponent)
 }
 
-/// The factor from numbers to bins.
+/// The factor that converts numbers to bins.
 fn scale(exponent: i32) -> f64 {
     2_f64.powi(-exponent)
 }
@@ -170,7 +171,7 @@ fn scale(exponent: i32) -> f64 {
 #[expect(clippy::cast_possible_truncation, reason = "bins have at most 53 bits")]
 fn float_bin(number: f64, scale: f64) -> i128 {
     let bin = number * scale;
-    // A negative number may be rounded to zero, but is in the bin below it.
+    // A small negative number may underflow to zero, but belongs to the bin below it.
     match bin == 0.0 && number < 0.0 {
         true => -1,
         false => i128::from(bin.floor() as i64),

@@ -20,7 +20,7 @@ pub(super) struct QuantileSketch {
     error: u64,
 }
 
-/// The keys on both sides of a quantile, and its relative distance from the first one.
+/// The keys on both sides of a quantile, and its position between them, from 0 at `low` to 1 at `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Between {
     pub(super) low: u64,
@@ -139,7 +139,7 @@ fn narrow(level: usize) -> u32 {
 }
 
 /// A count as a float; rounded beyond 2^53.
-#[expect(clippy::cast_precision_loss, reason = "as it says")]
+#[expect(clippy::cast_precision_loss, reason = "rounding is documented")]
 pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
@@ -148,7 +148,7 @@ pub(crate) fn real(count: u64) -> f64 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the whole part is meant"
+    reason = "returns the integer part"
 )]
 fn whole(place: f64) -> u64 {
     place as u64

@@ -6,7 +6,7 @@ use zvf_format::DecodeError;
 use zvf_format::fragments::{Fragment, FragmentIndex};
 use zvf_format::int::index;
 
-/// The rows of one fragment. All are rows of the chunk, unless the chunk has none.
+/// The rows of one fragment. All are inside the chunk, if its number of rows was known when the fragments were decoded.
 #[derive(Debug, Clone, Copy)]
 pub enum CheckedFragment<'f> {
     /// Consecutive rows.
@@ -16,7 +16,7 @@ pub enum CheckedFragment<'f> {
         /// Number of rows.
         count: u32,
     },
-    /// Rows in any order, also several times the same one.
+    /// Rows in any order, possibly repeated.
     List(&'f [u32]),
 }
 
@@ -51,7 +51,7 @@ impl<'f> CheckedFragment<'f> {
     /// The rows, in order.
     pub fn rows(self) -> impl Iterator<Item = u32> + 'f {
         let (range, list): (_, &[u32]) = match self {
-            // Both were checked against a number of rows in 32 bits.
+            // The end was checked against a number of rows in 32 bits.
             Self::Range { start, count } => (start..start.saturating_add(count), &[]),
             Self::List(rows) => (0..0, rows),
         };
@@ -59,7 +59,7 @@ impl<'f> CheckedFragment<'f> {
     }
 }
 
-/// Compares the rows in order, also a range with a list.
+/// Compares the rows in order; a range and a list with the same rows are equal.
 impl PartialEq for CheckedFragment<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -81,7 +81,7 @@ impl Hash for CheckedFragment<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let first = self.ends().map(|(first, _)| first);
         (first, self.len()).hash(state);
-        // A list of consecutive rows is the range of them.
+        // A list of consecutive rows is equal to a range, so it must have the same hash.
         let mut next = first;
         let mut follows = |row: &u32| {
             let follows = next == Some(*row);
@@ -124,7 +124,7 @@ impl FragmentFault {
 /// The sizes of a fragment index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexSizes {
-    /// The row after the last one that a fragment has.
+    /// One more than the largest row of all fragments.
     pub(crate) extent: u64,
     /// Number of fragments.
     pub(crate) fragments: u32,
@@ -132,7 +132,7 @@ pub(crate) struct IndexSizes {
     pub(crate) trailing: usize,
 }
 
-/// The fragments of one chunk: eight bytes for each, regardless of the rows that ranges have.
+/// The fragments of one chunk. Each takes eight bytes, however many rows a range has; lists also take four bytes for each row.
 #[derive(Debug, Clone, Default)]
 pub struct CheckedFragments {
     /// Start and count: of rows, or of entries in `rows` if the fragment is a list.
@@ -144,7 +144,7 @@ pub struct CheckedFragments {
     disjoint: bool,
 }
 
-/// Whether all fragments have the same rows.
+/// Compares the rows of the fragments.
 impl PartialEq for CheckedFragments {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other.iter())
@@ -273,7 +273,7 @@ impl CheckedFragments {
         self.lists.is_empty()
     }
 
-    /// Whether the fragments are rising ranges, so that none shares a row with another.
+    /// Whether the fragments are rising ranges, so that no two fragments share a row; fragments without rows are ignored.
     #[must_use]
     pub fn are_disjoint(&self) -> bool {
         self.disjoint

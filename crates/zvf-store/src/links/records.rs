@@ -2,7 +2,7 @@
 //!
 //! One blob has all links between chunks of a family. It is divided into cells by the chunks of the endpoints, which gives
 //! the same shape as in 0.8: the coordinate of a cell is the chunks of all endpoints, and
-//! a row of it has the rows of one record, in the order of the application. Attributes are stored next to the records and
+//! a row of it has the rows of the endpoints of one record, in the order of the application. Attributes are stored next to the records and
 //! divided the same way.
 //!
 //! Source: specification 0.7, sections 9.4 and 9.5.
@@ -26,7 +26,7 @@ pub(crate) const ROWS: DType = DType::little(DTypeKind::I64);
 pub(crate) struct RecordsByCell {
     path: String,
     rank: usize,
-    /// For each cell the numbers of its records, ascending.
+    /// For each cell, the indices of its records in the blob, ascending.
     cells: BTreeMap<ChunkCoord, Vec<usize>>,
     records: usize,
 }
@@ -43,7 +43,7 @@ impl RecordsByCell {
     /// Sorts the records of a blob into cells.
     ///
     /// # Errors
-    /// A blob with a length that does not fit `stated` records.
+    /// Malformed: a blob whose length does not fit `stated` records, or is no whole number of records. Limit: a width or rank of 0.
     pub(crate) fn new(
         path: &str,
         blob: &[u8],
@@ -89,7 +89,7 @@ impl RecordsByCell {
         })
     }
 
-    /// The array of the records' rows; `blob` is the blob that was sorted into cells.
+    /// The array with the rows of the endpoints; `blob` is the blob that was sorted into cells.
     ///
     /// # Errors
     /// None for a blob that [`new`](Self::new) accepted.
@@ -115,7 +115,7 @@ impl RecordsByCell {
     /// The array of an attribute: `blob` holds one row for each record, in the order of the records.
     ///
     /// # Errors
-    /// A blob that does not have a whole number of elements for each record.
+    /// Malformed: a blob without a whole number of elements for each record.
     pub(crate) fn attribute(
         &self,
         path: &str,
@@ -174,7 +174,7 @@ mod tests {
         numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
     }
 
-    /// Section 20.5 of the page: edges 2-3 and 4-0 of a graph in two chunks, and one edge more.
+    /// Section 20.5 of the specification: edges 2-3 and 4-0 of a graph in two chunks, and one edge more.
     const GRAPH: [i64; 24] = [
         0, 0, 0, 2, 1, 0, 0, 0, // edge (2,3)
         1, 0, 0, 1, 0, 0, 0, 0, // edge (4,0)

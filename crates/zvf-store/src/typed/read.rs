@@ -1,4 +1,4 @@
-//! Gathering the rows of a table from its chunks.
+//! Gathers the rows of a table from its chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -100,12 +100,12 @@ async fn fetch(
     kv: &Kv,
     doc: &ArrayDoc,
     rows: &Range<u64>,
-    form: &TableChunks,
+    layout: &TableChunks,
 ) -> Result<Vec<StoredPiece>, StoreError> {
-    let (chunk_rows, chunk_width) = (form.rows, form.width);
+    let (chunk_rows, chunk_width) = (layout.rows, layout.width);
     let cap = Cap::cell(kv.limits());
     let row_bytes = chunk_width.saturating_mul(wide(array.dtype.size()));
-    let part = form.chain.is_plain() && chunk_rows.saturating_mul(row_bytes) > cap.most;
+    let part = layout.chain.is_plain() && chunk_rows.saturating_mul(row_bytes) > cap.most;
     let chunks = |n: u64, chunk: u64| n.div_ceil(chunk.max(1));
     let pieces = chunks(rows.end - rows.start, chunk_rows)
         .saturating_add(1)
@@ -117,7 +117,7 @@ async fn fetch(
     while row < rows.end {
         let mut column = 0;
         while column < array.width {
-            // Trailing axes beyond the second are never divided into chunks, so their index is zero.
+            // If there are more than two axes, only the first one is divided into chunks.
             let mut index = vec![0; doc.shape.len()];
             if let [first, rest @ ..] = index.as_mut_slice() {
                 *first = row / chunk_rows;
@@ -154,7 +154,7 @@ async fn fetch(
     all_in_order(pieces.collect()).await
 }
 
-/// The inner chunks of shards, of `per_chunk` rows, that hold some rows.
+/// Fetches the inner chunks of shards, of `per_chunk` rows each, that contain the requested rows.
 async fn fetch_inner(
     array: &TypedArray,
     kv: &Kv,
@@ -165,7 +165,7 @@ async fn fetch_inner(
 ) -> Result<Vec<StoredPiece>, StoreError> {
     let (per_chunk, per_shard) = (per_chunk.max(1), shards.chunks.max(1));
     let numbers = rows.start / per_chunk..=rows.end.saturating_sub(1) / per_chunk;
-    // Checked before the list of chunks is made, because documents may claim chunks of one row.
+    // Checked before the list of chunks is allocated, because a document may state chunks of one row.
     let count = numbers.end().saturating_sub(*numbers.start());
     Cap::cells(kv.limits()).check(&array.path, count.saturating_add(1))?;
     let wants = numbers.clone().map(|number| {
@@ -193,7 +193,8 @@ async fn fetch_inner(
     Ok(pieces.collect())
 }
 
-/// The wanted rows, assembled from chunks. `first` is the first row, `number` the size in bytes of a number of an element.
+/// Assembles the requested rows from chunks. `first` is the first of these rows, `number` the bytes of one number of an element, to which
+/// the byte order applies.
 fn assemble(
     pieces: Vec<StoredPiece>,
     chunks: &TableChunks,
@@ -214,7 +215,7 @@ fn assemble(
             .checked_mul(chunks.width)
             .and_then(|n| n.checked_mul(u64::try_from(size).ok()?))
             .unwrap_or(u64::MAX);
-        // Chunks are padded to their whole length, which may be beyond the limit. Only the rows up to the last wanted one are decoded.
+        // A chunk is padded to its full length, which may exceed the limit, so only the rows up to the last requested one are decoded.
         let wanted = first.saturating_add(wide(count)).saturating_sub(piece.row);
         let wanted = wanted.min(chunks.rows).saturating_mul(chunks.width);
         let keep = usize::try_from(wanted)
@@ -270,7 +271,7 @@ fn assemble(
             if target >= count {
                 break;
             }
-            // Writers fill chunks with the fill value beyond the shape. Other values there were inside the shape before it was made smaller.
+            // Beyond the shape, writers store the fill value. Other values show that the shape was reduced after they were written.
             let beyond = source.get(columns..).unwrap_or_default();
             let mut elements = beyond.chunks_exact(size.max(1));
             if !elements.all(|element| element == stored_fill) {
