@@ -99,9 +99,8 @@ class ImportOptions(JobOptions, total=False):
     exclude: Sequence[str]
     """Tables: columns that are ignored. Default: []."""
     nulls: Literal["keep", "error", "drop-row"] | int
-    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, booleans become the
-    texts true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing. Default:
-    "keep"."""
+    """Tables: the treatment of missing values: keep (whole numbers become float64 with NaN if float64 holds all of them, booleans become the texts
+    true and false), error, drop-row, or a whole number that no row has. Missing floats become NaN, missing texts stay missing. Default: "keep"."""
     format: str | None
     """The format of the files, e.g. csv, parquet, arrow [default: by their endings]; needed where FILE is - (standard input)."""
     delimiter: str | None

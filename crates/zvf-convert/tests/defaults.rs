@@ -319,7 +319,9 @@ fn an_uncompressed_buffer_may_begin_like_a_compressed_one() {
     std::io::Write::write_all(&mut frame, &noise).unwrap();
     let frame = frame.finish().unwrap();
     let x: Vec<f64> = (0..frame.len()).map(|at| at as f64).collect();
-    let columns: [(&str, ArrayRef); 3] = [
+    let rows = Int32Array::from_iter_values((0..).take(frame.len()));
+    let columns: [(&str, ArrayRef); 4] = [
+        ("row", Arc::new(rows)),
         ("x", Arc::new(Float64Array::from(x.clone()))),
         ("y", Arc::new(Float64Array::from(x))),
         ("raw", Arc::new(UInt8Array::from(frame.clone()))),

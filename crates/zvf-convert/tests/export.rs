@@ -259,7 +259,7 @@ fn what_a_format_cannot_hold_is_refused_or_named() {
         done.notes,
         [
             "attributes of objects are not kept: name",
-            "links are not kept: a table has a row a vertex"
+            "links are not kept: a table has one row for each vertex"
         ]
     );
     let (out, _) = folder.export("o.obj", &ExportOptions::default());

@@ -114,33 +114,6 @@ fn links_by_row_are_not_moved_by_rows_that_are_left_out() {
     );
 }
 
-/// An array that cannot be unpacked is damage, not an array of another shape.
-#[test]
-fn damaged_members_of_npz_are_errors() {
-    let folder = Folder::new();
-    let floats: Vec<u8> = (0..64_u8)
-        .flat_map(|one| f32::from(one).to_le_bytes())
-        .collect();
-    let arrays = [
-        ("positions", npy("<f4", "(32, 2)", &floats)),
-        ("value", npy("<f4", "(32,)", &floats[..128])),
-        ("axis_names", npy("<U1", "(2,)", b"x\0\0\0y\0\0\0")),
-    ];
-    let whole = npz(&arrays, true);
-    open(&[folder.file("a.npz", &whole)], &small());
-    for name in [&b"value.npy"[..], b"axis_names.npy"] {
-        let at = whole
-            .windows(name.len())
-            .position(|part| part == name)
-            .unwrap();
-        let mut bytes = whole.clone();
-        // A block of a type that does not exist.
-        bytes[at + name.len()] = 0xff;
-        let (_, text) = refused(&[folder.file("b.npz", bytes)], &small());
-        assert!(text.contains("b.npz"), "{text}");
-    }
-}
-
 #[test]
 fn positions_of_npz_are_its_array_positions() {
     let folder = Folder::new();

@@ -157,8 +157,8 @@ fn categories_are_compared_by_value() {
 #[test]
 fn integers_beyond_128_bits_are_errors() {
     let bytes: Vec<u8> = [u64::MAX, 3].iter().flat_map(|v| v.to_le_bytes()).collect();
-    assert_eq!(truths("a * (a / 2) > 9", "uint64", &bytes, 1), [2, 0]);
-    assert_eq!(truths("a * (a + 0.0) > 9", "uint64", &bytes, 1), [2, 0]);
+    assert_eq!(truths("a * (a / 2) > 9", "uint64", &bytes, 2), [2, 0]);
+    assert_eq!(truths("a * (a + 0.0) > 9", "uint64", &bytes, 2), [2, 0]);
     let filter = bound("a * a % 1000 == 225", "uint64", None).unwrap();
     let rows = |bytes| filter.eval(1, &[Operand::Rows { bytes, width: 1 }]);
     assert_eq!(rows(&bytes[8..]).unwrap(), [0]);

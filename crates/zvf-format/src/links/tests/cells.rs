@@ -147,7 +147,9 @@ fn lengths_must_be_whole_rows() {
     uneven[16] = 0x20;
     let error = LinkRows::ragged(&uneven, 3, DType::I64).unwrap_err();
     assert_eq!((error.what(), error.at()), ("link group length", 32));
-    for width in [0, 1 << 30, usize::MAX] {
+    let none = LinkRows::flat(&[], 0, DType::I64).unwrap_err();
+    assert!(none.is_malformed(), "{none}");
+    for width in [1 << 30, usize::MAX] {
         assert!(
             LinkRows::flat(&[], width, DType::I64)
                 .unwrap_err()
