@@ -527,7 +527,7 @@ fn floats_that_are_whole_numbers_are_ids_of_objects() -> Result<()> {
         let ran = import("half.arrow", "none.zv")?;
         assert_eq!(ran.code, 4, "{options:?}: {}", ran.stderr);
         assert!(
-            ran.stderr.contains("no whole number"),
+            ran.stderr.contains("not a whole number"),
             "{options:?}: {}",
             ran.stderr
         );

@@ -139,7 +139,7 @@ fn ids_that_are_no_whole_numbers_do_not_join_all_lines() -> Result<()> {
     home.text(&["import", "f.csv", "s.zv", "--attributes", "object_id"])?;
     home.text(&["query", "s.zv", "-o", "f.parquet"])?;
     let import = ["import", "f.parquet", "l.zv", "--kind", "polyline"];
-    refused(&home, &import, "no whole number")?;
+    refused(&home, &import, "not a whole number")?;
     home.text(&[&import[..], &["--exclude", "object_id"]].concat())?;
     home.text(&["import", "f.parquet", "p.zv", "--attributes", "object_id"])?;
     assert_eq!(csv(&home, "p.zv")?, csv(&home, "s.zv")?);

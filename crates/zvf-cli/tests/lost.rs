@@ -481,7 +481,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             chunk,
             Some(json!([3, 17, 1, 1, 1])),
             query,
-            "one cell a chunk",
+            "one cell per chunk",
         ),
         (
             "padded/points_bare",
@@ -489,7 +489,7 @@ fn what_contradicts_itself_in_older_stores_is_told() -> Result<()> {
             chunk,
             Some(json!([14, 1, 1])),
             query,
-            "one cell a chunk",
+            "one cell per chunk",
         ),
         (
             "0.8/native_mesh",

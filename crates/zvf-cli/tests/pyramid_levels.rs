@@ -617,32 +617,3 @@ fn levels_of_tiny_chunks_state_their_chunks() -> Result<()> {
     home.text(&["pyramid", "t.zv", "--levels-until", "200"])?;
     home.validates("t.zv")
 }
-
-/// Old writers omit documents of groups. A pyramid that fails removes only what it wrote.
-#[test]
-fn a_failed_pyramid_keeps_links_without_a_document_of_their_group() -> Result<()> {
-    let home = Home::made(&[
-        ("../v.csv", "x,y,z\n1,1,1\n2,2,2\n15,5,5\n".into()),
-        ("../e.csv", "source,target\n0,1\n1,2\n".into()),
-    ])?;
-    let import = "import v.csv g.zv --edges e.csv --chunk-shape 10,10,10";
-    home.text(&import.split(' ').collect::<Vec<_>>())?;
-    std::fs::remove_file(home.file("g.zv/0/links/zarr.json"))?;
-    let before = files(&home.file("g.zv"))?;
-    let words = ["pyramid", "g.zv", "--factors", "2", "--bin-shape", "5,5,5"];
-    let failed = crate::run::command(&home.path(), &words)
-        .env("TMPDIR", "/nonexistent")
-        .output()?;
-    ensure!(
-        !failed.status.success(),
-        "{}",
-        String::from_utf8_lossy(&failed.stderr)
-    );
-    let links = |all: &BTreeMap<String, Vec<u8>>| {
-        let links = all.keys().filter(|name| name.starts_with("0/links/0/"));
-        links.cloned().collect::<Vec<_>>()
-    };
-    let after = files(&home.file("g.zv"))?;
-    ensure!(links(&after) == links(&before) && !links(&before).is_empty());
-    Ok(())
-}

@@ -608,3 +608,22 @@ fn stale(root: &RootDoc) -> u64 {
         .and_then(Value::as_array)
         .map_or(0, |chunks| wide(chunks.len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Old writers omit documents of groups; links below such a group are not of a pyramid.
+    #[test]
+    fn links_are_never_among_the_groups_that_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().display().to_string();
+        let target = Target::new(&place, &zvf_store::OpenOptions::new(), false).unwrap();
+        let whole = || groups(&target).unwrap().contains(&"0/links".to_owned());
+        assert!(whole());
+        target
+            .put(vec![node("0/links/0", "{}".to_owned())])
+            .unwrap();
+        assert!(!whole());
+    }
+}

@@ -252,7 +252,7 @@ async fn the_type_of_an_attribute_is_the_declared_one() {
 async fn rows_that_do_not_fit_in_memory_are_a_limit() {
     let mut files = points();
     edit(&mut files, V, |doc| {
-        doc["attributes"]["row_shape"] = json!([u64::MAX / 4]);
+        doc["attributes"]["row_shape"] = json!([u64::MAX / 2]);
     });
     let store = open_memory(&files).await;
     let level = store.level(0, &Need::all()).await.unwrap();

@@ -267,7 +267,7 @@ async fn hostile_shapes_are_refused() {
             json!([3, 1]),
             json!([1, 1]),
             Class::Malformed,
-            "at least the rows",
+            "at least an axis of rows",
         ),
         (
             json!([3, 1, 4, 0]),

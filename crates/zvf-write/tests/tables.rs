@@ -122,18 +122,6 @@ async fn rows_without_a_number_keep_none() {
     let back = ObjectTable::from_records(&records).unwrap();
     assert_eq!(back.to_records(&spec()).unwrap(), records);
     assert_eq!(back.absent, table.absent);
-    // Names that begin as those of columns beside a column of the same name.
-    let odd = spec().with_object_attribute(AttributeSpec::number("attribute:n", NumberType::I16));
-    let of_odd = table
-        .clone()
-        .with_gaps("attribute:n", vec![4_i16, 5, 6], [0].into());
-    let records = of_odd.to_records(&odd).unwrap();
-    assert_eq!(
-        records.column_by_name("attribute:n").unwrap().null_count(),
-        1
-    );
-    let back = ObjectTable::from_records(&records).unwrap();
-    assert_eq!(back.absent, of_odd.absent);
     let wrong = ObjectTable::new(&[7_i64][..])
         .with_gaps("age", vec![1_i16], [1].into())
         .with_attribute("axis", vec![0.0; 2])

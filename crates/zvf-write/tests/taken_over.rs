@@ -160,7 +160,7 @@ async fn a_store_that_is_withdrawn_is_gone_unless_somebody_changes_it() {
         assert!(target.exists("zarr.json").unwrap() && target.exists("0/zarr.json").unwrap());
         target.remove("zvf-unfinished.json").unwrap();
         // Another program changed the store, and has finished.
-        let refused = withdraw("{}").unwrap_err();
+        let refused = withdraw("{ }").unwrap_err();
         assert!(matches!(refused, WriteError::Exists { .. }), "{refused}");
         assert!(target.exists("zarr.json").unwrap() && target.exists("0/zarr.json").unwrap());
         assert!(!target.exists("zvf-unfinished.json").unwrap());

@@ -110,10 +110,13 @@ impl Router {
         };
         let prepared = context.prepare(batch)?;
         self.check_target(spec, &prepared)?;
-        if spec.kind == Kind::Skeleton {
-            self.check_whole(&prepared)?;
-        }
+        let whole = match spec.kind {
+            Kind::Skeleton => self.whole_of(&prepared)?,
+            _ => HashSet::new(),
+        };
         let columns = self.coded(spec, &prepared)?;
+        // Only of a batch that is accepted.
+        self.whole.extend(whole);
         if let Some(trace) = &mut self.trace {
             match &prepared.walk {
                 Some(walk) => {
@@ -186,8 +189,8 @@ impl Router {
         })
     }
 
-    /// Refuses an object of an earlier batch: depth-first order needs all nodes of a tree in one batch.
-    fn check_whole(&mut self, prepared: &PreparedBatch<'_>) -> Result<(), WriteError> {
+    /// The objects of a batch. Refuses an object of an earlier batch: depth-first order needs all nodes of a tree in one batch.
+    fn whole_of(&self, prepared: &PreparedBatch<'_>) -> Result<HashSet<i64>, WriteError> {
         let mut new = HashSet::new();
         let mut before = None;
         for &object in prepared.objects.iter() {
@@ -204,8 +207,7 @@ impl Router {
             }
             new.insert(object);
         }
-        self.whole.extend(new);
-        Ok(())
+        Ok(new)
     }
 
     /// The attribute columns as bytes, texts as codes.
