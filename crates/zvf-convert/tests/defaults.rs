@@ -313,7 +313,7 @@ fn survive(folder: &Folder, bytes: &[u8]) {
 #[test]
 fn an_uncompressed_buffer_may_begin_like_a_compressed_one() {
     let noise: Vec<u8> = (0..200_u64)
-        .map(|at| (at * at * 0x9e37_79b9 >> 7) as u8)
+        .map(|at| ((at * at * 0x9e37_79b9) >> 7) as u8)
         .collect();
     let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
     std::io::Write::write_all(&mut frame, &noise).unwrap();

@@ -177,49 +177,6 @@ fn the_edges_of_a_ply_with_faces_are_read_for_kinds_of_edges() {
 }
 
 #[test]
-fn ply_edges_begin_at_vertex1_whatever_the_order_of_the_properties() {
-    let text = |first: u8, second: u8, edges: &str| {
-        format!(
-            "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement edge 2\n\
-             property int vertex{first}\nproperty int vertex{second}\nend_header\n0 0 0\n1 0 0\n0 1 0\n{edges}"
-        )
-    };
-    let exported = |text: String| {
-        let folder = Folder::new();
-        let mut options = small();
-        options.kind = Some(Kind::Graph);
-        let import = open(&[folder.file("a.ply", text)], &options);
-        folder.store(&import, |spec| spec.links.directed = true);
-        let (out, _) = folder.export("o.ply", &ExportOptions::default());
-        parse::ply(&std::fs::read(out).unwrap()).1
-    };
-    let edges = exported(text(1, 2, "2 0\n0 1\n"));
-    assert_eq!(exported(text(2, 1, "0 2\n1 0\n")), edges);
-    assert_ne!(exported(text(2, 1, "2 0\n0 1\n")), edges);
-}
-
-#[test]
-fn too_many_elements_or_properties_of_a_ply_are_a_limit() {
-    let folder = Folder::new();
-    let elements: String = (0..4097).map(|at| format!("element e{at} 0\n")).collect();
-    let properties: String = (0..4097)
-        .map(|at| format!("property float p{at}\n"))
-        .collect();
-    for (lines, what) in [
-        (elements, "more than 4096 elements"),
-        (
-            format!("element vertex 1\n{properties}"),
-            "more than 4096 properties of an element",
-        ),
-    ] {
-        let text = format!("ply\nformat ascii 1.0\n{lines}end_header\n");
-        let (error, text) = refused(&[folder.file("a.ply", text)], &small());
-        assert_eq!(error.class(), Class::Limit);
-        assert!(text.contains(what), "{text}");
-    }
-}
-
-#[test]
 fn a_table_of_edges_makes_a_graph_and_comes_back() {
     let folder = Folder::new();
     let options = linked(folder.file("edges.csv", EDGES), false);

@@ -1,8 +1,11 @@
-//! OBJ and STL.
+//! OBJ, STL, and headers of PLY.
 
-use zvf_write::NumberType;
+use zvf_convert::export::ExportOptions;
+use zvf_store::Class;
+use zvf_write::{Kind, NumberType};
 
-use crate::support::{Folder, Got, column, ends, open, rows, small, sorted, texts};
+use crate::parse;
+use crate::support::{Folder, Got, column, ends, open, refused, rows, small, sorted, texts};
 
 /// Faces as cycles that begin at their smallest corner: the winding matters, the first corner does not.
 fn cycles(got: &Got) -> Vec<Vec<String>> {
@@ -229,4 +232,47 @@ fn faces_that_changed_their_corners_are_refused() {
         told.contains("a link of 3 ends") && told.contains("expected 4"),
         "{told}"
     );
+}
+
+#[test]
+fn ply_edges_begin_at_vertex1_whatever_the_order_of_the_properties() {
+    let text = |first: u8, second: u8, edges: &str| {
+        format!(
+            "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\nelement edge 2\n\
+             property int vertex{first}\nproperty int vertex{second}\nend_header\n0 0 0\n1 0 0\n0 1 0\n{edges}"
+        )
+    };
+    let exported = |text: String| {
+        let folder = Folder::new();
+        let mut options = small();
+        options.kind = Some(Kind::Graph);
+        let import = open(&[folder.file("a.ply", text)], &options);
+        folder.store(&import, |spec| spec.links.directed = true);
+        let (out, _) = folder.export("o.ply", &ExportOptions::default());
+        parse::ply(&std::fs::read(out).unwrap()).1
+    };
+    let edges = exported(text(1, 2, "2 0\n0 1\n"));
+    assert_eq!(exported(text(2, 1, "0 2\n1 0\n")), edges);
+    assert_ne!(exported(text(2, 1, "2 0\n0 1\n")), edges);
+}
+
+#[test]
+fn too_many_elements_or_properties_of_a_ply_are_a_limit() {
+    let folder = Folder::new();
+    let elements: String = (0..4097).map(|at| format!("element e{at} 0\n")).collect();
+    let properties: String = (0..4097)
+        .map(|at| format!("property float p{at}\n"))
+        .collect();
+    for (lines, what) in [
+        (elements, "more than 4096 elements"),
+        (
+            format!("element vertex 1\n{properties}"),
+            "more than 4096 properties of an element",
+        ),
+    ] {
+        let text = format!("ply\nformat ascii 1.0\n{lines}end_header\n");
+        let (error, text) = refused(&[folder.file("a.ply", text)], &small());
+        assert_eq!(error.class(), Class::Limit);
+        assert!(text.contains(what), "{text}");
+    }
 }

@@ -354,18 +354,13 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
     }
 }
 
-/// Writes a float, rounded to the type; -0.0 as 0.0. Returns `false` for NaN and for other types than floats.
+/// Writes a float, rounded to the type; -0.0 as 0.0. Returns `false` for NaN, numbers beyond float32, and other types than floats.
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
+    let narrow = zvf_encode::narrow(value);
     match number {
         NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
-        NumberType::F32 => {
-            let narrow = zvf_encode::narrow(value);
-            // No stored number is equal to one beyond the range of its type.
-            if narrow.is_infinite() && value.is_finite() {
-                return false;
-            }
-            out.copy_from_slice(&narrow.to_le_bytes());
-        }
+        NumberType::F32 if narrow.is_infinite() && value.is_finite() => return false,
+        NumberType::F32 => out.copy_from_slice(&narrow.to_le_bytes()),
         _ => match Values::from(vec![value]).bytes_as(number) {
             Some(bytes) => out.copy_from_slice(&bytes),
             None => return false,
@@ -750,8 +745,7 @@ mod tests {
         assert_eq!(found.find(&0.1_f32.to_le_bytes()), Some(0));
         assert_eq!(found.find(&0.0_f32.to_le_bytes()), Some(1));
         assert_eq!(found.find(&0.2_f32.to_le_bytes()), None);
-        let missing: Vec<usize> = found.rows(KeyState::Missing).collect();
-        assert_eq!(missing, [2, 3]);
+        assert_eq!(found.rows(KeyState::Missing).collect::<Vec<_>>(), [2, 3]);
         let floats = Float64Array::from(vec![Some(1e300), Some(f64::INFINITY), None]);
         let mut found = keys(Arc::new(floats), Coding::Number(NumberType::F32));
         assert_eq!(found.index(|_, _| false).unwrap(), []);

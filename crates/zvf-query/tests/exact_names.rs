@@ -168,3 +168,29 @@ async fn ends_of_whole_numbers_are_compared_exactly() {
         assert_eq!(found(&got), wanted, "{condition}");
     }
 }
+
+/// 0.1 is a number with decimals that float16 does not have.
+#[tokio::test]
+async fn ends_of_float16_are_compared_in_their_type() {
+    let open = OpenOptions::new().with_object_store(Arc::new(InMemory::new()));
+    let options = WriteOptions::new().with_open(open.clone());
+    let spec = StoreSpec::new(Kind::Streamline, [10.0; 2])
+        .with_positions(NumberType::F16)
+        .with_vertex_attribute(AttributeSpec::number("object.v", NumberType::F64));
+    let positions = [0.1, 0.0, 5.0, 0.0, 0.2, 1.0, 6.0, 1.0].map(zvf_store::nearest_f16);
+    let batch = Batch::new(positions.to_vec())
+        .with_object_ids(&[1, 1, 2, 2][..])
+        .with_attribute("object.v", &[1.0, 2.0, 3.0, 4.0][..]);
+    let writer = StoreWriter::create("memory:///", spec, options).await;
+    let mut writer = writer.unwrap();
+    writer.push(&batch).unwrap();
+    writer.finish().await.unwrap();
+    let store = Store::open_with("memory:///", open).await.unwrap();
+    for (condition, wanted) in [
+        ("start.x == 0.1", ["1.0", "2.0"]),
+        ("start.x > 0.1", ["3.0", "4.0"]),
+    ] {
+        let got = ask(&store, asked(condition)).await.unwrap();
+        assert_eq!(found(&got), wanted, "{condition}");
+    }
+}

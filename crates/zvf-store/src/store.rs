@@ -51,10 +51,8 @@ struct StoreInner {
 /// Most rounds of requests that loading a level may take.
 const ROUNDS: usize = 16;
 
-/// Most attempts to open a store whose root names another edit at each attempt.
+/// Most attempts to open a store whose root names another edit at each attempt, and the number of levels that are cached.
 const OPENINGS: usize = 5;
-
-/// How many levels are cached.
 const RECENT: usize = 16;
 
 impl Store {

@@ -58,8 +58,8 @@
 //! # After a crash
 //!
 //! There is no store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable before it. A
-//! marker, `zvf-unfinished.json`, exists from the first write to the last. By the marker, the next writer recognizes the files of an interrupted one,
-//! which [`StaleFiles::Remove`] allows it to remove; files of other programs are never removed.
+//! marker, `zvf-unfinished.json`, exists from the first write to the last. By the marker, the next writer recognizes an interrupted one;
+//! [`StaleFiles::Remove`] allows it to remove everything at this address then. Without a marker, it removes only files that such a writer can have left.
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer can continue after its last one.
 //!

@@ -59,6 +59,9 @@ impl Fault {
 /// What came of a fault; and its number, with which `ZVF_FAULT` makes a program have it.
 type Tried = (usize, Fault, String);
 
+/// Where the numbered faults of each file are.
+type FaultPlaces = BTreeMap<String, Vec<(usize, Range<usize>)>>;
+
 /// The verdict on a fault that no test found.
 const MISSED: &str = "not found";
 
@@ -241,11 +244,7 @@ impl Copy {
     }
 
     /// Writes the tree: what is committed, with the faults that are not known to be none. Files that do not change stay as they are, so that cargo builds nothing twice.
-    fn write(
-        &self,
-        faults: &[Fault],
-        record: &Record,
-    ) -> Outcome<BTreeMap<String, Vec<(usize, Range<usize>)>>> {
+    fn write(&self, faults: &[Fault], record: &Record) -> Outcome<FaultPlaces> {
         let mut of_files: BTreeMap<&str, Vec<(usize, &faults::Fault)>> = BTreeMap::new();
         for (at, fault) in faults.iter().enumerate() {
             if record.get(&fault.name()) != Some(INVALID) {
@@ -347,7 +346,7 @@ impl Copy {
 }
 
 /// The faults at which an error of the compiler is.
-fn at_error(message: &Value, places: &BTreeMap<String, Vec<(usize, Range<usize>)>>) -> Vec<usize> {
+fn at_error(message: &Value, places: &FaultPlaces) -> Vec<usize> {
     if message["reason"] != "compiler-message" || message["message"]["level"] != "error" {
         return Vec::new();
     }

@@ -25,11 +25,11 @@ pub(crate) struct Version {
 impl Version {
     /// Describes this build of the program.
     pub(crate) fn new() -> Self {
-        let is_built = |ending: &&str| match *ending {
-            "parquet" => cfg!(feature = "parquet"),
-            "laz" => cfg!(feature = "laz"),
-            _ => true,
-        };
+        let optional = [
+            ("parquet", cfg!(feature = "parquet")),
+            ("laz", cfg!(feature = "laz")),
+        ];
+        let is_built = |ending: &&str| !optional.contains(&(*ending, false));
         Self {
             program: "zvf",
             version: env!("CARGO_PKG_VERSION"),

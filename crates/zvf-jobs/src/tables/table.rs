@@ -28,9 +28,7 @@ use zvf_encode::error::OrBug;
 use zvf_write::arrow::{
     OF_EDITS, array, check_unit, column_type, elements, is_place, texts, values,
 };
-use zvf_write::{
-    AttributeSpec, AttributeType, Batch, NumberType, StoreSpec, Values, WriteError, narrow,
-};
+use zvf_write::{AttributeSpec, Batch, NumberType, StoreSpec, Values, WriteError, narrow};
 
 use super::fills::fills;
 use crate::JobError;
@@ -484,36 +482,6 @@ impl EditTable {
         Ok(array(values, columns.len())?)
     }
 
-    /// The values of columns for an attribute of texts. As in an import, a missing float has no text; neither has a column of words for missing values
-    /// alone, if its file has no types; and if the attribute has [boolean texts](AttributeSpec::boolean_texts), booleans are read in all their forms.
-    fn text_values(&self, one: &AttributeSpec, columns: &[usize]) -> Vec<Option<Cow<'_, str>>> {
-        let mut texts: Vec<_> = self.cells(columns, false).map(|(_, text)| text).collect();
-        if self.are_floats(columns) {
-            texts
-                .iter_mut()
-                .for_each(|text| *text = text.take_if(|text| text != "NaN"));
-            return texts;
-        }
-        if !self.is_untyped {
-            return texts;
-        }
-        let value = |text: &Cow<'_, str>| self.fields.value(Some(text), false).map(str::to_owned);
-        let given: Vec<String> = texts.iter().flatten().filter_map(value).collect();
-        let is_blank = |text: &Cow<'_, str>| text.trim().is_empty();
-        let booleans =
-            one.has_boolean_texts() && given.iter().all(|text| Fields::boolean(text).is_some());
-        if booleans || given.is_empty() && !texts.iter().flatten().any(is_blank) {
-            let boolean = |text: Cow<'_, str>| {
-                let boolean = Fields::boolean(self.fields.value(Some(&text), false)?)?;
-                Some(Cow::Borrowed(if boolean { "true" } else { "false" }))
-            };
-            texts
-                .iter_mut()
-                .for_each(|text| *text = text.take().and_then(boolean));
-        }
-        texts
-    }
-
     /// The values of the texts of columns; `expected` is the type of the attribute unless it is given. `is_attribute`: whether options can give values to
     /// rows without one.
     fn parsed<T: Copy>(
@@ -601,20 +569,6 @@ impl EditTable {
             false => one.name.clone(),
         };
         Ok((name, self.own_array(one, fill)?))
-    }
-
-    /// The values of an attribute of the store; radii in its unit.
-    fn own_array(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<ArrayRef> {
-        let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
-        let columns = self.own_columns(one);
-        let Some(factor) = lengths.filter(|_| one.name == "radius") else {
-            return self.array(one, &columns, None, fill);
-        };
-        let mut wide = one.clone();
-        wide.values = AttributeType::Number(NumberType::F64);
-        let radii = self.array(&wide, &columns, None, fill)?;
-        let scaled = values(&one.name, &radii)?.scaled(factor);
-        Ok(array(scaled.fitted(one)?, one.channels)?)
     }
 
     /// The values of an attribute, under a name that no other column has; missing ones are `fill`, if there is one.

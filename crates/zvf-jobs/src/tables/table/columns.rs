@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type};
-use arrow_array::{Array, Float64Array};
+use arrow_array::{Array, ArrayRef, Float64Array};
 use arrow_schema::DataType;
 use zvf_convert::output::{Style, write_value};
-use zvf_convert::{held_names, unread_type};
-use zvf_write::AttributeSpec;
-use zvf_write::arrow::{OF_EDITS, elements, is_place};
+use zvf_convert::{Fields, held_names, unread_type};
+use zvf_write::arrow::{OF_EDITS, array, elements, is_place, values};
+use zvf_write::{AttributeSpec, AttributeType, NumberType};
 
 use super::EditTable;
 use crate::JobError;
@@ -135,6 +135,54 @@ impl EditTable {
             })
         };
         Some((0..column.len()).map(text).collect())
+    }
+
+    /// The values of columns for an attribute of texts. As in an import, a missing float has no text; neither has a column of words for missing values
+    /// alone, if its file has no types; and if the attribute has [boolean texts](AttributeSpec::boolean_texts), booleans are read in all their forms.
+    pub(super) fn text_values(
+        &self,
+        one: &AttributeSpec,
+        columns: &[usize],
+    ) -> Vec<Option<Cow<'_, str>>> {
+        let mut texts: Vec<_> = self.cells(columns, false).map(|(_, text)| text).collect();
+        if self.are_floats(columns) {
+            texts
+                .iter_mut()
+                .for_each(|text| *text = text.take_if(|text| text != "NaN"));
+            return texts;
+        }
+        if !self.is_untyped {
+            return texts;
+        }
+        let value = |text: &Cow<'_, str>| self.fields.value(Some(text), false).map(str::to_owned);
+        let given: Vec<String> = texts.iter().flatten().filter_map(value).collect();
+        let is_blank = |text: &Cow<'_, str>| text.trim().is_empty();
+        let booleans =
+            one.has_boolean_texts() && given.iter().all(|text| Fields::boolean(text).is_some());
+        if booleans || given.is_empty() && !texts.iter().flatten().any(is_blank) {
+            let boolean = |text: Cow<'_, str>| {
+                let boolean = Fields::boolean(self.fields.value(Some(&text), false)?)?;
+                Some(Cow::Borrowed(if boolean { "true" } else { "false" }))
+            };
+            texts
+                .iter_mut()
+                .for_each(|text| *text = text.take().and_then(boolean));
+        }
+        texts
+    }
+
+    /// The values of an attribute of the store; radii in its unit.
+    pub(super) fn own_array(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<ArrayRef> {
+        let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
+        let columns = self.own_columns(one);
+        let Some(factor) = lengths.filter(|_| one.name == "radius") else {
+            return self.array(one, &columns, None, fill);
+        };
+        let mut wide = one.clone();
+        wide.values = AttributeType::Number(NumberType::F64);
+        let radii = self.array(&wide, &columns, None, fill)?;
+        let scaled = values(&one.name, &radii)?.scaled(factor);
+        Ok(array(scaled.fitted(one)?, one.channels)?)
     }
 
     /// Whether the table has an attribute of a store.
