@@ -34,8 +34,7 @@ pub fn is_plain(document: &Value) -> bool {
     })
 }
 
-/// The elements of one object. For an array of payloads, these are the payloads, in a shard those of all its cells; for other arrays, one element
-/// with all numbers of each cell.
+/// Decodes the elements of one object: the payloads of all its cells, or, for an array of numbers, one element with all numbers of each cell.
 ///
 /// # Errors
 /// If the bytes cannot be decoded with the codecs of the document.

@@ -442,7 +442,7 @@ fn attributes_that_are_left_out_are_reported() -> Result<()> {
     Ok(())
 }
 
-/// Rows that locate links and are in another order than those of the store contradict `--by-order`.
+/// With `--by-order`, rows that also state the ends of their links must be in the order of the store.
 #[test]
 fn ends_and_the_order_of_links_have_to_agree() -> Result<()> {
     let home = graph(&[

@@ -107,9 +107,10 @@ impl Chain {
         Ok(data)
     }
 
-    /// Decodes a chunk of `whole` bytes, of which only the first `keep` are data and the rest is padding. If `whole` exceeds the limit but not 1 GiB, and
-    /// the first codec of the document is zstd, gzip, zlib, bz2 or blosc, decodes and checks the whole chunk, but holds and returns only the first `keep`
-    /// bytes. Otherwise returns the whole chunk.
+    /// Decodes a chunk of `whole` bytes whose first `keep` bytes are data; the rest is padding.
+    ///
+    /// Returns the whole chunk, unless it is larger than the limit and at most 1 GiB, and the first codec of the document is zstd, gzip, zlib, bz2 or
+    /// blosc. Such a chunk is decoded and checked as a whole, but only its first `keep` bytes are held and returned.
     ///
     /// # Errors
     /// As [`decode`](Self::decode), with the limit on the bytes that are held; in the first case also a chunk of another length than `whole`.

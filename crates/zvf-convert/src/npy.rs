@@ -39,7 +39,7 @@ pub(crate) struct NpyHeader {
     columns: bool,
 }
 
-/// Most columns of an array in Fortran order, each of which is read by a reader of its own.
+/// Most columns of an array in Fortran order. Each column has its own reader.
 const MOST_COLUMNS: usize = 256;
 
 /// Reads the rows of an array in order: with one reader or, in Fortran order, with one for each column.

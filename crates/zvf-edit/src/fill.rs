@@ -8,7 +8,7 @@ use zvf_meta::{FILL, RootDoc};
 use super::matching::{Scope, TableValues};
 use zvf_encode::{AttributeSpec, NumberType, Values, WriteError, decimal};
 
-/// The text of each fill, by its attribute: those of vertices, links and objects may have the same name.
+/// The texts of fills, by scope and name of their attribute.
 pub(super) type Fills = BTreeMap<(Scope, String), String>;
 
 /// Parses `text` as a value of the type of an attribute, and repeats it for each channel.

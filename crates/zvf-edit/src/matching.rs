@@ -161,7 +161,7 @@ impl TableElement<'_> {
 /// Calls `take` with the index and value of every element of a column; the elements of a row are consecutive.
 ///
 /// # Errors
-/// Misuse: a column that is neither numbers, booleans nor text. Those of `take`.
+/// Misuse: a column that is neither numbers, booleans nor text. The errors of `take`.
 pub(crate) fn each(
     name: &str,
     column: &ArrayRef,

@@ -170,7 +170,7 @@ impl Notes {
         (repairs.collect(), inner.losses.clone())
     }
 
-    /// Adds repairs and losses, such as those of an earlier run.
+    /// Adds the repairs and losses that an earlier run recorded.
     pub(crate) fn add(&self, repairs: Vec<Repair>, losses: Vec<Loss>) {
         for one in repairs {
             self.repaired(&one.place, one.what, one.count);

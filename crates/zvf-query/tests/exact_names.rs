@@ -133,22 +133,28 @@ async fn conditions_on_objects_note_that_nan_is_not_null() {
     );
 }
 
-#[tokio::test]
-async fn ends_of_whole_numbers_are_compared_exactly() {
-    const FAR: i64 = 1 << 53;
+/// Two lines of two vertices, with the numbers 1 to 4.
+async fn two_lines(number: NumberType, positions: Values) -> Store {
     let open = OpenOptions::new().with_object_store(Arc::new(InMemory::new()));
     let options = WriteOptions::new().with_open(open.clone());
     let spec = StoreSpec::new(Kind::Streamline, [10.0; 2])
-        .with_positions(NumberType::I64)
+        .with_positions(number)
         .with_vertex_attribute(AttributeSpec::number("object.v", NumberType::F64));
-    let batch = Batch::new(&[FAR + 1, 0, FAR + 3, 0, FAR, 1, FAR + 2, 1][..])
+    let batch = Batch::new(positions)
         .with_object_ids(&[1, 1, 2, 2][..])
         .with_attribute("object.v", &[1.0, 2.0, 3.0, 4.0][..]);
     let writer = StoreWriter::create("memory:///", spec, options).await;
     let mut writer = writer.unwrap();
     writer.push(&batch).unwrap();
     writer.finish().await.unwrap();
-    let store = Store::open_with("memory:///", open).await.unwrap();
+    Store::open_with("memory:///", open).await.unwrap()
+}
+
+#[tokio::test]
+async fn ends_of_whole_numbers_are_compared_exactly() {
+    const FAR: i64 = 1 << 53;
+    let positions = vec![FAR + 1, 0, FAR + 3, 0, FAR, 1, FAR + 2, 1];
+    let store = two_lines(NumberType::I64, positions.into()).await;
     for (condition, wanted) in [
         ("start.x == 9007199254740993", &["1.0", "2.0"][..]),
         ("start.x == 9007199254740992", &["3.0", "4.0"]),
@@ -172,20 +178,8 @@ async fn ends_of_whole_numbers_are_compared_exactly() {
 /// 0.1 is a number with decimals that float16 does not have.
 #[tokio::test]
 async fn ends_of_float16_are_compared_in_their_type() {
-    let open = OpenOptions::new().with_object_store(Arc::new(InMemory::new()));
-    let options = WriteOptions::new().with_open(open.clone());
-    let spec = StoreSpec::new(Kind::Streamline, [10.0; 2])
-        .with_positions(NumberType::F16)
-        .with_vertex_attribute(AttributeSpec::number("object.v", NumberType::F64));
     let positions = [0.1, 0.0, 5.0, 0.0, 0.2, 1.0, 6.0, 1.0].map(zvf_store::nearest_f16);
-    let batch = Batch::new(positions.to_vec())
-        .with_object_ids(&[1, 1, 2, 2][..])
-        .with_attribute("object.v", &[1.0, 2.0, 3.0, 4.0][..]);
-    let writer = StoreWriter::create("memory:///", spec, options).await;
-    let mut writer = writer.unwrap();
-    writer.push(&batch).unwrap();
-    writer.finish().await.unwrap();
-    let store = Store::open_with("memory:///", open).await.unwrap();
+    let store = two_lines(NumberType::F16, positions.to_vec().into()).await;
     for (condition, wanted) in [
         ("start.x == 0.1", ["1.0", "2.0"]),
         ("start.x > 0.1", ["3.0", "4.0"]),

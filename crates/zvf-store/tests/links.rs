@@ -1,10 +1,12 @@
 //! Link families: order of endpoints, anchors between levels, and what is refused. Specification 0.9, section 13.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use zvf_store::meta::LinkStore;
-use zvf_store::{Class, Deltas, Endpoint, Names, Need};
+use zvf_store::{Class, Deltas, Endpoint, Names, Need, OpenOptions, Store};
 
-use crate::support::{Files, add_grid, all_cells, edit, group, open_memory};
+use crate::support::{Files, Tool, add_grid, all_cells, edit, group, memory, open_memory};
 use crate::traps::plain;
 
 fn family(files: &mut Files, delta: &str, attributes: &Value) {
@@ -227,4 +229,31 @@ async fn s13_6_links_between_levels_are_anchored() {
             .iter()
             .all(|a| !a.is_intra() && !a.has_perm())
     );
+}
+
+/// If the backend cannot list, the arrays of links between neighbouring chunks are tried, and the warning says which are read.
+#[tokio::test]
+async fn warnings_say_which_link_arrays_are_read_without_a_listing() {
+    for (width, which) in [
+        (1, None),
+        (
+            3,
+            Some("that join neighbouring chunks, or whose names are given,"),
+        ),
+        (5, Some("whose names are given")),
+    ] {
+        let mut files = plain();
+        let policy = json!({"link_width": width, "sid_ndim": 2, "level_delta": 0});
+        family(&mut files, "0", &policy);
+        let mut tool = Tool::new(memory(&files).await);
+        tool.can_list = false;
+        let options = OpenOptions::new().with_object_store(Arc::new(tool));
+        let store = Store::open_with("memory:///", options).await.unwrap();
+        store.level(0, &links()).await.unwrap();
+        let warnings = store.warnings();
+        let mut of_links = warnings.iter().filter(|one| one.contains("link arrays"));
+        let wanted = which
+            .map(|which| format!("the backend cannot list: only link arrays {which} are read"));
+        assert_eq!(of_links.next(), wanted.as_ref(), "{width}: {warnings:?}");
+    }
 }

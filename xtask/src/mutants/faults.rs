@@ -12,18 +12,22 @@ use syn::{
 /// The variable with the number of the fault that a program has; none without it.
 pub(super) const SWITCH: &str = "ZVF_FAULT";
 
-/// The end of the root of a crate that has faults.
-pub(super) const ROOT: &str = r#"
-mod zvf_faults {
+/// What the root of a crate with faults ends with.
+pub(super) fn root() -> String {
+    format!(
+        r#"
+mod zvf_faults {{
     #[allow(unused_extern_crates)]
     extern crate std;
     static ON: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    pub(crate) fn on(number: usize) -> bool {
-        let read = || std::env::var("ZVF_FAULT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    pub(crate) fn on(number: usize) -> bool {{
+        let read = || std::env::var("{SWITCH}").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
         *ON.get_or_init(read) == number
-    }
+    }}
+}}
+"#
+    )
 }
-"#;
 
 /// A fault: a range of the source, and what is there instead, with [`ON`] where it asks whether it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]

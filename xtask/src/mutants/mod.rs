@@ -270,7 +270,7 @@ impl Copy {
                 let (mut text, places) =
                     faults::switched(&source, of_file.map_or(&[], Vec::as_slice));
                 if roots.contains(file) {
-                    text.push_str(faults::ROOT);
+                    text.push_str(&faults::root());
                 }
                 bytes = text.into_bytes();
                 all.insert(file.to_owned(), places);

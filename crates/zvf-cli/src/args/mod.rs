@@ -98,7 +98,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// Those of clap, which also returns the texts of `--help` and `--version` as errors.
+    /// The errors of clap. The texts of `--help` and `--version` are errors, too.
     pub(crate) fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
         let mut cli = Self::try_parse_from(edit::store_first(line))?;
         if let Command::Import(args) = &mut cli.command {

@@ -55,7 +55,7 @@ pub fn attributes() -> ArrayAttributes {
     fragment_values::document(&column.with_description("object of the fragment"))
 }
 
-/// Whether an object with this id can be an owner in the column: [`NOBODY`] and [`SEVERAL`] have another meaning there.
+/// Whether the column can state this id as an owner. It uses [`NOBODY`] and [`SEVERAL`] for fragments without one owner.
 #[must_use]
 pub fn is_distinct(id: i64) -> bool {
     !matches!(id, NOBODY | SEVERAL)

@@ -11,7 +11,8 @@ use crate::records::record::typed;
 use crate::records::spill::{SpillFile, SpillRange};
 use zvf_format::int::{halves, wide};
 
-/// Maps the number of a vertex to its chunk and row, for links between vertices. The table is in memory, or in a file of which a few blocks are in memory.
+/// A table of the chunk and row of each vertex, in the order of their numbers, for links between vertices. It is in memory, or in a file of which a few
+/// blocks are cached.
 #[derive(Debug)]
 pub struct VertexPlaces {
     table: Vec<u64>,

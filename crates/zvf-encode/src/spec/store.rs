@@ -99,8 +99,8 @@ impl AttributeSpec {
         Self::new(name.into(), AttributeType::Category)
     }
 
-    /// Booleans of which some are missing, as the texts `true` and `false`, one per row: for vertices. The description states it, so that appended tables
-    /// are read as booleans, and parts of a store agree on it.
+    /// Booleans with missing values, stored as the texts `true` and `false`, one per row: for vertices. The description says so, because parts of a store
+    /// must have equal attributes.
     #[must_use]
     pub fn boolean_texts(name: impl Into<String>) -> Self {
         Self::category(name).with_description(BOOLEAN_TEXTS)

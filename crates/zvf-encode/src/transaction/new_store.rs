@@ -286,10 +286,11 @@ pub fn withdraw(
         return Err(WriteError::busy(address, what));
     }
     // Every change replaces the root.
-    if target.read(ROOT)?.as_deref() != Some(root.as_bytes()) {
+    let found = target.read(ROOT);
+    if !matches!(&found, Ok(Some(found)) if found == root.as_bytes()) {
         target.remove_own(MARKER, &mark)?;
         let what = "another program has changed the store since it was written";
-        return Err(WriteError::exists(address, what));
+        return found.and(Err(WriteError::exists(address, what)));
     }
     target.remove(ROOT)?;
     target.clear_others(MARKER)?;

@@ -522,15 +522,14 @@ fn extreme<'a>(wanted: Ordering, a: Val<'a>, b: Val<'a>) -> Val<'a> {
 
 /// Integers remain integers except in quotients. A result beyond 128 bits is an error: as a float it would be another number.
 fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, Fault> {
-    if let (Val::Int(a), Val::Int(b)) = (a, b)
-        && math != Math::Divide
-    {
+    if let (Val::Int(a), Val::Int(b)) = (a, b) {
         let whole = match math {
-            Math::Add => a.checked_add(*b),
-            Math::Subtract => a.checked_sub(*b),
-            Math::Multiply => a.checked_mul(*b),
+            Math::Add => Some(a.checked_add(*b)),
+            Math::Subtract => Some(a.checked_sub(*b)),
+            Math::Multiply => Some(a.checked_mul(*b)),
             Math::Remainder if *b == 0 => return Ok(Val::Null),
-            Math::Remainder | Math::Divide => a.checked_rem(*b),
+            Math::Remainder => Some(a.checked_rem(*b)),
+            Math::Divide => None,
         };
         let large = || {
             let found = format!("found {a} and {b}, whose result has more than 128 bits");
@@ -538,7 +537,9 @@ fn math<'a>(math: Math, a: &Val<'a>, b: &Val<'a>) -> Result<Val<'a>, Fault> {
                 "{found}, expected smaller integers (+ 0.0 makes them floats)"
             ))
         };
-        return whole.map(Val::Int).ok_or_else(large);
+        if let Some(whole) = whole {
+            return whole.map(Val::Int).ok_or_else(large);
+        }
     }
     let (Some(a), Some(b)) = (double(a), double(b)) else {
         return Ok(Val::Null);

@@ -137,8 +137,8 @@ impl EditTable {
         Some((0..column.len()).map(text).collect())
     }
 
-    /// The values of columns for an attribute of texts. As in an import, a missing float has no text; neither has a column of words for missing values
-    /// alone, if its file has no types; and if the attribute has [boolean texts](AttributeSpec::boolean_texts), booleans are read in all their forms.
+    /// The values of columns for an attribute of texts. As in an import of all files together, a missing float has no text; and columns of booleans in
+    /// files without types are read as such if the attribute has [boolean texts](AttributeSpec::boolean_texts).
     pub(super) fn text_values(
         &self,
         one: &AttributeSpec,
@@ -151,15 +151,10 @@ impl EditTable {
                 .for_each(|text| *text = text.take_if(|text| text != "NaN"));
             return texts;
         }
-        if !self.is_untyped {
-            return texts;
-        }
-        let value = |text: &Cow<'_, str>| self.fields.value(Some(text), false).map(str::to_owned);
-        let given: Vec<String> = texts.iter().flatten().filter_map(value).collect();
-        let is_blank = |text: &Cow<'_, str>| text.trim().is_empty();
-        let booleans =
-            one.has_boolean_texts() && given.iter().all(|text| Fields::boolean(text).is_some());
-        if booleans || given.is_empty() && !texts.iter().flatten().any(is_blank) {
+        let given = texts.iter().flatten();
+        let mut given = given.filter_map(|text| self.fields.value(Some(text), false));
+        let is_boolean = |text: &str| Fields::boolean(text).is_some();
+        if self.is_untyped && one.has_boolean_texts() && given.all(is_boolean) {
             let boolean = |text: Cow<'_, str>| {
                 let boolean = Fields::boolean(self.fields.value(Some(&text), false)?)?;
                 Some(Cow::Borrowed(if boolean { "true" } else { "false" }))
