@@ -73,6 +73,10 @@ pub const UNIT: &str = "zvf.unit";
 pub const LEVEL: &str = "zvf.level";
 /// The levels that the links of a table span, in the metadata of its schema: `0`, `+1`, `-1`.
 pub const DELTA: &str = "zvf.delta";
+/// The order of the rows of a table, in the metadata of its schema: `chunk` or `object`.
+pub const ORDER: &str = "zvf.order";
+/// In the metadata of its schema: whether a table may lack rows of its level, because a query selected the others. Absent if it has all rows.
+pub const SELECTED: &str = "zvf.selected";
 /// The description of the values of a column, in the metadata of its field.
 pub const DESCRIPTION: &str = "zvf.description";
 /// Columns of vertices that are not attributes.

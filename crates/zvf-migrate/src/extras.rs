@@ -5,14 +5,15 @@
 
 use tokio::runtime::Handle;
 use zvf_meta::{ArrayDoc, NodeKind, node_kind};
-use zvf_store::writing::Redo;
-use zvf_store::{RawStore, Store};
+use zvf_store::writing::{MARKER, Redo};
+use zvf_store::{Listing, RawStore, Store};
 
 use super::report::Notes;
 use zvf_encode::WriteError;
 use zvf_encode::documents::plain_group;
 use zvf_encode::spec::VersionRules;
-use zvf_encode::target::{Target, node};
+use zvf_encode::target::{Target, is_temporary, node};
+use zvf_encode::transaction::ROOT;
 
 /// Deepest nesting of groups.
 const DEPTH: usize = 8;
@@ -89,6 +90,10 @@ pub(super) fn copy(
             );
         }
     }
+    let levels = store.levels().iter().map(u32::to_string);
+    for group in std::iter::once(String::new()).chain(levels) {
+        copy.loose(&group, &copy.below(&group)?);
+    }
     for problem in side.problems {
         notes.lost("the old store", problem);
     }
@@ -132,6 +137,27 @@ impl Copy<'_> {
         Ok(document.is_some_and(|bytes| matches!(node_kind(&bytes), Ok(NodeKind::Array))))
     }
 
+    /// The folders and objects directly below a path; none if the store cannot be listed.
+    fn below(&self, path: &str) -> Result<Listing, WriteError> {
+        let listing = self.handle.block_on(self.raw.listing(path))?;
+        Ok(listing.unwrap_or_default())
+    }
+
+    /// Reports the objects beside the document of a group: Zarr does not know them.
+    fn loose(&self, path: &str, below: &Listing) {
+        let of_writers =
+            |name: &str| name == ROOT || is_temporary(name) || (path.is_empty() && name == MARKER);
+        for name in below.objects.iter().filter(|name| !of_writers(name)) {
+            let key = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}/{name}")
+            };
+            self.notes
+                .lost(key, "is not part of a Zarr node: not copied");
+        }
+    }
+
     /// Copies a node and everything below it; returns whether it exists.
     fn tree(&self, path: &str, depth: usize) -> Result<bool, WriteError> {
         if depth > DEPTH {
@@ -153,9 +179,12 @@ impl Copy<'_> {
         if is_array {
             return Ok(true);
         }
-        let below = self.handle.block_on(self.raw.folders(path))?;
-        for name in below.unwrap_or_default() {
+        let below = self.below(path)?;
+        for name in &below.folders {
             any |= self.tree(&format!("{path}/{name}"), depth + 1)?;
+        }
+        if any {
+            self.loose(path, &below);
         }
         if any && !named {
             // Old writers omit the documents of intermediate groups (0.7 §2.4).

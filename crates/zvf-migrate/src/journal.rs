@@ -101,14 +101,15 @@ impl<'t> CopyJournal<'t> {
                     mark = Some(begun.into_bytes());
                 }
                 JOB if mark.is_some() => {
-                    let (level, done, repairs, losses): (
+                    let (level, done, repairs, losses, more): (
                         u32,
                         Vec<CopiedChunk>,
                         Vec<Repair>,
                         Vec<Loss>,
+                        u64,
                     ) = from_bytes(payload).ok_or_else(bad)?;
                     chunks.extend(done.into_iter().map(|done| ((level, done.slot), done)));
-                    told.add(repairs, losses);
+                    told.add((repairs, losses, more));
                 }
                 END if mark.is_some() => end = Some(from_bytes(payload).ok_or_else(bad)?),
                 _ => return Err(bad()),
@@ -211,8 +212,8 @@ impl<'t> CopyJournal<'t> {
         done: impl Iterator<Item = &'d CopiedChunk>,
         notes: &Notes,
     ) -> Result<(), WriteError> {
-        let (repairs, losses) = notes.so_far();
-        let record = to_bytes(&(level, done.collect::<Vec<_>>(), repairs, losses))?;
+        let (repairs, losses, more) = notes.so_far();
+        let record = to_bytes(&(level, done.collect::<Vec<_>>(), repairs, losses, more))?;
         let mut inner = self.lock();
         inner.waiting.push(record);
         let soon = inner.durable && inner.last.is_some_and(|last| last.elapsed() < EVERY);

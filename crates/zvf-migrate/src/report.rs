@@ -159,38 +159,33 @@ impl Notes {
         }
     }
 
-    /// The repairs and losses so far.
-    pub(crate) fn so_far(&self) -> (Vec<Repair>, Vec<Loss>) {
+    /// The repairs and losses so far, and the number of losses that are only counted.
+    pub(crate) fn so_far(&self) -> (Vec<Repair>, Vec<Loss>, u64) {
         let inner = self.lock();
         let repairs = inner.repairs.iter().map(|((place, what), count)| Repair {
             what: what.clone(),
             place: place.clone(),
             count: *count,
         });
-        (repairs.collect(), inner.losses.clone())
+        (repairs.collect(), inner.losses.clone(), inner.more)
     }
 
     /// Adds the repairs and losses that an earlier run recorded.
-    pub(crate) fn add(&self, repairs: Vec<Repair>, losses: Vec<Loss>) {
+    pub(crate) fn add(&self, (repairs, losses, more): (Vec<Repair>, Vec<Loss>, u64)) {
         for one in repairs {
             self.repaired(&one.place, one.what, one.count);
         }
         for one in losses {
             self.lost(one.place, one.what);
         }
+        self.lock().more += more;
     }
 
     /// Adds the repairs, losses and notes of `other`.
     pub(crate) fn absorb(&self, other: &Self) {
-        let (repairs, losses) = other.so_far();
-        self.add(repairs, losses);
-        let (more, notes) = {
-            let inner = other.lock();
-            (inner.more, inner.notes.clone())
-        };
+        self.add(other.so_far());
+        let notes = other.lock().notes.clone();
         notes.into_iter().for_each(|note| self.note(note));
-        let mut inner = self.lock();
-        inner.more += more;
     }
 
     /// Moves everything into a report.
@@ -210,5 +205,23 @@ impl Notes {
             report.losses.push(Loss { place, what });
         }
         report.notes.append(&mut inner.notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST, MigrationReport, Notes};
+
+    /// A resumed copy reports as many losses as the runs before it found.
+    #[test]
+    fn losses_that_are_only_counted_are_carried_over() {
+        let earlier = Notes::default();
+        (0..MOST + 5).for_each(|one| earlier.lost(format!("{one}"), "gone"));
+        let resumed = Notes::default();
+        resumed.add(earlier.so_far());
+        let mut report = MigrationReport::default();
+        resumed.finish(&mut report);
+        assert_eq!(report.losses.len(), MOST + 1);
+        assert_eq!(report.losses[MOST].what, "5 more losses");
     }
 }

@@ -93,6 +93,17 @@ impl Query {
             || self.relation.is_some()
             || self.passing.is_some()
     }
+
+    /// Whether the answer may lack vertices of its level.
+    pub(crate) fn is_selective(&self) -> bool {
+        self.is_by_object()
+            || self.bbox.is_some()
+            || self.region.is_some()
+            || self.filter.is_some()
+            || self.limit.is_some()
+            || self.chunks.is_some()
+            || self.within.is_some()
+    }
 }
 
 /// Whether a pass begins with the owner column.

@@ -45,7 +45,8 @@
 //!
 //! Positions are world coordinates, `coordinate_offset` included, in the stored number type; the box test is
 //! `lo <= p <= hi` on the returned values. Axis names and units are in the schema metadata (`zvf.axes`,
-//! `zvf.units`, `zvf.crs` where the store states one, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.version`); units and descriptions of attributes in the metadata of
+//! `zvf.units`, `zvf.crs` where the store states one, `zvf.kind`, `zvf.level`, `zvf.order` (`chunk` or `object`), `zvf.selected` if the query selects
+//! vertices, `zvf.version`); units and descriptions of attributes in the metadata of
 //! their fields. An attribute whose name is also one of the table's own columns is called `attribute:NAME`. Columns with the place of a row, such
 //! as `chunk` or `start`, have `zvf.column` = `place` in the metadata of their fields.
 //!

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures_channel::oneshot;
-use serde_json::json;
 use zvf_store::format::dtype::DType;
 use zvf_store::meta::rules::{self, LevelAt};
 use zvf_store::meta::{Kind, Refinement, RootDoc};
@@ -355,7 +354,7 @@ fn tie(
     let table = TablePlan {
         points: (outs.contains(&Out::Geometry).then(|| Points::of(store))).transpose()?,
         outs,
-        metadata: metadata(store, &query),
+        metadata: arrow::about_source(store, &query),
         axes: (store.root().axes().iter())
             .map(|axis| axis.name.clone())
             .collect(),
@@ -766,34 +765,4 @@ fn outs(store: &Store, query: &Query, columns: &[ColumnSpec], objects: bool) -> 
         }
     }
     once
-}
-
-/// The metadata of every table about its source.
-fn metadata(store: &Store, query: &Query) -> HashMap<String, String> {
-    let root = store.root();
-    let axes: Vec<_> = root
-        .axes()
-        .iter()
-        .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }))
-        .collect();
-    let units: Vec<_> = root.axes().iter().map(|axis| axis.unit.clone()).collect();
-    let crs = root.zarr_vectors.crs.as_ref();
-    let crs = crs.map(|crs| ("zvf.crs", crs.to_string()));
-    let order = if query.is_by_object() {
-        "object"
-    } else {
-        "chunk"
-    };
-    let stated = [
-        ("zvf.axes", json!(axes).to_string()),
-        ("zvf.units", json!(units).to_string()),
-        ("zvf.kind", store.kind().name().to_owned()),
-        ("zvf.level", query.level.to_string()),
-        ("zvf.order", order.to_owned()),
-        ("zvf.version", root.zarr_vectors.zv_version.clone()),
-    ];
-    let stated = stated.into_iter().chain(crs);
-    stated
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
 }

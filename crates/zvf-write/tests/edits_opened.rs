@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use zvf_edit::{At, Edit, Matching, Scope, SetAttribute};
+use zvf_query::{BBox, Outputs, Query};
 use zvf_write::{AttributeSpec, Batch, Kind, NumberType, StoreSpec, StoreWriter, Values};
 
 use crate::support::{ADDRESS, Memory, ask, block_on, column};
@@ -186,12 +187,73 @@ fn places_in_other_objects_are_refused_after_a_move() {
     });
 }
 
-/// As a table that was queried on this level.
-fn on_level(level: &str, table: &RecordBatch) -> RecordBatch {
-    let stated = [("zvf.level".to_owned(), level.to_owned())];
+/// As a table whose schema states this.
+fn stating(name: &str, text: &str, table: &RecordBatch) -> RecordBatch {
+    let stated = [(name.to_owned(), text.to_owned())];
     let schema = table.schema_ref().as_ref().clone();
     let schema = schema.with_metadata(stated.into_iter().collect());
     table.clone().with_schema(Arc::new(schema)).unwrap()
+}
+
+/// As a table that was queried on this level.
+fn on_level(level: &str, table: &RecordBatch) -> RecordBatch {
+    stating("zvf.level", level, table)
+}
+
+/// A query of a box numbers the vertices of its answer, so that its links have the numbers of other vertices of the store.
+#[test]
+fn links_of_a_part_of_the_vertices_are_refused() {
+    block_on(async {
+        let memory = Memory::default();
+        let spec = StoreSpec::new(Kind::Graph, [100.0; 2])
+            .with_link_attribute(AttributeSpec::number("w", NumberType::I64));
+        let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+        let mut writer = writer.unwrap();
+        let places: Vec<f64> = (0..4).flat_map(|n| [f64::from(n), 1.0]).collect();
+        let batch = Batch::new(places)
+            .with_links(vec![0, 1, 2, 3])
+            .with_link_attribute("w", vec![10_i64, 20]);
+        let batch = batch.with_object_runs(&[(7, 2), (9, 2)][..]);
+        writer.push(&batch).unwrap();
+        writer.finish().await.unwrap();
+        let links = |query: Query| async {
+            let outputs = Outputs {
+                links: true,
+                ..query.outputs
+            };
+            let query = Query { outputs, ..query };
+            let answer = ask(&memory.open().await, query).await;
+            answer.links.unwrap()
+        };
+        let of_box = Query {
+            bbox: Some(BBox::new(vec![1.5, 0.0], vec![5.0, 5.0]).unwrap()),
+            ..Query::default()
+        };
+        let of_objects = Query {
+            objects: Some(vec![9, 7]),
+            ..Query::default()
+        };
+        let set = SetAttribute::new(Scope::Link, "w");
+        for (query, says) in [
+            (of_box, "row numbers of a query that selected vertices"),
+            (of_objects, "row numbers of a query that selected vertices"),
+        ] {
+            let part = links(query).await;
+            let mut edit = begin(&memory).await;
+            let error = edit.set_attribute(&set, Some(&part)).await.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+            edit.abandon().await.unwrap();
+        }
+        let whole = links(Query::default()).await;
+        let mut edit = begin(&memory).await;
+        edit.set_attribute(&set, Some(&whole)).await.unwrap();
+        let by_object = stating("zvf.order", "object", &table(&[("w", &[1, 2])]));
+        let in_order = set.clone().with_matching(Matching::by_order());
+        let error = edit.set_attribute(&in_order, Some(&by_object)).await;
+        let says = "rows by order: found rows in the order of objects";
+        assert!(error.unwrap_err().to_string().contains(says));
+        edit.abandon().await.unwrap();
+    });
 }
 
 /// Links between levels are not those that edits change.

@@ -299,3 +299,31 @@ async fn levels_that_cannot_be_read_can_be_removed() {
     assert!(left.keys().eq(files.keys()), "{left:?}");
     memory.check_sound().await;
 }
+
+/// A damaged root names levels whose files are lost: that they are named does not mean that a writer of new levels has committed them.
+#[tokio::test(flavor = "multi_thread")]
+async fn levels_of_a_dead_writer_are_removed_although_the_root_names_some() {
+    let memory = Memory::default();
+    points(&memory).await;
+    let spec = spec(Method::Density);
+    add(memory.0.clone(), &spec, StaleFiles::Refuse)
+        .await
+        .unwrap();
+    let mut files = memory.files().await;
+    files.retain(|key, _| !key.starts_with("1/") && !key.starts_with("2/"));
+    let memory = copy(&files).await;
+    let dying = Dying::new(memory.0.clone(), 10, false);
+    add(Arc::new(dying), &spec, StaleFiles::Refuse)
+        .await
+        .unwrap_err();
+    let begun = memory.files().await;
+    assert!(begun.contains_key("zvf-unfinished.json") && begun.len() > files.len() + 1);
+    let open = memory.open_options();
+    let settled = tokio::task::spawn_blocking(move || {
+        let target = Arc::new(Target::new(ADDRESS, &open, false).unwrap());
+        settle(&target, ADDRESS, LEASE).unwrap()
+    });
+    assert_eq!(settled.await.unwrap(), Settled::TakenBack);
+    let left = memory.files().await;
+    assert!(left.keys().eq(files.keys()), "{left:?}");
+}

@@ -8,8 +8,8 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
-    no_way, not_a_key, row_major,
+    Matched, PairedRows, Search, by_rows, check_ends, check_level, check_order, exclusive, ignored,
+    in_order, key_column, no_way, not_a_key, row_major,
 };
 use crate::edit::Edit;
 use crate::link_values::{FoundLink, LinkEndColumns};
@@ -68,8 +68,16 @@ impl Edit {
             false => None,
         };
         match &ends {
-            Some((by, _)) => check_level(table, by)?,
-            None if how.by_order => check_level(table, "order")?,
+            Some((by, ends)) => {
+                check_level(table, by)?;
+                if ends.ids.is_none() && by != "rows" {
+                    check_ends(table, by)?;
+                }
+            }
+            None if how.by_order => {
+                check_level(table, "order")?;
+                check_order(table, Scope::Link)?;
+            }
             None => {}
         }
         let names = match &ends {

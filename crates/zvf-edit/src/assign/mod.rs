@@ -13,7 +13,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
-use zvf_encode::arrow::{DELTA, LEVEL, in_stored_units, values_with_gaps};
+use zvf_encode::arrow::{DELTA, LEVEL, ORDER, SELECTED, in_stored_units, values_with_gaps};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -738,6 +738,38 @@ fn check_level(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
         format!("rows of level {level}"),
         expected,
     ))
+}
+
+/// Refuses a table whose rows are in the order of objects, if they are matched with the order of the store.
+fn check_order(table: &RecordBatch, of: Scope) -> Result<(), WriteError> {
+    if table.schema_ref().metadata().get(ORDER).map(String::as_str) != Some("object") {
+        return Ok(());
+    }
+    let expected = match of {
+        Scope::Vertex => {
+            "rows in the order of chunks; --by-object-order takes rows in the order of objects"
+        }
+        _ => "rows in the order of the store",
+    };
+    Err(WriteError::input(
+        "rows by order",
+        "rows in the order of objects",
+        expected,
+    ))
+}
+
+/// Refuses links of an answer that has only a part of the vertices, or has them in another order: their ends are row numbers of that answer.
+fn check_ends(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
+    let stated = table.schema_ref().metadata();
+    let found = if stated.contains_key(SELECTED) {
+        "row numbers of a query that selected vertices"
+    } else if stated.get(ORDER).is_some_and(|order| order == "object") {
+        "row numbers of a query in the order of objects"
+    } else {
+        return Ok(());
+    };
+    let expected = "numbers of vertices of the store: the table of `zvf links`, the links of a query of all vertices, or object_id and vertex_0, vertex_1, …";
+    Err(WriteError::input(format!("column {by}"), found, expected))
 }
 
 /// Refuses several requested ways of matching, and a way that `scope` does not have.

@@ -8,8 +8,8 @@ use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
 use super::{
-    Matched, PairedRows, Search, by_rows, check_level, exclusive, in_order, key_column, no_way,
-    not_a_key, row_major, unmatched,
+    Matched, PairedRows, Search, by_rows, check_level, check_order, exclusive, in_order,
+    key_column, no_way, not_a_key, row_major, unmatched,
 };
 use crate::edit::{At, Edit};
 use crate::matching::{
@@ -150,7 +150,10 @@ impl Edit {
         let owned = self.index.is_some() && table.column_by_name("object_id").is_some();
         let addresses = self.addresses(table).await?;
         match addresses.first() {
-            _ if how.by_order => check_level(table, "order")?,
+            _ if how.by_order => {
+                check_level(table, "order")?;
+                check_order(table, Scope::Vertex)?;
+            }
             _ if how.by_object_order => check_level(table, "object order")?,
             Some((by, _)) => check_level(table, by)?,
             None => {}

@@ -36,14 +36,24 @@ pub(crate) struct Local {
     /// number.
     own: u64,
     next: AtomicU64,
-    /// Files that may not be on the disk yet.
-    unsynced: Mutex<Vec<PathBuf>>,
+    unsynced: Mutex<Unsynced>,
+    /// Held while files are synced: a second barrier must not return before the first one.
+    syncing: Mutex<()>,
     /// Whether files are synced at all.
     durable: bool,
     /// Folders in the store that are known not to be links, by key.
     plain: Mutex<HashSet<String>>,
     /// The topmost folder that this writer created.
     made: Mutex<Option<PathBuf>>,
+}
+
+/// Files and names that may not be on the disk yet.
+#[derive(Debug, Default)]
+struct Unsynced {
+    /// A list that is longer than [`MANY`] marks that there are more.
+    files: Vec<PathBuf>,
+    /// Folders of further files, which are synced themselves.
+    folders: HashSet<PathBuf>,
 }
 
 /// How many folders are remembered.
@@ -61,7 +71,8 @@ impl Local {
             folder,
             own: crate::target::unique(),
             next: AtomicU64::new(0),
-            unsynced: Mutex::new(Vec::new()),
+            unsynced: Mutex::default(),
+            syncing: Mutex::default(),
             durable,
             plain: Mutex::default(),
             made: Mutex::default(),
@@ -215,12 +226,17 @@ impl Local {
             return false;
         }
         let mut unsynced = lock(&self.unsynced);
-        // A list that is longer than the limit marks that there are many files.
-        let many = unsynced.len() > MANY;
-        if !many {
-            unsynced.push(path.to_owned());
+        if unsynced.files.len() <= MANY {
+            unsynced.files.push(path.to_owned());
+            return false;
         }
-        many && !cfg!(target_os = "linux")
+        if cfg!(target_os = "linux") {
+            return false;
+        }
+        if let Some(folder) = path.parent().filter(|one| !unsynced.folders.contains(*one)) {
+            unsynced.folders.insert(folder.to_owned());
+        }
+        true
     }
 
     /// Records a complete file to be synced before the next document, or syncs it at once. Must not be called before the file is complete: another
@@ -445,7 +461,11 @@ impl Local {
 
     /// Makes the names in a file's folder durable.
     fn sync_folder(&self, path: &Path) -> Result<(), WriteError> {
-        let folder = path.parent().unwrap_or(&self.folder);
+        let folder = match path.parent() {
+            Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+            Some(folder) => folder,
+            None => &self.folder,
+        };
         if cfg!(unix) && self.durable {
             let synced = File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|e| WriteError::io(folder, e))?;
@@ -453,8 +473,29 @@ impl Local {
         Ok(())
     }
 
+    /// Makes the names of the store's folder, and of new folders above it, durable.
+    fn sync_new_store(&self) -> Result<(), WriteError> {
+        let Some(top) = lock(&self.made).clone() else {
+            return Ok(());
+        };
+        for folder in self.folder.ancestors() {
+            match self.sync_folder(folder) {
+                // A folder above the store may be one that this user cannot list.
+                Err(WriteError::Io { source, .. })
+                    if source.kind() == ErrorKind::PermissionDenied => {}
+                done => done?,
+            }
+            if folder == top {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn barrier(&self) -> Result<(), WriteError> {
-        let files = std::mem::take(&mut *lock(&self.unsynced));
+        let _syncing = lock(&self.syncing);
+        let Unsynced { files, folders } = std::mem::take(&mut *lock(&self.unsynced));
+        self.sync_new_store()?;
         #[cfg(target_os = "linux")]
         if files.len() > MANY {
             let folder = File::open(&self.folder).map_err(|e| WriteError::io(&self.folder, e))?;
@@ -464,12 +505,10 @@ impl Local {
             let synced = File::open(path).and_then(|file| file.sync_all());
             synced.map_err(|e| WriteError::io(path, e))?;
         }
-        let folders: HashSet<&Path> = files.iter().filter_map(|path| path.parent()).collect();
+        let folders = folders.iter().map(PathBuf::as_path);
+        let folders = folders.chain(files.iter().filter_map(|path| path.parent()));
         // The names of folders are stored in the folders above them.
-        let above: HashSet<&Path> = folders
-            .iter()
-            .flat_map(|folder| folder.ancestors())
-            .collect();
+        let above: HashSet<&Path> = folders.flat_map(Path::ancestors).collect();
         let inside = above
             .into_iter()
             .filter(|folder| folder.starts_with(&self.folder));

@@ -48,7 +48,7 @@ pub enum Take {
 }
 
 /// The checksum of a root, by which a marker identifies the root that its change builds on.
-fn sum(root: &[u8]) -> String {
+pub(super) fn sum(root: &[u8]) -> String {
     format!("{:x}-{:08x}", root.len(), crc32c::crc32c(root))
 }
 
@@ -80,7 +80,8 @@ impl Change {
                     marker.insert("root".to_owned(), Value::from(sum(&root.bytes)));
                 }
                 if !left.is_empty() {
-                    let after = json!({"edits": left.edits, "groups": left.groups});
+                    let after =
+                        json!({"edits": left.edits, "groups": left.groups, "root": left.base});
                     marker.insert("after".to_owned(), after);
                 }
                 marker

@@ -52,7 +52,12 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             return Err(WriteError::busy(address, what));
         }
         if stale_files == StaleFiles::Remove {
-            return Ok(());
+            // A copy may have any files.
+            let details: Value = serde_json::from_slice(&found).unwrap_or_default();
+            return match details.pointer("/details/copy") {
+                Some(_) => Ok(()),
+                None => check_keys(target, address, is_written),
+            };
         }
         return exists(format!(
             "an unfinished store is there ({MARKER}): its writer is running or was interrupted; if it was interrupted, --clear-leftovers removes its files (a --journal stays, and is continued)"
@@ -67,16 +72,35 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
         ));
     }
     // There is neither a root nor a marker: only files that must come from a writer of these stores may be removed.
-    match target.keys()?.iter().find(|key| !is_piece(key)) {
+    check_keys(target, address, is_piece)
+}
+
+/// Fails if there is an object that no writer of these stores puts.
+fn check_keys(target: &Target, address: &str, is_ours: fn(&str) -> bool) -> Result<(), WriteError> {
+    match target.keys()?.iter().find(|key| !is_ours(key)) {
         Some(key) if key == MARKER => {
             let what = "another writer began at the same time";
             Err(WriteError::busy(address, what))
         }
-        Some(foreign) => exists(format!(
-            "found {foreign}, which is not of an unfinished store: nothing was removed"
-        )),
+        Some(foreign) => {
+            let what = format!(
+                "found {foreign}, which is not of an unfinished store: nothing was removed"
+            );
+            Err(WriteError::exists(address, what))
+        }
         None => Ok(()),
     }
+}
+
+/// Whether a writer can have put a key into a place that has its marker: nodes outside the levels are copied with any names.
+fn is_written(key: &str) -> bool {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    let chunk = name.strip_prefix('c').unwrap_or(name);
+    let is_chunk = chunk
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
+    let in_folder = key.contains('/');
+    key == MARKER || is_piece(key) || (in_folder && (name == ROOT || is_chunk))
 }
 
 /// Whether a key, in a place without a root, can only belong to a store that was never finished.
@@ -137,15 +161,12 @@ pub fn begin_as(
     if stale_files == StaleFiles::Remove && !unfinished::clear(target, address)? {
         if let Some(seen) = target.see(MARKER)? {
             // The writer whose marker it was may be running, on another machine: without its marker it cannot commit.
-            if target.replace(MARKER, &seen, mark.to_vec())?.is_none() {
-                let what = "another writer is taking over the unfinished store";
-                return Err(WriteError::busy(address, what));
-            }
+            replace_mark(target, address, &seen, mark)?;
             if target.exists(ROOT)? {
+                target.unguard();
                 target.remove_own(MARKER, mark)?;
                 return exists("another program created a store there");
             }
-            target.guard(address, MARKER, mark);
             if Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
                 // After that time, the other writer has looked at the marker.
                 std::thread::sleep(TRUST * 2);
@@ -192,7 +213,7 @@ pub fn resume(
     Ok(Some(mark))
 }
 
-/// Replaces the marker of a writer that ended.
+/// Replaces the marker of a writer that does not run on this machine.
 ///
 /// # Errors
 /// As [`resume`].
@@ -364,7 +385,33 @@ fn taken_over(address: &str) -> WriteError {
 
 #[cfg(test)]
 mod tests {
-    use super::is_piece;
+    use super::{is_piece, is_written};
+
+    /// A place with a marker may have nodes outside the levels, and files that a user put there meanwhile.
+    #[test]
+    fn files_of_others_are_not_removed_with_a_marker() {
+        for written in [
+            "zvf-unfinished.json",
+            "0/vertices/c/0/0/0",
+            "headers/trk/zarr.json",
+            "mine/deep/zarr.json",
+            "mine/deep/c/0/1",
+            "mine/deep/c.0.1",
+            "mine/deep/0.1",
+            "zvf-unfinished/parts/a",
+        ] {
+            assert!(is_written(written), "{written}");
+        }
+        for foreign in [
+            "notes.txt",
+            "0",
+            "c",
+            "mine/notes.txt",
+            "0/vertices/cat.png",
+        ] {
+            assert!(!is_written(foreign), "{foreign}");
+        }
+    }
 
     #[test]
     fn only_objects_of_levels_and_writers_are_removed_without_a_marker() {

@@ -26,7 +26,7 @@ use zvf_store::writing::Redo;
 
 use crate::WriteError;
 use crate::target::{ObjectPut, Stage, Target};
-use crate::transaction::change::{Change, Take};
+use crate::transaction::change::{Change, Take, sum};
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
 use crate::transaction::root_mark::{EditMark, fenced, named, new_id, with_mark};
 use crate::transaction::unfinished::UnfinishedChanges;
@@ -385,8 +385,9 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
             None => {
                 let last = doc.extra.get(Redo::LAST).and_then(Value::as_str);
                 let mut counted = left.edits.iter().any(|id| Some(id.as_str()) == last);
-                if doc.multiscales.dataset(1).is_some() {
-                    // The root that names the levels was the last step.
+                // The root that names the levels was the last step. A damaged root may have named levels that do not exist.
+                let is_base = left.base.as_deref() == Some(sum(&root).as_str());
+                if doc.multiscales.dataset(1).is_some() && !is_base {
                     counted |= !left.groups.is_empty();
                     left.groups.clear();
                 }

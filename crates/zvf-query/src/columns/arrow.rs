@@ -15,10 +15,12 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit as ArrowUnit};
 use serde_json::{Value, json};
+use zvf_store::Store;
 use zvf_store::format::dtype::{ByteOrder, DType, DTypeKind, TimeUnit};
 
 use super::gather::swap;
 use super::scalar::{Utf32, unpadded};
+use crate::Query;
 
 /// The Arrow type of one element. `None` for `object`: its bytes are not values (trap T14).
 pub(crate) fn element_type(dtype: DType) -> Option<DataType> {
@@ -308,6 +310,39 @@ pub(crate) fn metadata(
         .into_iter()
         .filter_map(|(name, text)| Some((name.to_owned(), text?.to_owned())));
     stated.collect()
+}
+
+/// The metadata of every table about its source.
+pub(crate) fn about_source(store: &Store, query: &Query) -> HashMap<String, String> {
+    let root = store.root();
+    let axes: Vec<_> = root
+        .axes()
+        .iter()
+        .map(|axis| json!({ "name": axis.name, "type": axis.kind(), "unit": axis.unit }))
+        .collect();
+    let units: Vec<_> = root.axes().iter().map(|axis| axis.unit.clone()).collect();
+    let crs = root.zarr_vectors.crs.as_ref();
+    let crs = crs.map(|crs| ("zvf.crs", crs.to_string()));
+    let order = if query.is_by_object() {
+        "object"
+    } else {
+        "chunk"
+    };
+    let stated = [
+        ("zvf.axes", json!(axes).to_string()),
+        ("zvf.units", json!(units).to_string()),
+        ("zvf.kind", store.kind().name().to_owned()),
+        ("zvf.level", query.level.to_string()),
+        ("zvf.order", order.to_owned()),
+        ("zvf.version", root.zarr_vectors.zv_version.clone()),
+    ];
+    let selected = query
+        .is_selective()
+        .then(|| ("zvf.selected", "true".to_owned()));
+    let stated = stated.into_iter().chain(crs).chain(selected);
+    stated
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Whole numbers as an array of their declared type; `None` if the declared type is not an integer type, or cannot hold all of them.

@@ -187,8 +187,10 @@ pub(super) struct RowSets {
     counts: [u64; 2],
     /// Unmatched rows of the parts that differ, by their hashes; `None` in the first pass.
     left: Option<HashMap<u64, Left>>,
-    /// Whether some rows were not kept.
+    /// Whether some rows of parts that differ were not kept.
     overflowed: bool,
+    /// Whether memory was full in a part that was to be kept.
+    full: bool,
 }
 
 /// A row that one store has more often than the other.
@@ -208,6 +210,7 @@ impl RowSets {
             counts: [0; 2],
             left: None,
             overflowed: false,
+            full: false,
         }
     }
 
@@ -235,7 +238,7 @@ impl RowSets {
             }
             Some(_) if *part == (0, 0) => {}
             Some(left) => {
-                let full = left.len() >= MOST_ROWS;
+                self.full |= left.len() >= MOST_ROWS;
                 match left.get_mut(&hash) {
                     Some(found) => {
                         found.more += sign;
@@ -243,7 +246,8 @@ impl RowSets {
                             left.remove(&hash);
                         }
                     }
-                    None if full => self.overflowed = true,
+                    // A row that was not kept may have its counterpart in the other store.
+                    None if self.full => self.overflowed = true,
                     None => {
                         let (place, text) = describe();
                         left.insert(
@@ -271,9 +275,20 @@ impl RowSets {
         self.parts.iter().all(|part| *part == (0, 0))
     }
 
-    /// Begins the second pass.
+    /// Begins the second pass. It keeps the rows of as many of the parts that differ as memory allows.
     pub(super) fn begin_second_pass(&mut self) {
         self.left = Some(HashMap::new());
+        let [old, new] = self.counts;
+        let rows_of_part = old.max(new) / PARTS as u64 + 1;
+        let most = (MOST_ROWS as u64 / rows_of_part).max(1);
+        let mut kept = 0;
+        for part in self.parts.iter_mut().filter(|part| **part != (0, 0)) {
+            kept += 1;
+            if kept > most {
+                *part = (0, 0);
+                self.overflowed = true;
+            }
+        }
     }
 
     /// The rows that only one store has, in the order of their places, and whether these are all.
@@ -298,4 +313,59 @@ impl RowSets {
 /// How many rows there are.
 pub(super) fn length(batch: &RecordBatch) -> u64 {
     int::wide(batch.num_rows())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ROWS, Of, RowSets};
+
+    /// More rows than are kept: those that were not kept are in the other store as well.
+    /// All rows of the first parts are equal, and more than are kept.
+    #[test]
+    fn rows_that_differ_after_many_equal_ones_are_found() {
+        let mut sets = RowSets::new();
+        let row = |number: u64| number << 40;
+        let of = |last: u64| (0..1 << 23).chain([(1 << 23) + last]).map(row);
+        for second in [false, true] {
+            if second {
+                sets.begin_second_pass();
+            }
+            for (side, last) in [(Of::Old, 0), (Of::New, 1)] {
+                for hash in of(last) {
+                    sets.add(side, hash, || (String::new(), hash.to_string()))
+                        .unwrap();
+                }
+            }
+        }
+        let (left, all) = sets.into_left().unwrap();
+        assert!(all && left.len() == 2);
+    }
+
+    #[test]
+    fn equal_rows_beyond_those_that_are_kept_are_no_differences() {
+        let mut sets = RowSets::new();
+        let count = MOST_ROWS as u64 + 1000;
+        let old = || 0..count;
+        let new = || (1..count).chain([u64::from(u32::MAX)]);
+        for second in [false, true] {
+            if second {
+                sets.begin_second_pass();
+            }
+            for hash in old() {
+                sets.add(Of::Old, hash, || (String::new(), hash.to_string()))
+                    .unwrap();
+            }
+            for hash in new() {
+                sets.add(Of::New, hash, || (String::new(), hash.to_string()))
+                    .unwrap();
+            }
+        }
+        let (left, all) = sets.into_left().unwrap();
+        assert!(!all);
+        let found: Vec<_> = left
+            .iter()
+            .map(|one| (one.more, one.text.as_str()))
+            .collect();
+        assert_eq!(found, [(1, "0")]);
+    }
 }

@@ -101,6 +101,9 @@ impl Comparison {
     fn rows(&mut self, sets: RowSets, level: u32, noun: &str) -> Result<(), QueryError> {
         let (left, all) = sets.into_left()?;
         self.more |= !all;
+        if left.is_empty() {
+            self.add(format!("level {level}"), format!("other rows of {noun}"));
+        }
         let mut left = left.into_iter().peekable();
         while let Some(row) = left.next() {
             let place = match row.place.as_str() {

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
-use zvf_encode::arrow::{DELTA, LEVEL, described, elements, texts};
+use zvf_encode::arrow::{DELTA, LEVEL, ORDER, SELECTED, described, elements, texts};
 use zvf_encode::error::OrBug;
 use zvf_store::meta::moments::Moments;
 use zvf_write::{AttributeSpec, NumberType};
@@ -21,11 +21,12 @@ impl EditTable {
         midnight.then_some(day)
     }
 
-    /// A table of columns. Its metadata has the level that the file states and, for links, the number of levels that they span.
+    /// A table of columns. Its metadata states what the file states about its rows: their level, their order, whether they were selected and, for links,
+    /// the number of levels that they span.
     pub(super) fn on_its_level(&self, columns: Vec<EditColumn>) -> Result<RecordBatch> {
         let table = RecordBatch::try_from_iter(columns).or_bug("columns of different lengths")?;
         let stated = self.batch.schema_ref().metadata();
-        let stated = [LEVEL, DELTA].map(|key| stated.get_key_value(key));
+        let stated = [LEVEL, DELTA, ORDER, SELECTED].map(|key| stated.get_key_value(key));
         let stated = stated.into_iter().flatten();
         let stated = stated.map(|(key, text)| (key.clone(), text.clone()));
         let schema = table.schema_ref().as_ref().clone();
