@@ -1,4 +1,4 @@
-//! How storage is reached.
+//! Options for the access to storage.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// The text of what was expected.
+    /// A message with the legal range, for a time outside of it.
     pub fn seconds(seconds: f64) -> Result<Duration, &'static str> {
         match (0.001..=86_400.0).contains(&seconds) {
             true => Ok(Duration::from_secs_f64(seconds)),

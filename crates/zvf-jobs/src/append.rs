@@ -24,7 +24,7 @@ use given::AppendSource;
 use numbers::{ObjectNumbering, listed};
 pub use options::AppendJob;
 
-/// The ids of the new objects, and the notes.
+/// The ids of the new objects, and the notes for the user.
 type IdsAndNotes = (Vec<i64>, Vec<String>);
 
 impl AppendJob {
@@ -72,7 +72,7 @@ impl AppendJob {
         })
     }
 
-    /// Adds the input to an edit; abandons the edit on an error. Returns the edit, the new ids of objects and the notes.
+    /// Adds the input to an edit; abandons the edit on an error. Returns the edit, the ids of the new objects and the notes.
     async fn append(&self, mut edit: Edit, given: AppendSource) -> Result<(Edit, IdsAndNotes)> {
         let begun = self.begin(&mut edit, &given).await;
         let (edit, (numbers, known)) = or_abandon(edit, begun).await?;
@@ -95,7 +95,7 @@ impl AppendJob {
         or_abandon(edit, put).await
     }
 
-    /// The ids that the new objects get, and the object attributes of the store.
+    /// Sets the fill values of the edit. Returns the numbering of the new objects, and the object attributes of the store.
     async fn begin(
         &self,
         edit: &mut Edit,
@@ -207,7 +207,7 @@ pub struct AppendReport {
 }
 
 impl AppendReport {
-    /// The ids as text for users: runs as `3-9`, cut after some.
+    /// The ids as text for users. Consecutive ids are written as `3-9`; a long list is cut.
     #[must_use]
     pub fn listed_ids(&self) -> String {
         listed(&self.ids)

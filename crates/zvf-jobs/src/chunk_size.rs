@@ -1,4 +1,4 @@
-//! Chunks with few vertices, and larger ones instead.
+//! Detects chunks with few vertices, and proposes larger ones.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +15,16 @@ const MANY_CHUNKS: usize = 1000;
 /// New chunks with at least this mean number of vertices cause no remark.
 const FEW_VERTICES: u64 = 10;
 
-/// The smallest power of two by which chunks must grow along each axis to reach the wanted number of vertices, and the mean number of vertices in
-/// these chunks. `rows` is the number of vertices in `chunks`, `dims` the number of axes.
+/// The smallest power of two by which chunks must grow along each axis to have half of [`WANTED`] vertices on average, and that average. If no factor
+/// is large enough, the one after which larger factors no longer reduce the number of chunks; `None` if none reduces it. `rows` is the number of
+/// vertices in `chunks`, `dims` the number of axes.
 pub(crate) fn larger(chunks: &[&[i64]], dims: usize, rows: u64) -> Option<(u32, u64)> {
     let (mut found, mut fewest) = (None, chunks.len());
     for times in (1..31).map(|power| 1_u32 << power) {
         let merged: BTreeSet<Vec<i64>> = chunks
             .iter()
             .map(|chunk| {
-                // Chunks with different values of the dividing attribute (leading axis) are not merged.
+                // A leading component is a value of the attribute that divides chunks; chunks with different values are not merged.
                 let front = chunk.len().saturating_sub(dims);
                 let parts = chunk.iter().enumerate();
                 let parts = parts.map(|(at, part)| match at < front {
@@ -45,14 +46,14 @@ pub(crate) fn larger(chunks: &[&[i64]], dims: usize, rows: u64) -> Option<(u32, 
     found
 }
 
-/// A chunk shape that is `times` as long on each axis, as the option `--chunk-shape` takes it.
+/// A chunk shape multiplied by `times`, as text for the option `--chunk-shape`.
 pub(crate) fn enlarged(shape: &[f64], times: u32) -> String {
     let sizes = shape.iter().map(|size| size * f64::from(times));
     let sizes: Vec<String> = sizes.map(|size| size.to_string()).collect();
     sizes.join(",")
 }
 
-/// A remark about an edit that has put vertices into many new chunks, few into each: more than 1000 chunks with fewer than 10 vertices on average.
+/// A remark about an edit that made many small chunks: more than 1000 new chunks with fewer than 10 vertices on average.
 #[must_use]
 pub fn small_chunks(edit: &Edit, store: &str) -> Option<String> {
     let (chunks, counts): (Vec<&[i64]>, Vec<usize>) = edit.new_chunks().unzip();

@@ -1,6 +1,6 @@
-//! The jobs `edit-…`: one change of a store that exists, all of it at once or nothing.
+//! The jobs `edit-…`: each makes one atomic change of an existing store.
 
-/// Declares the options of a job that changes a store. In a command line the store is not among them: it is given before the change.
+/// Declares the options of a job that changes a store. On the command line, the store is an argument of `zvf edit` and not of the change.
 macro_rules! edit_options {
     ($(#[doc = $about:tt])* $name:ident { $($own:tt)* }) => {
         options! {
@@ -38,7 +38,7 @@ pub(crate) async fn begin(store: &str, context: &Context) -> Result<Edit> {
     edit.map_err(JobError::write(store))
 }
 
-/// The edit with the result of a step; the edit is abandoned if the step failed.
+/// Returns an edit with the result of a step, or abandons the edit if the step failed.
 pub(crate) async fn or_abandon<T>(edit: Edit, done: Result<T>) -> Result<(Edit, T)> {
     match done {
         Ok(done) => Ok((edit, done)),
@@ -56,7 +56,7 @@ pub(crate) async fn end<T>(edit: Edit, store: &str, made: Result<T>) -> Result<(
     Ok((done, made))
 }
 
-/// Notes, warnings and matches of an edit, beside its summary.
+/// The parts of a report that the summary of an edit does not have.
 #[derive(Debug, Default)]
 struct EditNotes {
     notes: Vec<String>,
@@ -189,7 +189,7 @@ pub struct EditDone {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MatchedRows {
-    /// The columns.
+    /// The columns by which rows were matched.
     pub by: String,
     /// Vertices, objects or links with a row in the table.
     pub rows: u64,
@@ -207,9 +207,9 @@ pub struct EditDryRun {
     pub store: String,
     /// `true`: nothing was changed.
     pub dry_run: bool,
-    /// Points that belong to no object.
+    /// Selected points; 0 if objects are selected.
     pub vertices: u64,
-    /// Ids of objects, ascending; `None` if points are selected.
+    /// Ids of the selected objects, ascending; `None` if points are selected.
     pub objects: Option<Vec<i64>>,
     /// Violations of the format that the selection found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +222,7 @@ pub struct EditDryRun {
 pub struct EditResumed {
     /// The store.
     pub store: String,
-    /// What was found.
+    /// The outcome.
     pub resumed: ResumedEdit,
 }
 

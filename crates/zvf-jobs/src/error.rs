@@ -21,7 +21,7 @@ pub enum JobError {
     Option {
         /// The path of the member, such as `factors[1]`; in a list of jobs it begins with the index of the job: `[2].factors[1]`.
         path: String,
-        /// What was found and expected. Other members are between backquotes.
+        /// What was found and expected. Names of other members are in backquotes.
         what: String,
     },
     /// A store could not be read.
@@ -40,15 +40,15 @@ pub enum JobError {
         /// The reason.
         source: Box<WriteError>,
     },
-    /// Files could not be read, or do not fit the options.
+    /// Files could not be converted or do not fit the options, or a store failed; the address of the store is not recorded here.
     #[error(transparent)]
     Convert(Box<ConvertError>),
-    /// A table does not fit a store.
+    /// An input does not fit a store or the options, or another error whose message was adapted for users.
     #[error("{what}")]
     Table {
         /// What was found and expected.
         what: String,
-        /// Misuse, or malformed.
+        /// The class of the error, mostly misuse.
         class: Class,
     },
     /// A file could not be read or written.
@@ -61,7 +61,7 @@ pub enum JobError {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A store could not answer a query.
+    /// A query failed.
     #[error("{source}")]
     Query {
         /// The address of the store.
@@ -69,7 +69,7 @@ pub enum JobError {
         /// The reason.
         source: Box<QueryError>,
     },
-    /// A step of an edit failed at `place`, such as adding the input to the store.
+    /// Another error, with the address at which it occurred.
     #[error("{source}")]
     Change {
         /// The address of the store or file.
@@ -123,7 +123,7 @@ impl JobError {
         }
     }
 
-    /// A table that does not fit a store or the options.
+    /// An input that does not fit a store or the options.
     #[cold]
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         let (what, class) = (what.into(), Class::Misuse);
@@ -230,7 +230,7 @@ impl JobError {
         }
     }
 
-    /// The address of the store that could not be read, written, validated or repaired, or of the volume.
+    /// The address of the store or volume at which the error occurred; empty if it is not known. `None` for errors of options, files and tables.
     #[must_use]
     pub fn place(&self) -> Option<&str> {
         match self {

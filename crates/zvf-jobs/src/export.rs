@@ -89,12 +89,12 @@ pub enum FolderFormat {
 const VIEW_BUDGET: u64 = 64 << 20;
 
 impl ExportJob {
-    /// The template of the files of the objects, if the name is one.
+    /// The template for a file of each object, if the name of the file is a template.
     fn template(&self) -> Option<&str> {
         self.file.to_str().filter(|path| is_template(path))
     }
 
-    /// Refuses options beside `format`: the views have the whole store.
+    /// Refuses options that do not apply to `format`: views have the whole store.
     fn check_views(&self) -> Result<()> {
         let plain = Self {
             store: self.store.clone(),
@@ -317,7 +317,7 @@ pub struct FileExported {
     pub remarks: Vec<String>,
 }
 
-/// Where the file of a query goes, and how it is written.
+/// The output of an export, and how it is written.
 #[derive(Debug)]
 pub(crate) struct ExportTarget {
     pub(crate) output: Output,
@@ -325,12 +325,12 @@ pub(crate) struct ExportTarget {
     pub(crate) links: Option<Output>,
     pub(crate) faces: bool,
     pub(crate) select: Option<Select>,
-    /// Positions of tractograms as they are stored.
+    /// Whether positions of tractograms are written as they are stored.
     pub(crate) keep_frame: bool,
 }
 
 impl ExportTarget {
-    /// Writes the answer of a query of a store, or a piece of it.
+    /// Writes the result of a query, or one piece of it.
     pub(crate) async fn write(
         self,
         url: &str,
@@ -345,7 +345,7 @@ impl ExportTarget {
             query = self.piece(&store, query, format, split).await?;
         }
         let level = query.level;
-        // A table of vertices has no links, whether they are found or not.
+        // A table of vertices does not need the links, so it is no error if they cannot be found.
         if self.links.is_some() || !format.is_table() {
             let found = zvf_query::check_links_found(&store, level).await;
             found.map_err(JobError::query(url))?;
@@ -383,7 +383,7 @@ impl ExportTarget {
         })
     }
 
-    /// The query of one piece: for formats of whole objects, and for kinds with objects that are written whole, it is cut by object.
+    /// The query of one piece. Pieces are cut by object if the selection, the format or the kind requires whole objects, otherwise by chunk.
     async fn piece(
         &self,
         store: &Store,

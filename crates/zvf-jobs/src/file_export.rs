@@ -9,17 +9,17 @@ use zvf_store::Store;
 use crate::error::Result;
 use crate::{JobError, Staged, is_packed, is_special};
 
-/// Violations of the format in the store, then data that the file cannot hold.
+/// The warnings of an export, then its notes.
 pub(crate) fn remarks(done: &Exported) -> Vec<String> {
     done.warnings.iter().chain(&done.notes).cloned().collect()
 }
 
 /// Writes a file from a store, and optionally a second file with a table of links, which may be faces. Each file appears under its name only when it
-/// is complete. Separators, compression and the second table follow from the names of the files.
+/// is complete. Separators and compression follow from the names of the files, and so does the format of the second one.
 ///
 /// # Errors
 ///
-/// Misuse: a device or a pipe, the same file twice, a place inside of a store. The errors of [`export`]; I/O.
+/// Misuse: a device or a pipe, the same file twice, a path inside a store. The errors of [`export`]; I/O.
 pub(crate) async fn write_file(
     store: &Store,
     (file, format): (&Path, Format),

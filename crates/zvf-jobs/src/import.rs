@@ -195,7 +195,7 @@ impl ImportJob {
             needs(step, &[bounds, shape])?;
         }
         if self.ids.new_ids && self.is_step() {
-            let expected = "ids of the files or another `id_offset` in each part: every part would count from 0, and objects of several be joined";
+            let expected = "ids of the files or another `id_offset` in each part: every part would count from 0, so objects of different parts would be joined";
             return Err(JobError::option("new_ids", "a store in parts", expected));
         }
         needs(("parts", self.parts.is_some()), &[begin])?;
@@ -208,7 +208,7 @@ impl ImportJob {
         Ok(())
     }
 
-    /// Refuses what does not go with [`is_about_parts`](Self::is_about_parts).
+    /// Refuses files, and options that cannot be combined with `status` or `discard_parts`.
     fn check_alone(&self) -> Result<(), JobError> {
         at_most_one(&[
             ("status", self.status),
@@ -373,7 +373,7 @@ impl ImportJob {
         let summary = match writer.finish().await {
             Ok(summary) => Some(summary),
             Err(error) if error.is_committed() => {
-                // The store is complete; only the numbers of its chunks and links are unknown.
+                // The store is complete, but the numbers of its chunks and links are unknown.
                 context.warn(&error.to_string());
                 None
             }
@@ -431,7 +431,7 @@ impl Sink for CountingSink<'_> {
     }
 }
 
-/// Divides chunks by the value of an attribute, too. Bins are removed unless an option set them; a shard has one value.
+/// Also divides chunks by the value of an attribute. Bins are removed unless an option set them; the chunks of a shard have the same value.
 fn chunked_by(mut spec: StoreSpec, name: &str, bins: bool) -> Result<StoreSpec, JobError> {
     let all = &mut spec.vertex_attributes;
     let Some(at) = all.iter().position(|one| one.name == name) else {

@@ -1,4 +1,4 @@
-//! Folders and patterns among input files.
+//! Expands folders and patterns in lists of input files.
 
 use std::path::{Path, PathBuf};
 
@@ -55,13 +55,13 @@ pub(crate) async fn expanded(
     Ok(found)
 }
 
-/// Where an input is, or the files of a pattern are.
+/// The location of an input, or of the files that match a pattern.
 enum Place<'f> {
     Local(PathBuf),
     Remote(&'f str),
 }
 
-/// A URL of the local disk becomes a path.
+/// The location of an input; a `file:` URL is handled as a path.
 fn place<'f>(file: &'f Path, context: &Context) -> Result<Place<'f>> {
     let Some(url) = url(file) else {
         return Ok(Place::Local(file.to_owned()));
@@ -69,7 +69,7 @@ fn place<'f>(file: &'f Path, context: &Context) -> Result<Place<'f>> {
     if !url.starts_with("file://") {
         return Ok(Place::Remote(url));
     }
-    // In a URL a `?` that is not escaped begins a query.
+    // An unescaped `?` would begin the query of the URL.
     let escaped = url.replace('?', "%3F");
     match FileLocation::resolve(&escaped, &context.write.open.io).map_err(failed(url))? {
         FileLocation::Local(path) => Ok(Place::Local(path)),
@@ -82,10 +82,10 @@ fn is_known(name: &Path) -> bool {
     Format::of(name).is_ok()
 }
 
-/// Whether a folder is one input: a precomputed one, a store, or one that a query wrote.
+/// Whether a folder is one input: a precomputed folder, a store, or a folder that a query wrote.
 fn is_input(folder: &Path) -> bool {
     let has = |name: &str| folder.join(name).is_file();
-    // `points.parquet` may be a folder of files, as programs for clusters write it.
+    // The ending of a folder does not matter: `points.parquet` may be a folder of files, as cluster programs write it.
     let is_precomputed = matches!(Format::of(folder), Ok(Format::Precomputed));
     is_precomputed || has("zarr.json") || has("vertices.arrow")
 }
@@ -137,7 +137,7 @@ fn on_disk(path: &Path, any_ending: bool) -> Result<Option<Vec<PathBuf>>> {
 
 /// The URLs of the objects in a folder, or of the objects that match a pattern; `None` if the URL names one input.
 async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option<Vec<PathBuf>>> {
-    // Web servers have no listings, and a `?` begins a query there.
+    // Web servers have no listings, and a `?` begins the query of their URLs.
     if url.starts_with("http://") || url.starts_with("https://") {
         return Ok(None);
     }
@@ -152,7 +152,7 @@ async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option
     let listed = store.listing("").await.map_err(JobError::store(url))?;
     let Some(listed) = listed else {
         return Err(JobError::usage(format!(
-            "{url}: the server cannot list, expected the addresses of the files"
+            "{url}: the server cannot list files, expected the URL of each file"
         )));
     };
     let wanted = match name {
@@ -173,7 +173,7 @@ async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option
 
 /// A name as part of a URL.
 fn escaped(name: &str) -> String {
-    // First the sign of escapes.
+    // `%` is escaped first, because the other escapes contain it.
     let name = name.replace('%', "%25");
     name.replace('#', "%23").replace('?', "%3F")
 }

@@ -81,7 +81,7 @@ impl LinksJob {
         .boxed()
     }
 
-    /// The family of the level, or of the first level of its chain that has one.
+    /// The family of the level or, if the level is additive, of the first level that completes it and has the family.
     async fn family(&self, store: &Store, need: &Need) -> Result<LinkFamily> {
         let (url, delta) = (&self.store, *self.delta.value());
         let mut there = Vec::new();
@@ -89,7 +89,7 @@ impl LinksJob {
         loop {
             let level = store.level(number, need).await;
             let level = level.map_err(JobError::store(url))?;
-            // An incomplete list would look complete.
+            // Without this check, a list that lacks the refused links would look complete.
             let mut refused = level.refused().iter();
             if let Some(refused) = refused.find(|refused| refused.delta == Some(delta)) {
                 return Err(JobError::malformed(format!("{url}: {refused}")));
@@ -139,9 +139,9 @@ pub struct LinksReport {
     pub directed: bool,
     /// Records of the family.
     pub records: u64,
-    /// Whether the limit left some out.
+    /// Whether the limit left out records.
     pub truncated: bool,
-    /// The records, unless a file has them.
+    /// The records, unless they were written to a file.
     pub links: Option<LinkRows>,
     /// The file that was written.
     pub files: Vec<String>,

@@ -1,4 +1,4 @@
-//! The job `measure`: measures of objects as a table, or stored as their attributes.
+//! The job `measure`: measures objects, and writes a table or object attributes.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ options! {
 }
 
 impl MeasureJob {
-    /// Measures and the attributes that they become.
+    /// Names of measures, each with the name of the attribute that stores it.
     fn columns(&self) -> impl Iterator<Item = (&str, &str)> {
         let words = self.attributes.iter();
         words.map(|word| word.split_once('=').unwrap_or((word, word)))
@@ -138,7 +138,8 @@ impl MeasureJob {
     }
 }
 
-/// Stores measures as object attributes under their own names. Returns the number of objects. Calls `progress` with the number of objects of each step.
+/// Stores measures as object attributes with the names of their columns. Returns the number of objects. Calls `progress` with the number of objects
+/// of each step.
 ///
 /// # Errors
 ///
@@ -184,7 +185,7 @@ pub struct MeasuredTable {
     pub level: u32,
     /// The number of the selected objects.
     pub total: u64,
-    /// The measures, unless a file has them.
+    /// The measures, unless they were written to a file.
     pub objects: Option<TableRows>,
     /// The file that was written.
     pub files: Vec<String>,

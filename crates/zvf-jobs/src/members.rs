@@ -65,7 +65,7 @@ pub(crate) fn options<T: DeserializeOwned + JsonSchema>(
     })
 }
 
-/// The path of the wrong value in a member, the value, and the message of the decoder; `None` if the member is right.
+/// The path of the wrong value in a member, the value, and the message of the decoder; `None` if the member can be decoded.
 fn wrong_member<T: DeserializeOwned>(name: &str, value: &Value) -> Option<(String, Value, String)> {
     let said = |value: Value| {
         let read = T::deserialize(json!({name: value}));
@@ -93,7 +93,7 @@ fn wrong_member<T: DeserializeOwned>(name: &str, value: &Value) -> Option<(Strin
     Some(inner.unwrap_or_else(|| (name.to_owned(), value.clone(), whole)))
 }
 
-/// The expectation in a message of serde, in plain words.
+/// The expected type or value in a message of serde, as text for users.
 fn expected(said: &str) -> String {
     let (_, expected) = said.rsplit_once("expected ").unwrap_or(("", said));
     match expected {

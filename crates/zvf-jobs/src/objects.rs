@@ -1,4 +1,4 @@
-//! The job `objects`.
+//! The job `objects`: lists the objects of a level.
 
 use std::path::PathBuf;
 
@@ -93,7 +93,7 @@ impl ObjectsJob {
         }
         let (objects, files, count) = sink.finish()?;
         let summary = listed.summary();
-        // A list that was cut by the limit lacks the warnings that are added at its end.
+        // If the limit cuts the list, the query does not add the warnings that come at its end.
         let stale = stale_level(store, self.at.level);
         let warnings: Vec<String> = summary.warnings.iter().cloned().chain(stale).collect();
         Ok(ObjectsReport {
@@ -122,7 +122,7 @@ pub struct ObjectsReport {
     pub levels: Vec<u32>,
     /// The number of objects that satisfy the condition.
     pub total: u64,
-    /// Whether the limit left some out.
+    /// Whether the limit left out objects.
     pub truncated: bool,
     /// The objects, unless they were written to a file: `object_id`, `vertices`, `chunks`, `fragments`, and their attributes.
     pub objects: Option<TableRows>,

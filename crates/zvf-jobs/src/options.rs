@@ -1,6 +1,6 @@
 //! How the options of jobs are declared.
 
-/// Declares a struct of options: members with their documentation, their form on the command line, and defaults that differ from the type's.
+/// Declares a struct of options: members with their documentation, their syntax on the command line, and defaults that differ from those of their types.
 macro_rules! options {
     ($(#[doc = $about:tt])* $name:ident {
         $(
@@ -73,7 +73,7 @@ macro_rules! new_store {
     };
 }
 
-/// Declares values that are kept as they were written: their schema, the function that reads them, and the default, if there is one.
+/// Declares types of values that serialize as they were written: the schema, the function that parses the value, and the default, if there is one.
 macro_rules! written {
     ($($(#[$doc:meta])* $name:ident($value:ty): $schema:tt, $read:expr $(, default $text:literal: $default:expr)?;)*) => {$(
         $(#[$doc])*

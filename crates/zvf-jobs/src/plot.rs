@@ -292,7 +292,7 @@ impl PlotJob {
         Ok(layers)
     }
 
-    /// The output; `None` if there is none.
+    /// The output, checked against every store; `None` if the job has none.
     fn target(&self, context: &Context) -> Result<Option<Output>> {
         let Some(given) = &self.output else {
             return Ok(None);
@@ -307,8 +307,8 @@ impl PlotJob {
         Ok(output)
     }
 
-    /// Draws the picture and returns it with the report, which names no file. Nothing is written: without an output, `format` decides whether
-    /// it is SVG. The output is checked before anything is read.
+    /// Draws the picture and returns it with the report, without writing a file. Without an output, the picture is PNG unless `format` states SVG. The
+    /// output is checked before anything is read.
     ///
     /// # Cost
     ///
@@ -326,7 +326,7 @@ impl PlotJob {
             self.target(context)?;
             let layers = self.layers(context).await?;
             let options = self.options()?;
-            // With several stores, the error does not tell which one failed.
+            // With several stores, the error does not name the one that failed.
             let place = match self.stores.as_slice() {
                 [store] => store.as_str(),
                 _ => "",
@@ -417,7 +417,7 @@ impl PlotJob {
     }
 }
 
-/// The last part of an address, without the ending of stores.
+/// The last part of an address, without its ending.
 fn name_of(url: &str) -> String {
     let name = url.trim_end_matches('/').rsplit('/').next().unwrap_or(url);
     let short = name.rsplit_once('.').filter(|(name, _)| !name.is_empty());
@@ -432,7 +432,7 @@ pub struct PlotReport {
     pub file: Option<String>,
     /// Width and height in pixels.
     pub size: [u32; 2],
-    /// The camera, from which other pictures can have the same view.
+    /// The camera, with which other pictures can be drawn from the same view.
     pub camera: PlotCamera,
     /// One for each store.
     pub layers: Vec<PlotLayer>,
@@ -450,7 +450,7 @@ pub struct PlotCamera {
     pub up: [f64; 3],
     /// A position, in units of the first store.
     pub target: [f64; 3],
-    /// Where the target is in the picture, in pixels from the upper left corner.
+    /// The place of the target in the picture, in pixels from the upper left corner.
     pub target_pixel: [f64; 2],
     /// Width of a pixel at the target, in units of the first store.
     pub units_per_pixel: f64,

@@ -1,4 +1,4 @@
-//! Progress as lines of JSON, for programs that run jobs in other programs.
+//! Progress as lines of JSON, for programs that run jobs in another process.
 
 use std::fmt;
 use std::io::Write;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-/// Time between two lines.
+/// Shortest time between two lines of a phase.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Writes the progress of a job as lines of JSON: at most two a second, and one at the end of each phase that did something.
+/// Writes the progress of a job as lines of JSON: at most two a second, and one at the end of each phase whose count is not 0.
 ///
-/// A line has the members `job`, `phase`, `unit` (what is counted), `done`, `total`, `rate` (units a second) and `seconds_left`; what is not known is
-/// null.
+/// A line has the members `job`, `phase`, `unit` (what is counted), `done`, `total`, `rate` (units a second) and `seconds_left`; unknown values
+/// are null.
 ///
 /// ```
 /// use zvf_jobs::ProgressLines;
@@ -46,7 +46,7 @@ impl fmt::Debug for ProgressLines {
 }
 
 impl ProgressLines {
-    /// The lines of a job.
+    /// Creates a writer for the progress of a job, in the phase `run`.
     #[must_use]
     pub fn new(job: &'static str, to: Box<dyn Write + Send>) -> Self {
         Self {
@@ -61,14 +61,14 @@ impl ProgressLines {
         }
     }
 
-    /// Sets the first phase, and the unit that it counts.
+    /// Sets the first phase, and the unit of its count.
     #[must_use]
     pub fn in_phase(mut self, phase: &'static str, unit: &'static str) -> Self {
         (self.phase, self.unit) = (phase, unit);
         self
     }
 
-    /// Begins another phase, unless it has begun.
+    /// Begins a phase, unless it is the current one.
     pub fn phase(&mut self, phase: &'static str, unit: &'static str) {
         if self.phase != phase {
             self.end();
@@ -78,12 +78,12 @@ impl ProgressLines {
         }
     }
 
-    /// Adds to what is done.
+    /// Adds to the count.
     pub fn add(&mut self, done: u64) {
         self.set(self.done.saturating_add(done), self.total);
     }
 
-    /// Sets what is done, and the total as far as it is known.
+    /// Sets the count, and the total if it is known.
     pub fn set(&mut self, done: u64, total: Option<u64>) {
         (self.done, self.total) = (done, total);
         let is_due = |(at, _): (Instant, u64)| at.elapsed() >= PAUSE;
@@ -97,7 +97,7 @@ impl ProgressLines {
         self.total = Some(total);
     }
 
-    /// Writes the last line of a phase that did something, unless it is written.
+    /// Writes the last line of the phase, unless the count is 0 or was already written.
     pub fn end(&mut self) {
         if self.done > 0 && self.said.is_none_or(|(_, done)| done != self.done) {
             self.say();
@@ -119,7 +119,7 @@ impl ProgressLines {
             "rate": rate,
             "seconds_left": left,
         });
-        // If the reader is gone, there is no place to report it.
+        // An error is ignored: if the reader has ended, the error cannot be reported either.
         let _ = writeln!(self.to, "{line}");
     }
 }

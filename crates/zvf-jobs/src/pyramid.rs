@@ -117,7 +117,7 @@ impl PyramidJob {
         Ok(())
     }
 
-    /// Checks which options are given together.
+    /// Refuses options that exclude each other, or that lack an option they need.
     fn check_together(&self) -> Result<(), JobError> {
         let default = Self::default();
         let factors = ("factors", !self.factors.is_empty());
@@ -209,7 +209,7 @@ impl PyramidJob {
         spec
     }
 
-    /// How many axes the store has.
+    /// The number of axes of the store.
     async fn axes(&self, context: &Context) -> Result<usize, JobError> {
         let store = context.open(&self.store, 0, Need::nothing()).await?;
         Ok(store.root().dims())
@@ -246,7 +246,7 @@ impl PyramidJob {
 /// Memory of a job in addition to twice its budget.
 const BESIDE: u64 = 64_000_000;
 
-/// The warning that the work may take more memory than twice the budget and 64 MB.
+/// A warning, if the manifests of the store need more memory than the budget: the job then exceeds twice the budget and 64 MB.
 async fn memory(store: &str, write: &WriteOptions) -> Option<String> {
     // A read error is reported by the job itself.
     let held = zvf_pyramid::pyramid_memory(store, write).await.unwrap_or(0);
@@ -254,8 +254,8 @@ async fn memory(store: &str, write: &WriteOptions) -> Option<String> {
     let most = budget.saturating_mul(2).saturating_add(BESIDE);
     (held > budget).then(|| {
         format!(
-            "up to {} MB of memory may be needed, of which the memory budget of {} MB bounds {} MB: the manifests of all objects are \
-             held, and those of scattered points are long",
+            "up to {0} MB of memory may be needed: {2} MB with the memory budget of {1} MB, and more for the manifests of all objects, \
+             which are long for scattered points",
             most.saturating_add(held) / 1_000_000,
             budget / 1_000_000,
             most / 1_000_000

@@ -1,4 +1,4 @@
-//! Jobs from JSON, with the path of the member that is wrong.
+//! Reads jobs from JSON. Errors have the path of the wrong member.
 
 use serde_json::Value;
 use zvf_query::UniqueJson;
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Jobs, JobError> {
 pub enum Jobs {
     /// A single job; the result is one report.
     One(Box<Job>),
-    /// A list of jobs, run one after the other; the result is a list of reports. An error ends the list, findings of a validation do not.
+    /// A list of jobs, run one after the other; the result is a list of reports. An error ends the list; findings of a validation do not.
     List(Vec<Job>),
 }
 

@@ -49,7 +49,7 @@ impl Serialize for TableRows {
     }
 }
 
-/// The value in a row of a column as JSON.
+/// The value in a row of a column, as JSON.
 #[must_use]
 pub fn json_value(column: &dyn Array, row: usize) -> Value {
     let mut text = String::new();
@@ -93,13 +93,13 @@ impl RowSink {
         })
     }
 
-    /// Whether no more rows are taken.
+    /// Whether the limit is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.left == 0
     }
 
-    /// Takes rows up to the limit; returns how many.
+    /// Adds rows up to the limit; returns their number.
     ///
     /// # Errors
     ///
@@ -151,11 +151,11 @@ pub fn table_target(output: Option<&Path>) -> Result<Option<(&Path, TableFormat)
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Listing {
-    /// Its first rows, unless a file has them.
+    /// Its first rows, unless they were written to a file.
     pub rows: Option<TableRows>,
-    /// How many rows were listed.
+    /// Rows that were listed.
     pub count: u64,
-    /// How many there are.
+    /// All rows of the table.
     pub total: u64,
     /// The levels that were read.
     pub levels: Vec<u32>,
@@ -206,7 +206,7 @@ impl Listing {
     }
 }
 
-/// Refuses an output that is not a table.
+/// Refuses an output whose ending is not that of a table.
 pub(crate) fn check_output(output: Option<&Path>) -> Result<()> {
     match output.map(|path| (path, TableFormat::of_table(path))) {
         Some((path, Err(_))) => {

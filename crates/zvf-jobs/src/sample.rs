@@ -142,7 +142,7 @@ impl SampleJob {
         let filled = match self.fill(&mut column, &sampler, &places, context).await {
             Ok(filled) => filled,
             Err(error) => {
-                // The first error is reported.
+                // The error of the sampling is reported, not that of abandoning the edit.
                 let _ = column.abandon().await;
                 return Err(error);
             }
@@ -210,7 +210,7 @@ struct SampleCounts {
 /// Converts stored positions to world coordinates of the volume.
 struct ToWorld {
     to_rasmm: Option<Affine>,
-    /// The axes of the store that the volume has.
+    /// The axes of the store that are axes of the volume.
     picked: Vec<usize>,
 }
 
@@ -241,7 +241,7 @@ pub struct SampleReport {
     pub attribute: String,
     /// Its type.
     pub dtype: String,
-    /// How values between elements were found.
+    /// How values between elements were computed.
     pub order: OrderName,
     /// How axes and units were matched.
     pub notes: Vec<String>,

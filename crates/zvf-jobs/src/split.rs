@@ -56,7 +56,7 @@ options! {
     }
 }
 
-/// A list of words and numbers, or one word.
+/// A text, or a list of texts and numbers, as a list of texts.
 fn words<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<String>, D::Error> {
     let expected = || D::Error::custom("expected a text, or a list of a text and a text or number");
     let word = |value| match value {
@@ -71,7 +71,7 @@ fn words<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<String>,
 }
 
 impl SplitJob {
-    /// What parts have in common; `None`: the region.
+    /// How the store is divided; `None`: by the regions of `named`.
     fn by(&self) -> Result<Option<SplitBy>> {
         let words: Vec<&str> = self.by.iter().map(String::as_str).collect();
         Ok(Some(match words.as_slice() {
@@ -93,7 +93,7 @@ impl SplitJob {
         }))
     }
 
-    /// The selection within a region.
+    /// The selection, restricted to a region.
     fn within(&self, region: &str) -> SelectionOptions {
         let mut terms = self.terms.clone();
         terms.place.region = Some(match &self.terms.place.region {
@@ -240,7 +240,7 @@ async fn is_store(path: &Path, context: &Context) -> Result<bool> {
     }
 }
 
-/// An error of a region that has a name.
+/// Replaces `region` in the path of an error by the member of this named region.
 fn of_region(name: &str, error: JobError) -> JobError {
     match error {
         JobError::Option { path, what } => JobError::Option {
@@ -300,7 +300,7 @@ impl SplitReport {
         }
     }
 
-    /// Adds a part that was written, unless it is empty.
+    /// Adds a part that was written. For a part without vertices, only reports a note.
     fn made(&mut self, path: &Path, part: &SplitPart, counts: (u64, u64), context: &Context) {
         match counts {
             (0, objects) => {
@@ -309,7 +309,7 @@ impl SplitReport {
                     1 => "one object, without vertices".to_owned(),
                     more => format!("{more} objects, without vertices"),
                 };
-                let note = format!("{}: has {what}: no part", part.of);
+                let note = format!("{}: has {what}, so there is no part", part.of);
                 context.event(&JobEvent::Note(&note));
             }
             counts => self.add(path, part, counts, false),
@@ -338,7 +338,7 @@ impl SplitReport {
         Ok(done)
     }
 
-    /// Keeps notes that are new.
+    /// Adds notes that the report does not have.
     pub(crate) fn note(&mut self, notes: &[String]) {
         for note in notes {
             if !self.notes.contains(note) {

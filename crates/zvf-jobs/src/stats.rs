@@ -1,4 +1,4 @@
-//! The job `stats`.
+//! The job `stats`: statistics of axes and attributes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -175,14 +175,14 @@ impl StatsReport {
     }
 }
 
-/// A number of a column with all its digits; dates, times and durations as tables of the column show them.
+/// A number of a column as text with all its digits; dates, times and durations as in tables.
 #[must_use]
 pub fn exact_text(field: &Field, number: StatisticValue) -> String {
     let number = match number {
         StatisticValue::Float(number) => return number.to_string(),
         StatisticValue::Integer(number) => number,
     };
-    // Dates, times and durations have 64 bits.
+    // Dates, times and durations are stored as 64-bit integers.
     let wide = matches!(
         field.data_type(),
         DataType::Int64 | DataType::Timestamp(..) | DataType::Duration(_)

@@ -40,8 +40,8 @@ pub struct VacuumReport {
     pub rows: u64,
     /// Unreferenced Zarr objects and temporary files that were removed.
     pub leftovers: u64,
-    /// Objects that the edit replaced or added.
+    /// Objects of the storage that the edit replaced or added.
     pub put: u64,
-    /// Objects that the edit removed.
+    /// Objects of the storage that the edit removed.
     pub removed: u64,
 }

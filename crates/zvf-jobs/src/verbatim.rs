@@ -1,4 +1,4 @@
-//! The job `copy`: a store byte for byte in another place.
+//! The job `copy`: copies a store byte for byte.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

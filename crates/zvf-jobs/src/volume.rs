@@ -1,4 +1,4 @@
-//! The jobs `volume-info`, `volume-slice` and `volume-convert`: dense volumes in TET files, Caterva and b2nd frames, Zarr images and NIfTI and MGH files.
+//! The jobs `volume-info`, `volume-slice` and `volume-convert`, for dense volumes in TET files, Caterva and b2nd frames, Zarr images, NIfTI and MGH files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -87,7 +87,7 @@ impl VolumeSliceJob {
         self.is_npy().map(|_| ())
     }
 
-    /// Whether the output is a NumPy file, or else bare elements.
+    /// Whether the output is a NumPy file; otherwise it has bare elements.
     fn is_npy(&self) -> Result<bool> {
         match self.output.extension().and_then(|one| one.to_str()) {
             Some("npy") => Ok(true),
@@ -199,7 +199,7 @@ impl VolumeConvertJob {
     }
 }
 
-/// Waits for work on the volume at an address. The work is dropped when the job is to stop, so that it removes what it has written.
+/// Waits for work on the volume at an address. If the job is stopped, the work is dropped, which removes the files it has written.
 async fn unless_stopped<T>(
     address: &str,
     context: &Context,
@@ -231,7 +231,7 @@ pub struct VolumeInfoReport {
     pub datasets: Vec<VolumeInfo>,
 }
 
-/// Serializes volumes with the names of the NumPy and Zarr properties.
+/// Serializes volumes; members have the names of NumPy and Zarr.
 fn described<S: Serializer>(all: &[VolumeInfo], to: S) -> std::result::Result<S::Ok, S::Error> {
     let one = |info: &VolumeInfo| {
         let axes = info.axes.iter().map(|axis| {
@@ -303,7 +303,7 @@ pub struct VolumeConvertReport {
     pub read: Counts,
     /// Properties of the volume that the container cannot hold.
     pub lost: Vec<String>,
-    /// The same as texts for users.
+    /// A warning for each of these properties.
     #[serde(skip)]
     pub warnings: Vec<String>,
 }

@@ -17,7 +17,7 @@ impl AffineError {
     }
 }
 
-/// How far, in elements, a place may be before the first voxel of an axis and still count as inside, because maps round.
+/// The largest distance, in elements, of a place before the first voxel of an axis that counts as inside. It allows for the rounding of maps.
 pub const VOXEL_SLACK: f64 = 1e-6;
 
 /// The element whose voxel contains a place, on an axis of `extent` elements; places are in elements. The index is `floor(place + 0.5)`. `None` if
@@ -80,7 +80,7 @@ impl Affine {
         );
         let wrong = |what: &str| {
             Err(AffineError::new(format!(
-                "an affine of {} numbers: {what}, expected {rank} rows of {width} numbers, and 0 … 0 1 below them or nothing",
+                "an affine of {} numbers: {what}, expected {rank} rows of {width} numbers, optionally followed by the row 0 … 0 1",
                 numbers.len()
             )))
         };
@@ -129,7 +129,7 @@ impl Affine {
         map
     }
 
-    /// The composition `self(first(x))`. Both must have the same rank, else this map is returned.
+    /// The composition `self(first(x))`. If the ranks differ, returns this map.
     #[must_use]
     pub fn after(&self, first: &Self) -> Self {
         if first.rank != self.rank {
@@ -232,7 +232,8 @@ impl Affine {
         }
     }
 
-    /// The factor by which the map multiplies lengths along the axes of space, averaged over all directions: the root of the determinant.
+    /// The factor by which the map multiplies lengths along the axes of space, averaged over all directions: the root of the determinant; 1 unless there
+    /// are one to three axes of space.
     #[must_use]
     pub fn mean_scale(&self, axes: &[Axis]) -> f64 {
         let space = axes.iter().enumerate().filter(|(_, axis)| axis.is_space());

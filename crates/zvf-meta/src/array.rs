@@ -17,7 +17,7 @@ use crate::key_encoding::KeyEncoding;
 use crate::keylist::KeyList;
 use crate::node::{NodeKind, take_node};
 
-/// Most keys of a presence list that is written with one line for each key.
+/// Most keys of a presence list that is written with one key a line.
 const LINES: usize = 1000;
 
 document! {
@@ -135,7 +135,7 @@ impl ArrayDoc {
     /// of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self, MetaError> {
         let parsed = match std::str::from_utf8(bytes) {
-            // One check of the whole text is cheaper than one for each key.
+            // Checking the UTF-8 of the whole text is cheaper than checking each key.
             Ok(text) => serde_json::from_str::<RawArray>(text),
             // The JSON reader reports the position of the error.
             Err(_) => serde_json::from_slice::<RawArray>(bytes),
@@ -152,7 +152,7 @@ impl ArrayDoc {
         Ok(doc)
     }
 
-    /// Returns the document as a JSON value. It has one text for each key of the presence list: prefer
+    /// Returns the document as a JSON value, with a separate string for each key of the presence list. Prefer
     /// [`to_json`](Self::to_json) if the list is long.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -173,12 +173,12 @@ impl ArrayDoc {
         }
     }
 
-    /// Writes `text`, which is this document, or this document with other categories.
-    fn write(&self, writer: impl std::io::Write, text: &impl Serialize) -> serde_json::Result<()> {
+    /// Writes `doc`, which is this document, or this document with other categories.
+    fn write(&self, writer: impl std::io::Write, doc: &impl Serialize) -> serde_json::Result<()> {
         let keys = self.attributes.nonempty_chunks.as_ref();
         match keys.map_or(0, KeyList::len) > LINES {
-            true => indented::write(writer, text),
-            false => serde_json::to_writer_pretty(writer, text),
+            true => indented::write(writer, doc),
+            false => serde_json::to_writer_pretty(writer, doc),
         }
     }
 

@@ -133,7 +133,7 @@ impl ArrayAttributes {
                 let at = "/attributes/nonempty_chunks";
                 return Err(MetaError::unexpected(
                     at,
-                    full.to_string(),
+                    format!("too long: {full}"),
                     "an array of chunk keys",
                 ));
             }
@@ -141,8 +141,8 @@ impl ArrayAttributes {
         Self::from_parts(presence, members)
     }
 
-    /// Returns the first category that does not have the JSON type of the first category, and its index. Categories must be all texts, all booleans or
-    /// all numbers.
+    /// Returns the first category that is not a text, boolean or number, or does not have the JSON type of the first category, and its index. Categories
+    /// must be all texts, all booleans or all numbers.
     ///
     /// Source: 0.9 §12.3.
     #[must_use]
@@ -202,7 +202,7 @@ impl ArrayAttributes {
         Value::Object(members)
     }
 
-    /// Serializes the attributes with these categories in place of their own, if they have any.
+    /// Serializes the attributes. If they have categories, `categories` are written in their place.
     pub(crate) fn serialize_with<S: Serializer>(
         &self,
         categories: &impl Serialize,
@@ -248,8 +248,7 @@ pub fn odd_value(values: &[Value]) -> Option<(usize, &Value)> {
     values.find(|(_, value)| kind(value).is_none() || kind(value) != first)
 }
 
-/// The rule for categories. They are parsed like any member, but `put` writes `null` in their place: callers replace it, so that long lists are not
-/// copied.
+/// The rule for categories. They are parsed like any member, but `put` writes `null`, which callers replace, so that long lists are not copied.
 struct CategoriesInPlace;
 
 impl MemberRule<Option<Vec<Value>>> for CategoriesInPlace {

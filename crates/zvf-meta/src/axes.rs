@@ -1,4 +1,4 @@
-//! Axes by name, and the map between positions of two lists of axes.
+//! Axes by their names, and the conversion of positions between two lists of axes.
 
 use crate::{Affine, Axis, units};
 
@@ -81,8 +81,8 @@ pub fn map_of_axes(from: &[Axis], to: &[Axis]) -> Result<Affine, AxesDiffer> {
     })
 }
 
-/// The indexes of the axes of space among `dims` axes: x or longitude, then y or latitude, then z, then the others. If no axis is called x or y, they keep
-/// their order. Axes that `axes` does not describe count as space.
+/// The indexes of the axes of space among `dims` axes: x or longitude, then y or latitude, then z, then the others. Unless axes for both x and y are
+/// found, they keep their order. Axes that `axes` does not describe count as space.
 #[must_use]
 pub fn axes_of_space(axes: &[Axis], dims: usize) -> Vec<usize> {
     let space = (0..dims).filter(|axis| axes.get(*axis).is_none_or(Axis::is_space));
@@ -100,7 +100,7 @@ pub fn axes_of_space(axes: &[Axis], dims: usize) -> Vec<usize> {
     ordered.iter().chain(rest).copied().collect()
 }
 
-/// The unit of the axes of space, as the first one states it; `None` if one of them states none, or another one.
+/// The unit of the axes of space, as spelled by the first one; `None` if an axis of space has no unit or another one, or if there is none.
 #[must_use]
 pub fn unit_of_space(axes: &[Axis]) -> Option<&str> {
     let mut units = axes.iter().filter(|axis| axis.is_space());
@@ -112,11 +112,12 @@ pub fn unit_of_space(axes: &[Axis]) -> Option<&str> {
     units.all(same).then_some(first)
 }
 
-/// The factor of an attribute `radius`, whose values are lengths, where `map` converts positions along the axes `from` to positions along the axes `to`.
+/// The factor for values of an attribute `radius`, which are lengths, if `map` converts positions along the axes `from` to positions along the axes `to`.
 /// The text next to each list of axes is the unit that the attribute itself states on that side; without one, its values are in the unit of the
 /// positions.
 ///
-/// `None` if the units cannot be converted into each other, or if one side states a unit and the positions of the other have none.
+/// `None` if the units cannot be converted into each other, or if the attribute states a unit on one side only and the positions of the other side have
+/// none.
 ///
 /// # Examples
 ///

@@ -18,7 +18,7 @@ pub const FRAGMENT_INDEX: &str = "fragment_index";
 pub const ADDITIVE_LEVELS: &str = "additive_levels";
 /// An object index of numeric arrays exists: layout `dense_manifests_v1`.
 pub const DENSE_MANIFESTS: &str = "dense_manifests";
-/// Some level has one link group for each vertex fragment, in the same order. A hint for readers of parts of cells.
+/// A level has one link group for each vertex fragment, in the same order. A hint for readers that decode parts of cells.
 pub const FRAGMENT_LINK_GROUPS: &str = "fragment_link_groups";
 /// A link layout of 0.8 that 0.9 dropped. The token is known, but never required in 0.9.
 pub const PARTITIONED_CROSS_CHUNK_LINKS: &str = "partitioned_cross_chunk_links";

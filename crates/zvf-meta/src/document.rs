@@ -86,7 +86,7 @@ pub(crate) trait Declared {
     const MEMBERS: &'static [Member];
 }
 
-/// How a member of an object becomes a field of type `T`, and the reverse. All rules treat null as absent.
+/// How a member of an object is read into a field of type `T`, and written. All rules treat null as absent.
 pub(crate) trait MemberRule<T> {
     /// Takes the member out of the object.
     fn take(members: &mut Members<'_>, name: &str) -> Result<T, MetaError>;

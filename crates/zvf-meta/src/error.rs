@@ -10,8 +10,8 @@ use serde_json::Value;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetaError {
-    /// The bytes are not one JSON text, end early, or are nested deeper than the JSON reader allows; or the
-    /// presence list is not a list of texts.
+    /// The bytes are not one JSON document, end early, or are nested deeper than the JSON reader allows; or the
+    /// presence list is not a list of strings.
     #[error("the {document} document cannot be read at line {line} column {column}")]
     Json {
         /// The expected kind of document: `root`, `level`, `array`, `group`.
@@ -25,7 +25,7 @@ pub enum MetaError {
     },
     /// `NaN` or an infinity as a bare word. JSON does not allow them, but Python's `json.dumps` writes them by default.
     #[error(
-        "the {document} document has {token} at line {line} column {column}, which is no JSON: write it in quotes, \"{token}\""
+        "the {document} document has {token} at line {line} column {column}, which is not valid JSON: write it in quotes, \"{token}\""
     )]
     Token {
         /// The expected kind of document, as of [`Json`](Self::Json).
@@ -64,11 +64,11 @@ pub enum MetaError {
         expected: &'static str,
     },
     /// The store requires a capability that this crate does not support.
-    #[error("required capability {token:?} is unknown, expected one of {expected}")]
+    #[error("required capability {token:?} is not supported, expected one of {expected}")]
     Capability {
-        /// The first unknown token.
+        /// The first token that is unknown or not supported.
         token: String,
-        /// The known tokens, separated by commas.
+        /// The supported tokens, separated by commas.
         expected: String,
     },
 }
@@ -87,17 +87,17 @@ impl MetaError {
     }
 
     /// Returns whether the document may be valid for another version of this crate:
-    /// an unsupported version or an unknown required capability.
+    /// an unsupported version or required capability.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Version { .. } | Self::Capability { .. })
     }
 
-    /// The error for bytes that the JSON reader refused.
+    /// The error for bytes that the JSON reader refused: [`Token`](Self::Token) if it failed at a bare `NaN` or infinity.
     #[cold]
     pub(crate) fn json(document: &'static str, bytes: &[u8], source: serde_json::Error) -> Self {
         let (line, column) = (source.line(), source.column());
-        match number_without_json(bytes, line, column) {
+        match bare_number(bytes, line, column) {
             Some(token) => Self::Token {
                 document,
                 line,
@@ -177,8 +177,8 @@ pub(crate) fn quote(text: &str) -> String {
     format!("{shown:?}{more}")
 }
 
-/// The bare word `NaN`, `Infinity` or `-Infinity` at the place where the JSON reader failed. It fails at the first letter of the word.
-fn number_without_json(bytes: &[u8], line: usize, column: usize) -> Option<&'static str> {
+/// The bare word `NaN`, `Infinity` or `-Infinity` at the position of an error of the JSON reader, which fails at the first letter of the word.
+fn bare_number(bytes: &[u8], line: usize, column: usize) -> Option<&'static str> {
     let text = bytes
         .split(|byte| *byte == b'\n')
         .nth(line.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Writes documents with many chunks: indented, except for the presence list, which is one line.
+//! Writes documents with long presence lists: indented, except for the presence list, which is on one line.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 
 /// Writes a document indented by two blanks, and its list `nonempty_chunks` without blanks.
 ///
-/// With a line for each key, half of the list would be blanks.
+/// With one key a line, half of the list would be indentation.
 ///
 /// `RawValue` of serde_json would need fewer lines of code, but its feature changes how every document is parsed: a member with a
 /// certain name would be parsed as JSON inside JSON.
@@ -25,7 +25,7 @@ pub(crate) fn write<W: io::Write>(writer: W, document: &impl Serialize) -> serde
 struct Indented {
     inner: PrettyFormatter<'static>,
     name: Name,
-    /// Depth of nested lists on one line: above 1 only in a presence list that holds lists, which no store should have.
+    /// Depth of nested lists on one line. Above 1 only for lists inside a presence list, which are malformed.
     on_one_line: usize,
 }
 

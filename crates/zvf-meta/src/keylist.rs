@@ -1,4 +1,4 @@
-//! The presence list: many short chunk keys, stored in one text.
+//! The presence list: many short chunk keys, stored in one string.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The chunk keys of `nonempty_chunks`, in document order.
 ///
-/// A level may list a hundred thousand keys. They are stored as one text with the end of each key, so reading a
+/// A level may list a hundred thousand keys. They are stored as one string and the end of each key, so reading a
 /// list costs two growing buffers and not one allocation for each key.
 ///
 /// # Shape

@@ -70,11 +70,11 @@ document! {
 /// Source: upstream's page on additive refinement, capability `additive_levels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refinement {
-    /// The level's own data is its complete content: the word `replace`, or no word.
+    /// The level's own data is its complete content: the value `replace`, or no member.
     #[default]
     Replace,
     /// The complete content is the level's own data together with the complete content of the next coarser level:
-    /// the word `add`.
+    /// the value `add`.
     Add,
 }
 
@@ -100,8 +100,8 @@ impl FromJson for Refinement {
 }
 
 impl LevelDoc {
-    /// Whether arrays of the level have no presence lists yet because writers are still running, as the member `zarr_vectors_presence`
-    /// (0.9.3) states.
+    /// Whether arrays of the level have no presence lists yet because writers are still running. The member `zarr_vectors_presence` (0.9.3)
+    /// states this.
     pub fn presence_is_deferred(&self) -> bool {
         let places = [&self.attributes_extra, &self.extra];
         let mut stated = places

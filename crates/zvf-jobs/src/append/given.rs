@@ -1,4 +1,4 @@
-//! The sources that an append names, read as far as necessary before the store is marked as being changed.
+//! Reads or opens the sources of an append before the store is marked as being changed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,14 +23,14 @@ pub(super) enum AppendSource {
     Import(Box<Import>),
 }
 
-/// Tables as queries return them: a file, a folder, or a whole store.
+/// The tables of one source: a file, a folder that a query wrote, or a whole store.
 #[derive(Debug)]
 pub(super) struct Answered {
     pub(super) tables: EditTables,
     pub(super) objects: Option<EditTable>,
     pub(super) groups: Option<Groups>,
     pub(super) notes: Vec<String>,
-    /// Whether it is a store that may have attributes whose names are not known.
+    /// Whether the source is a store that may have attributes with unknown names, which are not read.
     pub(super) names_unknown: bool,
 }
 
@@ -134,7 +134,8 @@ impl AppendJob {
         Ok(AppendSource::Import(Box::new(import)))
     }
 
-    /// Refuses options that do not apply to the files. `tables`, `answers`: whether all files are tables or answers of queries.
+    /// Refuses options that do not apply to the files. `tables`: all of them are tables. `answers`: all of them are stores, or folders that queries
+    /// wrote.
     fn check_options(&self, tables: bool, answers: bool) -> Result<()> {
         if self.points != PartOptions::default() && (tables || answers) {
             return Err(JobError::usage(
@@ -242,12 +243,12 @@ async fn of_store(
     })
 }
 
-/// Whether the links of a kind follow from the order of its vertices.
+/// Whether the links of stores of this kind follow from the order of the vertices.
 fn is_chain(kind: Kind) -> bool {
     matches!(kind, Kind::Line | Kind::Polyline | Kind::Streamline)
 }
 
-/// Whether a file is a text table. Its timestamps and missing values have no type and are converted to the types of the store.
+/// Whether a file is a table: CSV, XYZ, NDJSON, Arrow or Parquet. Its columns are converted to the types of the store.
 fn is_table(file: &Path, format: Option<&str>) -> bool {
     let known = match format {
         Some(name) => Format::from_name(name),

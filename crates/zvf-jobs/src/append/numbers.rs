@@ -1,4 +1,4 @@
-//! The ids that objects of files, folders and stores get in a store.
+//! Assigns ids in the store to the objects of an append.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use zvf_edit::Edit;
 use crate::JobError;
 use crate::error::Result;
 
-/// Most ids that a message lists one by one.
+/// Most runs of consecutive ids in a message.
 const LISTED: usize = 8;
 
 /// The ids in the store of the objects of all files.
@@ -27,12 +27,12 @@ pub(super) struct ObjectNumbering {
     next: Option<i64>,
     /// The new id of object 0, if the files number their objects from 0. Object N then gets this id plus N, whichever object is read first.
     first: Option<i64>,
-    /// Why an object has no id.
+    /// The first error of an assignment, which [`check`](Self::check) returns.
     wrong: Option<JobError>,
 }
 
 impl ObjectNumbering {
-    /// No ids yet. If the reader already made the ids of several files distinct, the rule is [`ObjectIds::Kept`] and `files` is empty.
+    /// Begins without any id. If the reader already made the ids of several files distinct, the rule is [`ObjectIds::Kept`] and `files` is empty.
     pub(super) fn of(edit: &Edit, rule: ObjectIds, files: &[PathBuf]) -> Result<Self> {
         let taken: BTreeSet<i64> = edit.object_ids().collect();
         let next = taken.last().map_or(Some(0), |last| last.checked_add(1));
@@ -49,7 +49,7 @@ impl ObjectNumbering {
         })
     }
 
-    /// Objects of the files are numbered from 0 and get new ids in this order.
+    /// For files that number their objects from 0: object N gets the next free id plus N.
     pub(super) fn follow(&mut self) {
         self.first = self.next;
     }
@@ -60,8 +60,9 @@ impl ObjectNumbering {
         Vec::from_iter(all.collect::<BTreeSet<i64>>())
     }
 
+    /// The next new id.
     fn fresh(&mut self) -> i64 {
-        // If no id is left, objects get the last one, and `check` reports it.
+        // If no id is left, several objects get the last one, which `check` reports.
         let number = self.next.unwrap_or(i64::MAX);
         self.next = number.checked_add(1);
         number
@@ -110,9 +111,11 @@ impl ObjectNumbering {
         }
     }
 
+    /// Checks the assigned ids after all objects have one.
+    ///
     /// # Errors
     ///
-    /// Usage: an id that two files share, or that the store already has.
+    /// Usage: an id that could not be assigned, that two objects share, or that the store already has.
     pub(super) fn check(&mut self) -> Result<()> {
         if let Some(wrong) = self.wrong.take() {
             return Err(wrong);
@@ -141,7 +144,7 @@ impl ObjectNumbering {
     }
 }
 
-/// Ids as text for users: runs as `3-9`, cut after some.
+/// Ids as text for users. Consecutive ids are written as `3-9`; a list with more than [`LISTED`] of these runs is cut.
 pub(super) fn listed(ids: &[i64]) -> String {
     let mut runs: Vec<(i64, i64)> = Vec::new();
     for &id in ids {

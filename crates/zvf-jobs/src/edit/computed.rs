@@ -1,4 +1,4 @@
-//! Values of an attribute that an expression computes.
+//! Computes the values of an attribute from an expression.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::{Context, JobError};
 ///
 /// # Errors
 ///
-/// Misuse: unknown names, values that the attribute cannot have. I/O; malformed data.
+/// Misuse: an expression that is wrong for this store, or whose values have a unit while the attribute has none. I/O; malformed data.
 pub(super) async fn computed(
     store: &str,
     scope: Scope,
@@ -49,12 +49,12 @@ pub(super) async fn computed(
     let unit = field.metadata().get("zvf.unit");
     if let (Some(unit), Some(_), None) = (unit, attribute.values.number(), &attribute.unit) {
         return Err(JobError::usage(format!(
-            "{store}: expression: found values of unit {unit}, expected numbers without a unit for attribute {}: a product has none, as in `({expression}) * 1`",
+            "{store}: expression: found values of unit {unit}, expected numbers without a unit for attribute {}: a product has no unit, as in `({expression}) * 1`",
             attribute.name
         )));
     }
     let name = match scope {
-        // A name such as `position` or `x` would be taken for a place.
+        // Without the prefix, a name such as `position` or `x` would be read as a position.
         Scope::Vertex => format!("attribute:{}", attribute.name),
         _ => attribute.name.clone(),
     };
@@ -82,7 +82,7 @@ struct ComputedValues {
     warnings: Vec<String>,
 }
 
-/// The type in which numbers are computed for an attribute.
+/// The Arrow type in which the numbers of an attribute are computed.
 fn numbers_of(attribute: &AttributeSpec) -> DataType {
     match attribute.values {
         AttributeType::Number(NumberType::U64) => DataType::UInt64,
@@ -93,7 +93,7 @@ fn numbers_of(attribute: &AttributeSpec) -> DataType {
     }
 }
 
-/// All of level 0.
+/// The query for all of level 0.
 fn whole() -> Query {
     Query {
         own_level_only: true,

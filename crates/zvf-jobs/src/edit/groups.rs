@@ -123,10 +123,10 @@ impl EditGroupDeleteJob {
     }
 }
 
-/// A member that is a list of objects, with its name.
+/// A member of a job that lists objects: its name, and its terms.
 type MemberTerms<'a> = (&'a str, Option<&'a [Term]>);
 
-/// Checks the name of a group, and ids that are in no file.
+/// Checks the name of a group, and the ids that are given in the job itself and not in a file.
 pub(crate) fn check_group(group: (&str, &str), objects: MemberTerms<'_>) -> Result<()> {
     if group.1.is_empty() {
         return Err(JobError::option(group.0, "nothing", "a text"));
@@ -139,7 +139,7 @@ pub(crate) fn check_group(group: (&str, &str), objects: MemberTerms<'_>) -> Resu
     Ok(())
 }
 
-/// The name of an object, if the term is one; `None` for ids, ranges of ids, or a file with these.
+/// The name of an object, if the term is one; `None` for ids, ranges of ids, or a file of ids.
 fn name(Term(term): &Term) -> Option<&str> {
     let word = term.as_str()?;
     let of_ids = |c: char| c.is_ascii_digit() || matches!(c, '-' | ',' | '+' | ' ');
@@ -147,7 +147,7 @@ fn name(Term(term): &Term) -> Option<&str> {
     is_name.then(|| word.strip_prefix("name:").unwrap_or(word))
 }
 
-/// The objects that terms mean.
+/// The ids of the objects that the terms name.
 async fn members(
     edit: &mut Edit,
     (list, objects): MemberTerms<'_>,

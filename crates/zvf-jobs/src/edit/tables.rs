@@ -1,4 +1,4 @@
-//! The jobs `edit-append`, `edit-move` and `edit-set-attribute`: what edits take from tables.
+//! The jobs `edit-append`, `edit-move` and `edit-set-attribute`, which read tables.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ impl MatchOptions {
     }
 }
 
-/// The frame of a store, for the positions of files.
+/// Reads the frame of a store, in which positions of tables are placed.
 async fn place_of(store: &str, options: &PlaceOptions, context: &Context) -> Result<EditPlace> {
     let opened = context.open(store, 0, Need::nothing()).await?;
     let place = EditPlace::of(&opened, options).await;
@@ -310,7 +310,7 @@ impl EditSetAttributeJob {
         let scope = self.scope();
         let how = self.matching.matching();
         let mut how = how.with_new_objects(self.new_objects);
-        // Computed values of objects come with their ids. Computed values of vertices and links are matched by their order.
+        // Computed values of vertices and links have no ids: they are matched by their order.
         how.by_order |= self.expr.is_some() && scope != Scope::Object;
         let table = self.from.as_deref().map(|from| {
             let along = how.by_object_order && scope == Scope::Vertex;

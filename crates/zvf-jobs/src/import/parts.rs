@@ -12,7 +12,7 @@ use crate::local_files::read_list;
 use crate::words::counted;
 use crate::{Context, JobError, JobEvent, PartsInfo};
 
-/// The end of a message: how to give objects of different parts different ids.
+/// A note on how to give objects of different parts different ids.
 const NUMBERED: &str = "objects without ids in the files are numbered from 0 in each part, but ids of parts must differ: use a column object_id (--object-column), files named by numbers, --id-from-file, or another --id-offset in each part";
 
 /// Most parts that may be declared.
@@ -52,7 +52,7 @@ impl ImportJob {
     }
 
     /// Runs one step. All steps describe the store by the same options and by files with the same columns. `inputs` are all local files
-    /// that it reads; `notes` name the data of these files that is not stored.
+    /// that the step reads; `notes` are those of the reader.
     pub(super) async fn step(
         &self,
         import: Import,
@@ -200,7 +200,7 @@ impl ImportJob {
         if !done.begun_again.is_empty() {
             let again = done.begun_again.join(", ");
             context.warn(&format!(
-                "{}: of the parts {again}, which were begun again and not finished, the store has the earlier data",
+                "{}: the store has the earlier data of the parts {again}, which were begun again and not finished",
                 self.store
             ));
         }

@@ -49,7 +49,7 @@ pub(super) async fn of(
     Ok(Some(sizes))
 }
 
-/// Bytes of the numbers of an array of vertices or of a table.
+/// Decoded bytes of an array of vertices or of a table; `None` for other arrays.
 fn bytes_of_numbers(array: &ArrayInfo, vertices: u64) -> Option<u64> {
     let number = u64::try_from(array.dtype.parse::<DType>().ok()?.size()).ok()?;
     let items = match array.path.split('/').nth(1)? {
@@ -63,35 +63,36 @@ fn bytes_of_numbers(array: &ArrayInfo, vertices: u64) -> Option<u64> {
     items.checked_mul(number).filter(|bytes| *bytes > 0)
 }
 
-/// The codecs of the cells of an array, in words.
+/// The codecs of the cells of an array, as text for users.
 fn codec(doc: &ArrayDoc) -> String {
-    // The first codec converts an array to bytes.
-    let names: Vec<String> = cell_codecs(doc).iter().skip(1).map(words).collect();
+    // The first codec converts an array to bytes, and is left out.
+    let names: Vec<String> = cell_codecs(doc).iter().skip(1).map(described).collect();
     match names.is_empty() {
         true => "none".to_owned(),
         false => names.join(", "),
     }
 }
 
-fn words(codec: &Codec) -> String {
+/// A codec as text for users: its name, for Blosc with the inner codec, the shuffle and the block size.
+fn described(codec: &Codec) -> String {
     let member = |name: &str| codec.configuration.get(name);
     let number = |name: &str| member(name).and_then(Value::as_u64).unwrap_or(0);
     if codec.name != "blosc" {
         return codec.name.clone();
     }
-    let mut words = "blosc".to_owned();
+    let mut text = "blosc".to_owned();
     if let Some(library) = member("cname").and_then(Value::as_str) {
-        words.push(' ');
-        words.push_str(library);
+        text.push(' ');
+        text.push_str(library);
     }
     if let Some(shuffle) = member("shuffle").and_then(Value::as_str)
         && shuffle != "noshuffle"
     {
-        words.push_str(&format!(" {shuffle} {}", number("typesize")));
+        text.push_str(&format!(" {shuffle} {}", number("typesize")));
     }
     match number("blocksize") {
         0 => {}
-        block => words.push_str(&format!(" / {}", size(block))),
+        block => text.push_str(&format!(" / {}", size(block))),
     }
-    words
+    text
 }

@@ -12,7 +12,7 @@ pub struct LevelInfo {
     pub level: u32,
     /// Its vertices.
     pub vertices: u64,
-    /// Whether they were counted; otherwise they are as its document states.
+    /// Whether the vertices were counted. If not, the number is the one in the document of the level.
     pub vertices_counted: bool,
     /// Chunks with vertices.
     pub chunks: u64,
@@ -30,19 +30,19 @@ pub struct LevelInfo {
     pub parent_level: Option<u32>,
     /// How it was made.
     pub coarsening_method: Option<String>,
-    /// The part of the objects that it has.
+    /// The share of the objects that the level kept.
     pub object_sparsity: f64,
     /// `add` if coarser levels complete it, else `replace`.
     pub refinement: &'static str,
-    /// The other levels that complete an additive one.
+    /// For an additive level, the other levels that complete it.
     pub complete_with: Vec<u32>,
-    /// Whether groups of links follow the fragments.
+    /// Whether each fragment has a group of links.
     pub fragment_link_groups: bool,
-    /// Whether fragments follow each other without gaps.
+    /// Whether the fragments of a chunk are consecutive ranges of rows.
     pub fragments_tile: bool,
     /// Whether several objects may have a fragment.
     pub shared_fragments: bool,
-    /// Whether objects have the ids of the finer level.
+    /// Whether objects have the same ids as on the finer level.
     pub preserves_object_ids: bool,
     /// The attribute that divides the chunks.
     pub chunk_attribute: Option<String>,
@@ -83,7 +83,7 @@ pub struct ObjectIndexInfo {
     pub rows: u64,
     /// Rows of objects that are deleted.
     pub deleted: u64,
-    /// Objects with fragments, if the document states them.
+    /// Objects with fragments, if the document states the number.
     pub present: Option<u64>,
     /// How the index is stored.
     pub layout: String,
@@ -97,7 +97,7 @@ pub struct ObjectIndexInfo {
 pub struct ArrayInfo {
     /// Its path.
     pub path: String,
-    /// In which form its cells are stored.
+    /// How its cells are stored.
     pub container: String,
     /// The type of its elements.
     pub dtype: String,
@@ -127,13 +127,13 @@ pub struct ArrayInfo {
 pub struct ArraySize {
     /// Its path.
     pub path: String,
-    /// `None`: an array of blobs, each with codecs of its own.
+    /// The codecs of its cells as text. `None` for an array of blobs, each of which may have its own codecs.
     pub codec: Option<String>,
     /// Its files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Stored bytes of one byte of numbers, where their count is known without the cells.
+    /// Stored bytes divided by decoded bytes; `None` if the decoded size is not known without reading the cells.
     pub ratio: Option<f64>,
 }
 
@@ -149,9 +149,9 @@ pub struct LinkInfo {
     pub directed: bool,
     /// Which links are stored.
     pub store: String,
-    /// Links, if the document states them.
+    /// Links, if the document states the number.
     pub links: Option<u64>,
-    /// Names of the arrays.
+    /// Names of the arrays of the family.
     pub segments: Vec<String>,
     /// Names of the attributes.
     pub attributes: Vec<String>,

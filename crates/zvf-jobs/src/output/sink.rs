@@ -1,4 +1,4 @@
-//! Where the tables of an answer go.
+//! The outputs of the tables of an answer.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::{TableFile, TableFormat, table_writer};
 use crate::JobError;
 use crate::error::Result;
 
-/// Where an answer goes.
+/// The output of an answer.
 pub(crate) enum AnswerPlace {
-    /// Nowhere.
+    /// The tables are dropped.
     Nowhere,
     /// The table of vertices to a writer.
     Writer(Box<dyn Write + Send>, TableFormat),
@@ -26,7 +26,7 @@ pub(crate) enum AnswerPlace {
 }
 
 impl AnswerPlace {
-    /// Whether the files have metadata, for the frame of the positions.
+    /// Whether the output can hold metadata, such as the frame of the positions.
     pub(crate) fn states_frames(&self) -> bool {
         match self {
             Self::Nowhere => false,
@@ -44,17 +44,17 @@ pub(crate) enum AnswerSink {
     Directory(DirSink),
 }
 
-/// An error of the writer that the caller gave, which is stdout of the program.
+/// An error of the caller's writer, which is stdout of the program.
 fn failed(error: std::io::Error) -> JobError {
     JobError::file("write", Path::new("<stdout>"))(error)
 }
 
 impl AnswerSink {
-    /// Begins to write tables of these schemas; tables without a schema do not occur in the result.
+    /// Begins to write tables with these schemas. `schema` is `None` for tables that the answer does not have.
     ///
     /// # Errors
     ///
-    /// Misuse, when the vertex table does not fit the format or the target may not be replaced; I/O.
+    /// Misuse: no vertex table, a vertex table that does not fit the format, a target that may not be replaced. I/O.
     pub(crate) fn open<'s>(
         place: AnswerPlace,
         schema: impl Fn(Table) -> Option<&'s Schema>,

@@ -15,13 +15,13 @@ use crate::error::Result;
 /// Files and folders under temporary names.
 static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// The files and folders that have temporary names now. A program that is ended by a signal removes them, since destructors do not run then.
-/// While the guard is held, no file is begun or renamed.
+/// The files and folders that have temporary names now. The handler of a signal that ends the program must remove them, since destructors do not run
+/// then. While the guard is held, no file is begun or renamed.
 pub fn unfinished_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a file or directory if it is there.
+/// Removes a file or directory if it exists.
 pub fn remove_path(path: &Path) {
     // Errors are ignored: destructors and the interrupt handler, which call this, cannot report them.
     let _ = match path.is_dir() {
@@ -30,7 +30,7 @@ pub fn remove_path(path: &Path) {
     };
 }
 
-/// A folder inside the system's folder for temporary files. It is removed when it is dropped or the program is interrupted.
+/// A folder inside the system's folder for temporary files. It is removed when the value is dropped or the program is interrupted.
 #[derive(Debug)]
 pub struct TemporaryFolder(TempDir);
 
@@ -62,7 +62,8 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// A file or folder under a temporary name beside its target, until it is committed; removed if it is dropped or the program is interrupted.
+/// A file or folder with a temporary name beside its target. [`commit`](Self::commit) renames it; it is removed if the value is dropped before, or the
+/// program is interrupted.
 #[derive(Debug)]
 pub struct Staged {
     target: PathBuf,
@@ -75,7 +76,7 @@ impl Staged {
     ///
     /// # Errors
     ///
-    /// Usage, when `target` has no name or is a directory; I/O when its parent does not exist.
+    /// Usage, when `target` has no name, or is a directory, a URL or a path inside a store; I/O, when its parent does not exist.
     pub fn file(target: &Path) -> Result<Self> {
         if target.is_dir() {
             return Err(JobError::usage(format!(
@@ -90,7 +91,7 @@ impl Staged {
     ///
     /// # Errors
     ///
-    /// Usage, when `target` exists and is not a directory that holds nothing but `ours`; I/O.
+    /// Usage, when `target` has no name, or is a file, a directory with entries other than `ours`, a URL or a path inside a store; I/O.
     pub fn directory(target: &Path, ours: &[&str]) -> Result<Self> {
         if target.exists() && !target.is_dir() {
             let found = if is_special(target) {

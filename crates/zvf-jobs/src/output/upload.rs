@@ -1,4 +1,4 @@
-//! Results for a URL: written to a temporary folder, and uploaded when they are complete.
+//! Results at a URL: files are written to a temporary folder, and uploaded when they are complete.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::staged::TemporaryFolder;
 use crate::error::Result;
 use crate::{Context, JobError};
 
-/// The folder in which the files of a result are made, and their target.
+/// The local path to which a result is written, and the URL to which it is then uploaded, if there is one.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
@@ -19,9 +19,9 @@ pub struct Output {
 
 #[derive(Debug)]
 struct Upload {
-    /// The address to which names of files are appended.
+    /// The URL of the folder that gets the files.
     above: String,
-    /// Removed with everything in it.
+    /// The folder in which the files are written. Dropping it removes them.
     folder: TemporaryFolder,
 }
 
@@ -58,7 +58,7 @@ impl Output {
                     "{url}: found no name after the bucket or host, expected that of a file or directory"
                 ))
             })?;
-        // A slash at the end marks a directory.
+        // A trailing slash marks a directory.
         let end = if url.ends_with('/') { "/" } else { "" };
         if let WriteLocation::Folder(path) =
             WriteLocation::of(address, io).map_err(StoreError::from)?

@@ -1,4 +1,4 @@
-//! Values of the options of `plot`, which are written as texts, or as numbers and lists.
+//! Types of the options of `plot`. Values are texts, and some may also be numbers or lists.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -40,7 +40,7 @@ written! {
         {"type": "array", "items": {"type": "integer", "minimum": SIDES.start(), "maximum": SIDES.end()}, "minItems": 2, "maxItems": 2},
         {"type": "string"},
     ]}, size, default "1200,900": [1200, 900];
-    /// The ground of a picture: a colour, or `transparent`, which is `None`.
+    /// The background of a picture: a colour, or `transparent`, which is `None`.
     Ground(Option<Rgb>): {"type": "string"}, ground, default "black": Some(Rgb::BLACK);
 }
 
@@ -59,7 +59,7 @@ fn level(value: &Value) -> Result<LevelChoice, String> {
     level.ok_or_else(|| format!("found {value}, expected auto or the number of a level"))
 }
 
-/// Two numbers: a list, or a text with one of the `signs` between them.
+/// Two numbers: a list, or a text in which one of the `signs` separates them.
 fn pair<T: FromStr + DeserializeOwned>(value: &Value, signs: &[char]) -> Option<[T; 2]> {
     let Value::String(text) = value else {
         let (first, second) = Deserialize::deserialize(value).ok()?;

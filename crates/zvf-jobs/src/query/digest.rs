@@ -1,4 +1,4 @@
-//! Bounds and first rows of an answer.
+//! The bounds and first rows of an answer, for a summary.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,7 +11,7 @@ use zvf_query::Table;
 
 use crate::TableRows;
 
-/// Rows of a table that are kept.
+/// Rows of a table in a summary.
 const SHOWN: usize = 8;
 
 /// Collects the contents of a summary from the batches of a result.
@@ -26,7 +26,7 @@ pub(super) struct Digest {
 }
 
 impl Digest {
-    /// Looks at a batch.
+    /// Adds a batch of an answer.
     pub(super) fn look(&mut self, table: Table, batch: &RecordBatch) {
         match table {
             Table::Vertices => {
@@ -38,7 +38,7 @@ impl Digest {
         }
     }
 
-    /// Extends the bounds by the positions of a batch; NaN is in no box and in no bounds.
+    /// Extends the bounds to the positions of a batch. NaN is ignored.
     fn widen(&mut self, batch: &RecordBatch) {
         let Some(list) = batch
             .column_by_name("position")
@@ -97,7 +97,8 @@ impl Digest {
         }
     }
 
-    /// Smallest and largest coordinate on each axis, exactly, so that their box has every vertex; `None` without vertices.
+    /// Smallest and largest coordinate on each axis, not rounded (except 64-bit integers beyond 2^53), so that the box contains every vertex. `None` if
+    /// an axis has no coordinate other than NaN.
     pub(super) fn bounds(&self) -> Option<[Vec<f64>; 2]> {
         let some = !self.lo.is_empty() && self.lo.iter().zip(&self.hi).all(|(lo, hi)| lo <= hi);
         some.then(|| [self.lo.clone(), self.hi.clone()])

@@ -17,7 +17,7 @@ pub(crate) struct EditTables {
     pub(crate) vertices: EditTable,
     /// The links, if there are any.
     pub(crate) links: Option<EditTable>,
-    /// The ids of the vertices that links name, unless they name rows.
+    /// The ids of the vertices, if links refer to vertices by id and not by row.
     pub(crate) ids: Option<NodeIds>,
 }
 
@@ -50,10 +50,10 @@ impl EditTables {
     }
 }
 
-/// Why an attribute of the store has no values in files.
+/// The usual reason why an attribute of the store has no new values, for notes.
 pub(crate) const FILES_LACK: &str = "the files have no such attribute";
 
-/// Notes about attributes that only the files have, or only the vertices and links of the store.
+/// Notes about attributes that only the files have (`unknown`), or only the vertices and links of the store (`lacking`).
 #[must_use]
 pub fn edit_remarks(
     edit: &Edit,
@@ -63,7 +63,7 @@ pub fn edit_remarks(
     remarks_since(edit, unknown, lacking, FILES_LACK)
 }
 
-/// [`edit_remarks`], with the reason why attributes of the store have no new values.
+/// As [`edit_remarks`], with another reason why attributes of the store have no new values.
 pub(crate) fn remarks_since(
     edit: &Edit,
     unknown: &BTreeSet<String>,

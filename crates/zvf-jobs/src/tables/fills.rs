@@ -7,7 +7,7 @@ use zvf_write::{AttributeSpec, NumberType};
 use crate::error::Result;
 use crate::{FillValue, JobError};
 
-/// Sets the values of attributes that new vertices and links lack.
+/// Sets the fill values of several attributes.
 ///
 /// # Errors
 ///
@@ -19,12 +19,12 @@ pub(crate) async fn set_fills(edit: &mut Edit, fills: &[(String, FillValue)]) ->
     Ok(())
 }
 
-/// Sets the value that appended vertices, links and objects lack, in each attribute with this name; a date or moment may be given as text such as
-/// `2024-01-01`.
+/// Sets the fill value of each attribute with this name, of vertices, links and objects: appended ones without a value get it. A date or moment may be
+/// given as text such as `2024-01-01`.
 ///
 /// # Errors
 ///
-/// Misuse: no such attribute, or a value that it cannot have. The errors of the store, whose object attributes may be read.
+/// Misuse: no such attribute, or a value that it cannot have. The errors of reading the object attributes.
 pub async fn set_fill(edit: &mut Edit, name: &str, text: &str) -> Result<()> {
     let objects = match edit.spec().has_objects() {
         true => edit.object_attributes().await?,
@@ -50,12 +50,12 @@ pub async fn set_fill(edit: &mut Edit, name: &str, text: &str) -> Result<()> {
     }
 }
 
-/// The text that replaces missing values, by attribute.
+/// A function from the name of an attribute to its fill value as text.
 pub(super) fn fills(edit: &Edit, scope: Scope) -> impl Fn(&str) -> Option<String> {
     move |name| edit.fill(scope, name).map(str::to_owned)
 }
 
-/// The text of a fill value as edits take it: a date or moment, such as `2024-01-01`, as its number in the unit of the attribute.
+/// A fill value in the form that edits parse: a date or moment, such as `2024-01-01`, as its number in the unit of the attribute.
 #[must_use]
 pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     let unit = one.unit.as_deref().unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn fill_text(one: &AttributeSpec, text: &str) -> String {
     number.map_or_else(|| text.to_owned(), |number| number.to_string())
 }
 
-/// A fill in messages: a date, time or duration as its text, not as its number in the unit of the attribute.
+/// A fill value for messages: dates, times and durations are shown as such, not as numbers in the unit of the attribute.
 pub(crate) fn shown_fill(one: Option<&AttributeSpec>, fill: &str) -> String {
     let one = one.filter(|one| one.values.number() == Some(NumberType::I64));
     let unit = one.and_then(|one| one.unit.as_deref());

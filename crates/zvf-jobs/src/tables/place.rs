@@ -1,4 +1,4 @@
-//! Converts positions of tables to the units of a store, and by the map with which the store was made.
+//! Converts positions of tables to the units of a store, and applies the map of the import that made the store.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,7 +11,7 @@ use super::table::EditTable;
 use crate::PlaceOptions;
 use crate::error::Result;
 
-/// The frame of a store, and the options about the files.
+/// The frame of a store, and the options for positions in files.
 #[derive(Debug)]
 pub(crate) struct EditPlace {
     frame: StoreFrame,
@@ -37,7 +37,7 @@ impl EditPlace {
         .boxed()
     }
 
-    /// Options with which files of other formats are read into the store.
+    /// The options to read files that are not tables into the store.
     #[must_use]
     pub(crate) fn options(&self) -> Options {
         let mut options = self.given.clone();
@@ -79,7 +79,7 @@ impl EditPlace {
         }
         let mapped = placed.is_ok_and(|placed| placed.map.is_some());
         let note = format!(
-            "{}: positions are those of the store; `append` would map them as its import did",
+            "{}: positions are read in the frame of the store; `append` would map them like the import of the store",
             table.name()
         );
         Ok(mapped.then_some(note).into_iter().collect())

@@ -2,7 +2,7 @@
 //! of a store.
 //!
 //! Columns are named as in CSV output: a list has a column for each of its values. Numbers from typed files (Arrow, Parquet) keep their type;
-//! numbers in text files are parsed as the type of their attribute. Neither rounds.
+//! numbers in text files are parsed as the type of their attribute. Values are rounded only to the precision of float types.
 
 mod columns;
 mod objects;
@@ -51,18 +51,18 @@ pub(crate) struct EditTable {
     position: Vec<usize>,
     /// The columns with the ends of links, if named.
     link_columns: Option<Vec<String>>,
-    /// How positions are converted to the store's.
+    /// How positions are converted to those of the store.
     placed: Option<PositionConversion>,
     /// How texts are read as values.
     fields: Fields,
-    /// How many of the rows each object has, if the file divides them.
+    /// The number of rows of each object, if the file states it.
     lengths: Option<Vec<u64>>,
 }
 
-/// The required value in each row for a store with objects.
+/// The expected value in messages about a missing or wrong id of an object.
 const OBJECT: &str = "the id of an object, in each row (`zvf query --select objects` leaves out vertices that belong to none)";
 
-/// A column of an answer, with its name.
+/// A column for an edit, with its name.
 pub(crate) type EditColumn = (String, ArrayRef);
 
 impl EditTable {
@@ -124,7 +124,7 @@ impl EditTable {
         })
     }
 
-    /// Reads the values of an attribute from a table or from a file of values alone. With `along`, a line of a text has the values of one object.
+    /// Reads the values of an attribute from a table or from a file of values alone. With `along`, a line of a text file has the values of one object.
     ///
     /// # Errors
     ///
@@ -183,7 +183,7 @@ impl EditTable {
         &self.batch
     }
 
-    /// Names the columns of objects and positions, instead of the usual ones.
+    /// Sets the columns of objects and positions, instead of those with the usual names.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl EditTable {
         Ok(self.besides(&ends, &spec.links.attributes))
     }
 
-    /// The columns of the ends of links, by rows or ids of a table of vertices.
+    /// The columns of the ends of links, which are rows or ids of a table of vertices.
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ impl EditTable {
         )))
     }
 
-    /// Attributes of a table that the store does not have.
+    /// The columns of a table that are neither in `own`, nor places of rows, nor attributes of the store.
     fn besides(&self, own: &[&str], known: &[AttributeSpec]) -> BTreeSet<String> {
         let fields = self.batch.schema_ref().fields().iter();
         let names = fields.filter(|field| !is_place(field));
@@ -276,21 +276,21 @@ impl EditTable {
         names.map(str::to_owned).collect()
     }
 
-    /// The columns, with the file's metadata about them.
+    /// The Arrow schema, with the metadata of the file.
     pub(crate) fn schema(&self) -> SchemaRef {
         self.batch.schema()
     }
 
-    /// Sets how positions are converted to the store's.
+    /// Sets how positions are converted to those of the store.
     pub(crate) fn place(&mut self, placed: PositionConversion) {
         self.placed = Some(placed);
     }
 
-    /// Columns of a table of vertices that are neither positions nor owners nor attributes of the store.
+    /// Columns of a table of vertices that are neither positions, nor places of rows, nor ids of objects, nor attributes of the store.
     pub(crate) fn unknown(&self, spec: &StoreSpec) -> BTreeSet<String> {
         let mut known = self.position_columns(spec, false);
         known.extend((0..self.columns.len()).filter(|at| self.is_place(*at)));
-        // Text files do not mark the places of rows, and other programs lose the marks.
+        // Text files do not mark the columns with the places of rows, and other programs drop the marks.
         let chunks: Vec<usize> = self
             .column("chunk")
             .map_or_else(|| self.numbered("chunk"), |at| vec![at]);
@@ -352,7 +352,7 @@ impl EditTable {
         (kind.number().is_some() && all && !gaps).then_some(column)
     }
 
-    /// The texts of a column.
+    /// The values of a column as texts.
     fn texts(&self, at: usize) -> Vec<Option<Cow<'_, str>>> {
         let Some((_, at, channel)) = self.columns.get(at) else {
             return Vec::new();
@@ -368,11 +368,11 @@ impl EditTable {
     }
 
     /// A column in the type of an attribute. `fill` replaces missing values; without it, a missing float is NaN, and a missing time is the number
-    /// that an import uses. A column that is not an attribute must be complete: `own` describes its values.
+    /// that an import uses. A column that is not an attribute must not have missing values; `own` describes its values in errors.
     ///
     /// # Errors
     ///
-    /// Usage: a missing column; malformed: another value.
+    /// Usage: a missing column, another unit; malformed: a value that is missing or that the type does not have.
     fn array(
         &self,
         one: &AttributeSpec,
@@ -420,7 +420,7 @@ impl EditTable {
                 let fill = fill.map(Cow::Borrowed);
                 Values::optional_texts(texts.map(|text| text.or_else(|| fill.clone())))
             }
-            // The number that imports use for a missing time.
+            // `i64::MIN` is the number that imports use for a missing time.
             Some(NumberType::I64) if time => {
                 let number = |text: &str| {
                     let number = time_number(text, unit).flatten();
@@ -456,7 +456,7 @@ impl EditTable {
             Some(NumberType::U16) => parse!(u16, None),
             Some(NumberType::U32) => parse!(u32, None),
             Some(NumberType::U64) => parse!(u64, None),
-            // Rounded like a complete column; texts whose whole part would change are refused.
+            // Floats of typed files are rounded, as they are without missing values; texts that the type does not hold are refused below.
             Some(number) if number.is_float() && self.are_floats(columns) => {
                 let missing = fill.map_or(optional.then_some(f64::NAN), float);
                 let value = |text: &str| text.parse().ok();
@@ -473,7 +473,7 @@ impl EditTable {
             Some(number) => {
                 let missing = fill.map_or(optional.then_some(f64::NAN), float);
                 let missing = missing.map(narrow);
-                // Exact: `float` was parsed as this type.
+                // `narrow` is exact, because the text was parsed as this type.
                 let value = |text: &str| self.fields.float(text, number).map(narrow);
                 self.parsed(one, columns, (own, optional), missing, value)?
                     .into()
@@ -482,8 +482,8 @@ impl EditTable {
         Ok(array(values, columns.len())?)
     }
 
-    /// The values of the texts of columns; `expected` is the type of the attribute unless it is given. `is_attribute`: whether options can give values to
-    /// rows without one.
+    /// Parses the texts of columns. `expected` describes the values in errors; `None`: by the type of the attribute. `is_attribute`: whether options can
+    /// give a value to rows without one.
     fn parsed<T: Copy>(
         &self,
         one: &AttributeSpec,
@@ -525,7 +525,7 @@ impl EditTable {
         self.cells(columns, is_float).map(value).collect()
     }
 
-    /// Numbers of vertices.
+    /// A column of numbers of vertices or rows.
     fn numbers(&self, name: &str, columns: &[usize]) -> Result<EditColumn> {
         let one = AttributeSpec::number(name, NumberType::U64);
         let numbers = self.array(&one, columns, Some("the number of a vertex"), None)?;
@@ -583,7 +583,7 @@ impl EditTable {
         ))
     }
 
-    /// The columns of a key as the file has them; times as numbers in the unit of their attribute.
+    /// The columns of a key as stored in the file, except times, which are numbers in the unit of their attribute.
     pub(crate) fn keys(
         &self,
         names: &[String],
@@ -643,7 +643,7 @@ impl EditTable {
         Ok(Arc::new(numbers.collect::<Int64Array>()))
     }
 
-    /// The columns by which rows find their vertices; positions if `by_position`.
+    /// The columns that identify the vertices of the rows; with `by_position` also the positions.
     pub(crate) fn places(&self, spec: &StoreSpec, by_position: bool) -> Result<Vec<EditColumn>> {
         let mut columns = Vec::new();
         let chunk = match self.column("chunk") {
@@ -667,7 +667,7 @@ impl EditTable {
         if by_position && !axes.is_empty() && mapped {
             columns.push(self.positions(spec)?);
         } else if by_position && !axes.is_empty() {
-            // The texts of a file are rounded as an import rounds them: to a double first.
+            // Numbers in text files are rounded as in an import: to float64 first.
             let number = match spec.positions.is_float() {
                 true => NumberType::F64,
                 false => spec.positions,
@@ -688,7 +688,7 @@ impl EditTable {
         Ok(columns)
     }
 
-    /// A table of columns, and of the attributes that the file has; with the level that the file states.
+    /// A table of these columns and of those `attributes` that the file has, with the level that the file states.
     pub(crate) fn records(
         &self,
         mut columns: Vec<EditColumn>,
@@ -775,7 +775,7 @@ impl EditTable {
     /// none for all links.
     pub(crate) fn ends(&self, width: usize) -> Result<Vec<EditColumn>> {
         let (rows, places) = (self.numbered("vertices"), self.numbered("vertex"));
-        // As `zvf links` writes them.
+        // These two are columns of `zvf links`.
         let (chunks, at) = (self.numbered("chunks"), self.numbered("rows"));
         if rows.is_empty() && !chunks.is_empty() && at.len() == width {
             let one = AttributeSpec::number("chunks", NumberType::I64);

@@ -8,7 +8,7 @@ mod nifti;
 
 use crate::{Affine, AffineError};
 
-/// The error of a property that the header does not state in a usable form.
+/// A field of a header with a value that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} ({field}): found {found}, expected {expected}")]
 pub struct HeaderError {
@@ -82,7 +82,7 @@ impl ImageHeader {
         nifti().or_else(|| MghHeader::parse(bytes).map(Self::Mgh))
     }
 
-    /// Whether a file with these first bytes may be an image: by four bytes, or because it is compressed by gzip.
+    /// Whether a file with these first bytes may be an image: by the first four bytes, or because it is compressed with gzip.
     #[must_use]
     pub fn is_candidate(first: &[u8]) -> bool {
         let sizes = [[92, 1, 0, 0], [0, 0, 1, 92], [28, 2, 0, 0], [0, 0, 2, 28]];
@@ -90,7 +90,7 @@ impl ImageHeader {
         Self::is_gzip(first) || sizes.into_iter().any(four) || four([0, 0, 0, 1])
     }
 
-    /// Whether a file with these first bytes is compressed by gzip, as `.nii.gz` and `.mgz`.
+    /// Whether a file with these first bytes is compressed with gzip, like `.nii.gz` and `.mgz`.
     #[must_use]
     pub fn is_gzip(first: &[u8]) -> bool {
         first.starts_with(&[0x1f, 0x8b])
@@ -173,7 +173,7 @@ impl ImageHeader {
         }
     }
 
-    /// A remark on positions, if the header has a second map that differs from [`Self::affine`], or voxel sizes that are not positive.
+    /// A remark on positions, if the header has a second map that differs from [`Self::affine`], or if the map uses voxel sizes that are not positive.
     #[must_use]
     pub fn remark(&self) -> Option<String> {
         match self {

@@ -111,7 +111,7 @@ zvf_format::layout! {
 pub struct NiftiHeader {
     pub(super) second: bool,
     big: bool,
-    /// The elements are in the same file.
+    /// Whether the elements are in the same file.
     single: bool,
     dim: [i64; 8],
     datatype: i32,
@@ -373,7 +373,7 @@ impl NiftiHeader {
         (!same).then(|| "sform and qform differ: the sform is used".to_owned())
     }
 
-    /// Sizes of a voxel along the axes of space. For unused axes, writers leave the size at 0.
+    /// Sizes of a voxel along the axes of space, without their signs. A size of 0, as of unused axes, counts as 1.
     fn sizes(&self) -> [f64; 3] {
         let [_, x, y, z, ..] = self.pixdim;
         [x, y, z].map(|size| if size == 0.0 { 1.0 } else { size.abs() })
@@ -388,7 +388,7 @@ impl NiftiHeader {
             expected: "a rotation",
         };
         let turn = rotation(self.quatern, self.second).map_err(wrong)?;
-        // An image without a handedness has the usual one.
+        // Every other value counts as 1; 0 is used for an image without a handedness.
         let [hand, ..] = self.pixdim;
         let [x, y, z] = self.sizes();
         let sizes = [x, y, if hand == -1.0 { -z } else { z }];
@@ -446,7 +446,7 @@ const fn space(code: i32) -> Option<&'static str> {
     }
 }
 
-/// The rotation of a quaternion, given by its last three numbers.
+/// The rotation of a quaternion, given by its last three numbers. `second`: whether they have the precision of NIfTI-2.
 fn rotation([b, c, d]: [f64; 3], second: bool) -> Result<[[f64; 3]; 3], String> {
     let rest = 1.0 - (b * b + c * c + d * d);
     let near = 3.0

@@ -32,7 +32,7 @@ impl EditTable {
         columns.map(|(column, _)| column).collect()
     }
 
-    /// Whether a column is the place of its row in a store or an answer, as queries mark it: it is not an attribute, whatever its name.
+    /// Whether queries marked a column as the place of its row in a store or an answer. Such a column is not an attribute, whatever its name.
     pub(super) fn is_place(&self, column: usize) -> bool {
         self.field(column).is_some_and(is_place)
     }
@@ -45,7 +45,7 @@ impl EditTable {
             if let Some(at) = find(name) {
                 return vec![at];
             }
-            // The list `position` has the coordinates; it is not an attribute.
+            // A list with a name such as `position` is not an attribute.
             let mut columns = match OF_EDITS.contains(&name) {
                 true => Vec::new(),
                 false => self.list(name),
@@ -73,7 +73,7 @@ impl EditTable {
         if !own.is_empty() {
             return own;
         }
-        // Names that a store cannot hold, such as `gene/name`, are changed as an import does.
+        // Names that a store cannot hold, such as `gene/name`, are changed as in an import.
         let names: Vec<&str> = self
             .columns
             .iter()
@@ -83,8 +83,8 @@ impl EditTable {
         of(name, &|name| held.iter().position(|one| one == name))
     }
 
-    /// The texts of columns, row by row, with the numbers of their rows. `is_exact`: floats have all digits of a float64, since the shortest text of
-    /// the float32 nearest to 0.1 is another float64.
+    /// The values of columns as texts, row by row, with the numbers of their rows. `is_exact`: floats are written with the digits of a float64, since the
+    /// shortest text of the float32 nearest to 0.1 is that of another float64.
     pub(super) fn cells(
         &self,
         columns: &[usize],
@@ -115,7 +115,7 @@ impl EditTable {
         columns.iter().all(|at| is_float(at) == Some(true))
     }
 
-    /// The texts of a column of short floats as float64; `None` for other columns.
+    /// The texts of a column of float16 or float32 values, written as float64; `None` for other columns.
     fn digits(&self, at: usize) -> Option<Vec<Option<Cow<'_, str>>>> {
         let (_, at, channel) = self.columns.get(at)?;
         let column = self.batch.columns().get(*at)?;
@@ -166,7 +166,7 @@ impl EditTable {
         texts
     }
 
-    /// The values of an attribute of the store; radii in its unit.
+    /// The values of an attribute of the store. The attribute `radius` is scaled as the positions are.
     pub(super) fn own_array(&self, one: &AttributeSpec, fill: Option<&str>) -> Result<ArrayRef> {
         let lengths = self.placed.as_ref().and_then(|placed| placed.lengths);
         let columns = self.own_columns(one);
@@ -185,7 +185,7 @@ impl EditTable {
         !self.own_columns(one).is_empty()
     }
 
-    /// Refuses a column that has the name of an attribute, but values that the attribute cannot have: such values must not count as missing.
+    /// Refuses a column with the name of an attribute whose values the attribute cannot have. Otherwise they would count as missing.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl EditTable {
     }
 }
 
-/// The columns `name_0`, `name_1`, … that exist, with the texts before and after the number.
+/// The columns `name_0`, `name_1`, … up to the first that does not exist. `before` and `after` are the texts around the number.
 fn numbered(
     name: &str,
     [before, after]: [&str; 2],

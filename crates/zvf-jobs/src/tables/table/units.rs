@@ -1,4 +1,4 @@
-//! What columns state about their values, such as their unit, and notes on columns that state none.
+//! Metadata of columns, such as their unit, and notes on columns without a unit.
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
@@ -41,21 +41,21 @@ impl EditTable {
         fields.get(*at).map(AsRef::as_ref)
     }
 
-    /// Whether a column has a type.
+    /// Whether the first of these columns has this Arrow type.
     pub(super) fn is_of(&self, columns: &[usize], kind: &DataType) -> bool {
         let column = columns.first().and_then(|first| self.columns.get(*first));
         let column = column.and_then(|(_, at, _)| self.batch.columns().get(*at));
         column.is_some_and(|column| column.data_type() == kind)
     }
 
-    /// The unit that a column states.
+    /// The unit that the first of these columns states.
     pub(super) fn unit(&self, columns: &[usize]) -> Option<String> {
         let field = self.field(*columns.first()?)?;
         field.metadata().get("zvf.unit").cloned()
     }
 
-    /// A new attribute with the unit, the description and the names of channels that its column states, as an import keeps them. Only 64-bit integers
-    /// keep a unit of dates, times and durations.
+    /// Adds the unit, the description and the names of channels that the columns state to a new attribute, as an import does. A unit of dates, times or
+    /// durations is kept only for 64-bit integers.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl EditTable {
         let Some(field) = columns.first().and_then(|first| self.field(*first)) else {
             return Ok(new);
         };
-        // The names of channels are kept only if the attribute has all channels of the column.
+        // Names of channels are kept only if the attribute has all channels of the list.
         let mut field = field.clone();
         if self.list(field.name()) != columns {
             field.metadata_mut().remove("zvf.channel_names");
