@@ -385,7 +385,7 @@ fn precomputed_folders_say_what_they_round_and_do_not_name() -> Result<()> {
     let warnings = done["warnings"].to_string();
     for said in [
         "skeletons: names of categories of attribute k are left out (2)",
-        "positions are written as float32, which the formats have: they differ by at most 2.5e-1",
+        "positions are written as float32, the type in these formats: they differ by at most 2.5e-1",
     ] {
         assert!(warnings.contains(said), "{said}: {warnings}");
     }

@@ -29,7 +29,7 @@
 //!             "datasets": [{"path": "1", "coordinateTransformations": [
 //!                 {"type": "scale", "scale": [2, 2]}, {"type": "translation", "translation": [10, 10]}]}]}]}}"#,
 //! )?;
-//! assert!(root.admit()?.is_none()); // a version this crate knows, no unknown demands
+//! assert!(root.admit()?.is_none()); // a version this crate knows, no required capability that it lacks
 //! assert_eq!(root.kind()?, Kind::PointCloud);
 //! assert_eq!(root.axes()[0].unit.as_deref(), Some("micrometer"));
 //!
@@ -39,7 +39,7 @@
 //! let grid = root.declared_grid(&level)?;
 //! assert_eq!((grid.origin, grid.shape), (vec![-2, -1], vec![4, 2]));
 //!
-//! assert!(root.to_json().contains("from_the_future")); // what is not understood survives
+//! assert!(root.to_json().contains("from_the_future")); // unknown members survive
 //! # Ok::<(), zvf_meta::MetaError>(())
 //! ```
 //!
@@ -51,8 +51,8 @@
 //! - **Null is absent**, and a number may be written as an integer or as a float, as in real stores. If a member
 //!   occurs twice, the last one counts.
 //! - **Nothing is guessed.** A member of another type is a [`MetaError`] with its JSON pointer, the found and the
-//!   expected value. Words of closed sets ([`Kind`], [`LinksConvention`], ...) stay texts in the struct, so that a
-//!   document with an unknown word can be shown; the method that needs the word checks it.
+//!   expected value. Names from closed sets ([`Kind`], [`LinksConvention`], ..., but not [`LinkStore`]) stay strings in the
+//!   struct, so that a document with an unknown name can be shown; the method that needs the name checks it.
 //! - **Reading does not validate.** A document that parses may still break rules of the format. [`rules`] has one function
 //!   for each, and [`rules::check_documents`] applies them all.
 //! - **Hostile documents are errors.** No input panics; memory is proportional to the input, whose size the
@@ -60,8 +60,8 @@
 //!
 //! # Versions
 //!
-//! Formats 0.6.0 to 0.9.4 are read, later versions with a warning; older ones are refused by name: see [`version::gate`] and [`RootDoc::admit`]. A
-//! store may also list capabilities that its readers must have: see [`capabilities`].
+//! Formats 0.6.0 to 0.9.4 are read, later versions with a warning; older ones are refused with an error that names the version: see
+//! [`version::gate`] and [`RootDoc::admit`]. A store may also list capabilities that its readers must have: see [`capabilities`].
 //!
 //! Sources are given as page and section of the format notes: "0.9 §5.1".
 

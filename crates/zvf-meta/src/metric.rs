@@ -35,7 +35,7 @@ impl Metric {
         }
     }
 
-    /// Distances that are lengths: all axes of space have the same unit. Axes without a unit are assumed to have it, too.
+    /// Distances that are lengths: all axes of space have the same unit. An axis without a unit is assumed to have it, too.
     ///
     /// # Errors
     /// Two axes of space have different units, or an axis of time or channels follows one of space.
@@ -118,9 +118,9 @@ impl Metric {
     }
 
     /// Simplifies a line by the algorithm of Ramer, Douglas and Peucker. Marks vertices such that every other vertex is at most the root of `square`
-    /// away from the segment between the marked vertices around it. The ends are marked; then, part by part, the vertex that is farthest from the
-    /// segment between the ends of the part, the first of several. Returns the squared largest distance of an unmarked vertex. Vertices with NaN
-    /// coordinates are not marked, except at the ends.
+    /// away from the segment between the marked vertices around it. The ends are marked. A part between two marked vertices is divided at the vertex
+    /// that is farthest from the segment between them (the first such vertex), which is marked, until no vertex is too far away. Returns the squared
+    /// largest distance of an unmarked vertex. Vertices with NaN coordinates are not marked, except at the ends.
     ///
     /// # Cost
     /// O(n log n) if the line is divided evenly, O(n²) at worst; no recursion.
@@ -229,7 +229,7 @@ mod tests {
                 5.0
             );
         }
-        // Along channels, the nearest point is that in space.
+        // Channels do not count: the nearest point is determined in space only.
         let metric = Metric::of(&axes[1..]);
         assert_eq!(
             metric.square_to_segment(&[1.0, 1.0, 2.0], &[0.0, 0.0, 0.0], &[9.0, 2.0, 0.0]),

@@ -1,4 +1,4 @@
-//! Units by which 64-bit integers are moments, dates, times of day or durations, and the numbers that each unit allows.
+//! Units that mark 64-bit integers as moments, dates, times of day or durations, and the valid numbers for each unit.
 //!
 //! ```
 //! use zvf_meta::moments::Moments;
@@ -18,7 +18,7 @@ pub const MISSING: i64 = i64::MIN;
 /// Milliseconds in a day.
 const DAY: i64 = 86_400_000;
 
-/// Units of time, and how many of them are in a second.
+/// Units of time, each with its number per second.
 const UNITS: [(&str, i64); 4] = [
     ("seconds", 1),
     ("milliseconds", 1_000),
@@ -33,14 +33,14 @@ pub enum Moments {
     Days,
     /// Milliseconds since 1970, of whole days.
     DaysInMilliseconds,
-    /// Times of day; the number of units in a second.
+    /// Times of day, with the number of units per second.
     TimeOfDay(i64),
     /// Moments and durations: any number.
     Any,
 }
 
 impl Moments {
-    /// The meaning of numbers with this unit; `None` if it is no unit of moments or durations.
+    /// The meaning of numbers with this unit; `None` if it is not a unit of this module.
     #[must_use]
     pub fn of_unit(unit: &str) -> Option<Self> {
         match unit {
@@ -58,7 +58,7 @@ impl Moments {
     }
 
     /// The type of 64-bit integers with this unit: `datetime64` for dates and moments, `timedelta64` for times of day and durations. In both, the
-    /// smallest number means missing. `None` if it is no unit of moments or durations.
+    /// smallest number means missing. `None` if it is not a unit of this module.
     ///
     /// ```
     /// use zvf_format::dtype::{DTypeKind, TimeUnit};
@@ -85,7 +85,7 @@ impl Moments {
         })
     }
 
-    /// The unit of 64-bit integers of a type, by NumPy's name: `datetime64[D]`, `[s]`, `[ms]`, `[us]` or `[ns]`, `timedelta64` with the last
+    /// The unit of 64-bit integers of a type, from its NumPy name: `datetime64[D]`, `[s]`, `[ms]`, `[us]` or `[ns]`, `timedelta64` with the last
     /// four, and `date` for days. `None` for other types.
     ///
     /// ```
@@ -126,12 +126,12 @@ impl Moments {
     #[must_use]
     pub fn expected(self) -> &'static str {
         match self {
-            Self::Days => "days that 32 bits hold, or -9223372036854775808 for a missing one",
+            Self::Days => "days that 32 bits hold, or -9223372036854775808 for a missing date",
             Self::DaysInMilliseconds => {
-                "milliseconds of whole days, multiples of 86400000, or -9223372036854775808 for a missing one"
+                "milliseconds of whole days, multiples of 86400000, or -9223372036854775808 for a missing date"
             }
             Self::TimeOfDay(_) => {
-                "a time of day, from 0 to 24 hours, or -9223372036854775808 for a missing one"
+                "a time of day, from 0 to 24 hours, or -9223372036854775808 for a missing time"
             }
             Self::Any => "a whole number",
         }
@@ -148,7 +148,7 @@ impl Moments {
     }
 }
 
-/// The origin from which numbers with a unit count.
+/// The origin from which numbers with a unit are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// 1970, without a time zone.
@@ -180,7 +180,7 @@ pub struct MomentScale {
 }
 
 impl MomentScale {
-    /// The conversion from one unit to another. `None` if one of them is no unit of moments or durations, or if their origins differ: moments
+    /// The conversion from one unit to another. `None` if one of them is not a unit of this module, or if their origins differ: moments
     /// with and without a time zone cannot be converted.
     #[must_use]
     pub fn between(from: &str, to: &str) -> Option<Self> {
@@ -194,7 +194,7 @@ impl MomentScale {
         })
     }
 
-    /// The unit of numbers of two units: the finer one, in the time zone of the first. `None` as for [`between`](Self::between).
+    /// The common unit of numbers with two units: the finer one, in the time zone of the first. `None` as for [`between`](Self::between).
     ///
     /// ```
     /// use zvf_meta::moments::MomentScale;
@@ -218,7 +218,7 @@ impl MomentScale {
                 let (_, zone) = a.split_once(' ')?;
                 Some(format!("{word} {zone}"))
             }
-            // Dates in milliseconds are whole days.
+            // A unit of dates allows only whole days, so the common unit of dates and moments is one of moments.
             Origin::Local if is_date(a) != is_date(b) => {
                 Some(format!("{word} since 1970-01-01T00:00:00"))
             }

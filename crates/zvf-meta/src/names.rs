@@ -1,4 +1,4 @@
-//! Closed sets of words: geometry kinds and conventions.
+//! Closed sets of names: geometry kinds and conventions.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ macro_rules! words {
             /// All members of the set, in the order of the format page.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Finds the member that a document names; `None` for a word outside the set.
+            /// Finds the member by its name in documents; `None` for a name outside the set.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
@@ -28,7 +28,7 @@ macro_rules! words {
                 }
             }
 
-            /// Returns the word that documents use.
+            /// Returns the name in documents.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -36,7 +36,7 @@ macro_rules! words {
                 }
             }
 
-            /// All words of the set, separated by blanks, for messages.
+            /// The expected value for messages: all names of the set, separated by blanks.
             pub(crate) const EXPECTED: &'static str = concat!("one of", $(" ", $word,)*);
         }
 
@@ -71,7 +71,7 @@ words! {
 }
 
 impl Kind {
-    /// Returns whether the vertices of an object come one after another, each linked to the next.
+    /// Returns whether the vertices of an object form a sequence, each linked to the next.
     #[must_use]
     pub const fn is_chain(self) -> bool {
         matches!(self, Self::Line | Self::Polyline | Self::Streamline)
@@ -193,7 +193,7 @@ impl Default for LinkStore {
 words! {
     /// How an object index stores manifests, and how its rows are identified.
     ///
-    /// An index without the word stores manifests as two blobs, `data` and `offsets` (0.7 §10.2).
+    /// An index without this member stores manifests as two blobs, `data` and `offsets` (0.7 §10.2).
     ///
     /// Source: 0.9 §11.2; 0.9.4, dense manifests.
     ObjectLayout {

@@ -41,7 +41,7 @@ impl Grid {
     }
 }
 
-/// Returns the chunk coordinate of a cell index in a grid from `origin`, component by component: `origin + index`, at most `i64::MAX`.
+/// Returns the chunk coordinate of a cell index in a grid that begins at `origin`, component by component: `origin + index`, at most `i64::MAX`.
 ///
 /// The inverse of [`Grid::index`]. If `origin` and `index` differ in length, the longer one is cut. The index is not compared with the
 /// extent of the grid.
@@ -71,7 +71,8 @@ pub(crate) fn cell(chunk: i64, origin: i64, extent: u64) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// If the lengths differ, a chunk size is not above 0, or a corner is not finite or beyond 2^63 chunks.
+/// If the lengths differ, a chunk size is not finite and above 0, a corner is not finite or beyond 2^63 chunks, or an axis
+/// has 2^63 chunks or more.
 ///
 /// Source: 0.9 §7.2.
 ///
@@ -122,7 +123,7 @@ pub fn grid_for(bounds: (&[f64], &[f64]), chunk_shape: &[f64]) -> Result<Grid, M
         let extent = (i128::from(last) - i128::from(first))
             .saturating_add(1)
             .max(1);
-        // Readers count the chunks of an axis in 64 bits with a sign.
+        // Readers count the chunks of an axis in signed 64-bit integers.
         let extent = i64::try_from(extent).map_err(|_| {
             MetaError::unexpected(
                 format!("bounds/1/{axis}"),
@@ -169,7 +170,7 @@ fn whole_u64(value: f64) -> Option<u64> {
 const SMALL: f64 = 4_503_599_627_370_496.0;
 
 /// Returns how many bins a chunk holds along each axis, rounded half to even; `None` if the lengths differ or a
-/// quotient is not a finite number of 0 or more.
+/// rounded quotient is not in `0..=2^53`.
 ///
 /// Meaningful at level 0 only: bins of coarse levels are often larger than chunks.
 ///
@@ -210,7 +211,7 @@ impl RootDoc {
     /// not half a bin (trap T35). At other levels the bin shape is twice the translation in `multiscales`. If that is missing, it is
     /// `bin_shape` or `bin_size` of the level's own block; if these are missing too, the ratio times the bins of level 0.
     ///
-    /// `None` if no member states it.
+    /// `None` if none of these members is there, or if the ratio has another number of axes.
     ///
     /// Source: 0.9 §5.2, §6 and §15.7.
     #[must_use]

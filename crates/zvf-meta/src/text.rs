@@ -1,4 +1,4 @@
-//! The short texts of keys and paths: chunk keys, deltas, offset segments, level names.
+//! Parsers of the parts of keys and paths: chunk keys, deltas, offset segments, level names.
 //!
 //! Only rules use these functions. Decoders use functions of `zvf-format`, which do not allocate.
 

@@ -128,7 +128,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     }
     let lengths = metres(from).zip(metres(to));
     let (from, to) = lengths.or_else(|| seconds(from).zip(seconds(to)))?;
-    // Removes the error of a division of decimal fractions.
+    // Removes the rounding error of dividing two decimal fractions.
     let raw = from / to;
     let short = format!("{raw:.11e}").parse().unwrap_or(raw);
     Some(if (raw / short - 1.0).abs() < 1e-14 {
@@ -138,7 +138,7 @@ pub fn factor(from: &str, to: &str) -> Option<f64> {
     })
 }
 
-/// The error for a text that is not a number and unit.
+/// The error for a text that is not a unit with an optional number before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoUnit {
     /// The text, quoted.
@@ -155,10 +155,10 @@ impl std::fmt::Display for NoUnit {
 
 impl std::error::Error for NoUnit {}
 
-/// Parses a unit of length from user input, with an optional number before it. Returns the number and the unit's name.
+/// Parses a unit of length from user input, with an optional number before it. Returns the number (1 if there is none) and the unit's name.
 ///
 /// # Errors
-/// The found text and the known units.
+/// The unit is unknown, or the number is not finite and above 0. The error has the text and the known units.
 pub fn parse(text: &str) -> Result<(f64, &'static str), NoUnit> {
     parsed(text, LENGTHS, "a unit of length, such as um or 8nm")
 }
@@ -166,7 +166,7 @@ pub fn parse(text: &str) -> Result<(f64, &'static str), NoUnit> {
 /// Parses a unit of time from user input, as [`parse`] does for lengths.
 ///
 /// # Errors
-/// The found text and the known units.
+/// As [`parse`].
 pub fn parse_time(text: &str) -> Result<(f64, &'static str), NoUnit> {
     parsed(text, TIMES, "a unit of time, such as ms or 30s")
 }

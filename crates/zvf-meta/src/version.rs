@@ -73,10 +73,10 @@ pub const OLDEST: Version = Version::new(0, 6, 0);
 pub const NEWEST: Version = Version::new(0, 9, 4);
 
 /// The first version whose documents the [rules](crate::rules) describe in full: one array for each family, with
-/// links in families of offsets. For older stores only the root is checked.
+/// links grouped by level delta and chunk offsets. For older stores only the root is checked.
 pub const RULED: Version = Version::new(0, 9, 0);
 
-/// The first version whose writers describe the store for other tools (0.9 §5.3).
+/// The first version whose writers add the member `ome`, which describes the store for other tools (0.9 §5.3).
 pub const DESCRIBED: Version = Version::new(0, 9, 2);
 
 /// Whether the rules about arrays and families apply to stores of this version: [`RULED`] and later.
@@ -85,7 +85,7 @@ pub fn is_ruled(text: &str) -> bool {
     matches!(gate(text), Gate::Supported(version) | Gate::Newer(version) if version >= RULED)
 }
 
-/// Whether a store of this version may be changed in place: versions with the minor number of [`NEWEST`].
+/// Whether a store of this version may be changed in place: versions with the major and minor number of [`NEWEST`].
 ///
 /// ```
 /// use zvf_meta::version::is_editable;

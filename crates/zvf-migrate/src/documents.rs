@@ -58,7 +58,7 @@ pub(super) fn carried(attributes: &ArrayAttributes) -> ArrayAttributes {
     }
 }
 
-/// Attributes of an attribute of vertices or fragments: the width is taken from the bytes (trap T8).
+/// The array attributes of a vertex or fragment attribute. The width is taken from the data (trap T8).
 pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAttributes {
     let old = column.attribute().array.attributes();
     let width = column.width();
@@ -84,7 +84,7 @@ pub(super) fn column(column: &ChunkColumn, word: &str, notes: &Notes) -> ArrayAt
     if old.channel_names.is_some() && names.is_none() {
         notes.repaired(
             path,
-            "names of channels were left out: there are not as many as channels",
+            "channel names were left out, because their number is not that of the channels",
             1,
         );
     }
@@ -116,7 +116,7 @@ pub(super) fn level(old: &LevelDoc, number: u32) -> LevelDoc {
     }
 }
 
-/// The convention for links of a kind: the stated one, if the kind allows it.
+/// The links convention of the new store: the stated one, if it is a known name, else the usual one of the kind.
 fn convention(root: &RootDoc, kind: Kind) -> LinksConvention {
     use LinksConvention::{Explicit, ImplicitSequential, ImplicitSequentialWithBranches};
     let stated = root.zarr_vectors.links_convention.as_ref();
@@ -140,7 +140,7 @@ pub(super) fn root(
     notes: &Notes,
 ) -> Result<RootDoc, WriteError> {
     let mut root = store.root().clone();
-    // The copy has the result of an edit that is committed and not applied yet, and no files of edits.
+    // The copy contains the result of an edit that is committed but not applied yet, so it needs no redo files.
     root.extra.remove(Redo::ATTRIBUTE);
     root.extra.remove(Redo::LAST);
     let block = &mut root.zarr_vectors;
@@ -226,13 +226,13 @@ pub(super) fn root(
 pub(super) struct Declarations {
     /// Members of `attribute_specs`, by scope and name.
     found: BTreeMap<(&'static str, String), Value>,
-    /// Whether the levels differ, or an attribute has a type that a declaration cannot state. A part of the attributes must not be declared:
-    /// readers that cannot list would take it for all of them.
+    /// Whether the levels differ, or an attribute has a type that a declaration cannot state. Then no attributes are declared: readers that
+    /// cannot list would take an incomplete declaration for a complete one.
     partly: bool,
 }
 
 impl Declarations {
-    /// Adds the arrays of a level; the first one is the one that declarations are about.
+    /// Adds the arrays of a level. Declarations are those of the first level, which must be added first; other levels are compared with it.
     pub(super) fn add(&mut self, arrays: &[(String, ArrayDoc)], is_first: bool) {
         for (path, doc) in arrays {
             let mut parts = path.split('/');
@@ -271,7 +271,7 @@ impl Declarations {
     }
 }
 
-/// The declaration of an attribute by the document of its array, as [`documents::declared`] makes it from a specification.
+/// The declaration of an attribute from the document of its array, as [`documents::declared`] makes it from a specification.
 fn declaration(attributes: &ArrayAttributes) -> Option<Value> {
     let dtype = attributes.dtype.as_deref()?;
     let texts = match &attributes.categories {
@@ -341,7 +341,8 @@ fn grow(bounds: &mut Corners, low: &[f64], high: &[f64], notes: &Notes) {
     notes.repaired("zarr.json", what, u64::from(*bounds != before));
 }
 
-/// Writes one entry for each level, in order: scale and translation from the old store, else from its bins.
+/// Writes one entry for each level, in order. Scale and translation are computed from the bins of the level; if these are unknown, the old entry is
+/// kept.
 fn multiscales(root: &mut RootDoc, store: &Store, levels: &[(Level, Vec<f64>)]) {
     let base = root
         .zarr_vectors
@@ -376,7 +377,7 @@ fn multiscales(root: &mut RootDoc, store: &Store, levels: &[(Level, Vec<f64>)]) 
                 .zip(&base)
                 .map(|(bin, base)| bin / base)
                 .collect();
-            // A store with an offset has it here at level 0 (trap T35).
+            // With a `coordinate_offset`, the translation of level 0 is that offset (trap T35).
             let offset = store.root().world_offset().filter(|_| number == 0);
             let translation = match offset.filter(|_| old.is_some()) {
                 Some(offset) => offset.to_vec(),

@@ -210,7 +210,7 @@ impl MigrationRun {
         let by = self.rules().links;
         let inner = match links.delta() {
             0 => matches!(kind, Kind::Graph | Kind::Skeleton | Kind::Mesh),
-            // The root states that there are links between levels, also if edits removed all of them: without an array there would be no family.
+            // The root still declares links between levels after edits removed all of them; without an array the family would not exist.
             _ => by == LinksBy::Offsets && has_no_cells(links),
         };
         let policy = Policy {
@@ -267,7 +267,7 @@ fn has_no_cells(links: &LinkFamily) -> bool {
 /// The new column for an attribute of links.
 fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, WriteError> {
     let old = attribute.stated().map(super::documents::carried);
-    // Links that are not an array have no array attributes.
+    // An attribute without arrays has no array attributes.
     let old = old.unwrap_or_default();
     let dtype = DType::little(attribute.dtype.kind);
     let width = attribute.width;
@@ -286,7 +286,7 @@ fn column(attribute: &LinkAttribute, family: &LinkFamily) -> Result<LinkColumn, 
     })
 }
 
-/// Reports links of a cell without a value.
+/// Reports the links of a cell that have no value.
 pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, notes: &Notes) {
     let path = format!("link_attributes/{}", one.name);
     if one.complete {
@@ -296,12 +296,12 @@ pub(super) fn report_missing(one: &LinkColumn, missing: usize, links: usize, not
     if missing == links {
         return;
     }
-    // The encoder refuses them if the type has no value for absence.
+    // If the type has no value that means missing, the encoder fails.
     let what = "links without a value got the value that means missing";
     notes.repaired(&path, what, wide(missing));
 }
 
-/// Records that the parent of an old row is stored: one bit per vertex, if rows move.
+/// Records, if rows move, that the parent of an old row is stored; one bit per vertex.
 fn note_child(
     children: &mut Vec<u64>,
     new_level: &NewLevel,

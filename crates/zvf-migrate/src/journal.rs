@@ -34,7 +34,7 @@ const END: u8 = 3;
 const OTHER_VERSION: &str = "the journal of another version of this library";
 const EXPECTED: &str = "the journal that this copy left when it was interrupted, or a new file";
 
-/// Longest delay of the record of a chunk, if every record costs a sync of the file system.
+/// Shortest time between writes to the journal, if each of them costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The journal of a copy.
@@ -44,7 +44,7 @@ pub(super) struct CopyJournal<'t> {
     identity: Value,
     /// The chunks that earlier runs wrote, by level and number.
     chunks: HashMap<(u32, u32), CopiedChunk>,
-    /// The notes of earlier runs about them.
+    /// The notes of earlier runs about these chunks.
     told: Notes,
     mark: Option<Vec<u8>>,
     end: Option<(String, MigrationReport)>,
@@ -138,7 +138,7 @@ impl<'t> CopyJournal<'t> {
 
     /// Determines where to resume, and writes the marker of a new copy.
     ///
-    /// An earlier run is resumed only if its marker exists. An empty place starts a new copy; a place with anything else is refused.
+    /// An earlier run is resumed only if its marker exists. Otherwise a new copy begins, if [`new_store::check`] accepts the address.
     pub(super) fn begin(
         &mut self,
         address: &str,

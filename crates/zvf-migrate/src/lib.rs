@@ -10,7 +10,7 @@
 //! links      record for record, to all levels       family
 //! the rest   headers, parametric objects, …         extras
 //! documents  unknown members are kept               documents
-//! ── the root makes the store ──
+//! ── the root is written last ──
 //! both stores are read again and compared           verify
 //! ```
 //!

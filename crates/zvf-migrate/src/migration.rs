@@ -35,9 +35,10 @@ use zvf_format::int::wide;
 /// `docs/migration.md` lists what is copied, repaired and reported.
 ///
 /// # Cost
-/// Every cell of the old store is read once and written once, and the verification reads both stores once more. Memory: a few dozen chunks per
-/// thread, the [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes per chunk, 8 per object, 8 per fragment if links between
-/// the parts of chains are rebuilt or links are grouped by fragments, and the tables of objects.
+/// Every cell of the old store is read and written once (if rows move, chunks are read twice), manifests are read two or three times, and the
+/// verification reads both stores once more. Memory: a few dozen chunks per thread, the
+/// [memory budget](zvf_encode::WriteOptions::memory_budget) for links, 12 bytes per chunk, 8 per object, 8 per fragment if links between the parts
+/// of chains are rebuilt or links are grouped by fragments, and the tables of objects.
 ///
 /// # Resuming
 /// With [`WriteOptions::journal`](zvf_encode::WriteOptions::journal) a copy that was interrupted, or failed with an I/O error, resumes when it
@@ -101,7 +102,7 @@ pub fn compare<'a>(old: &'a Store, new: &'a Store) -> BoxFuture<'a, Result<Verif
     })
 }
 
-/// The levels of a store, with all their documents.
+/// The levels of a store, with all their documents. Fails if a document is damaged.
 async fn undamaged(store: &Store) -> Result<Vec<Level>, StoreError> {
     store.check_levels()?;
     let mut levels = Vec::new();
@@ -189,7 +190,7 @@ impl MigrationRun {
             },
         };
         if there {
-            // The marker may be one of another writer that changes the store.
+            // By now, the marker may be that of another writer, which changes the store.
             target.remove_own(MARKER, &mark)?;
         } else {
             new_store::commit(&target, address, root.clone(), &mark, None)?;
@@ -225,7 +226,7 @@ impl MigrationRun {
         verify::verify(&self.store, &new, &self.handle)
     }
 
-    /// [`fill`](Self::fill), from one state of the source.
+    /// Like [`fill`](Self::fill), but fails if the source changed in the meantime.
     fn fill_unchanged(
         &self,
         target: &Target,
@@ -291,7 +292,7 @@ impl MigrationRun {
         let gone = extras::copy(&self.store, &self.handle, rules, target, &self.notes)?;
         let mut root = self.root(&stages, extent.extent, &gone)?;
         zvf_encode::documents::claim_link_groups(&mut root, link_groups);
-        // Readers that cannot list take the names of attributes from there. Only 0.9 defines it.
+        // Readers that cannot list take the names of attributes from `attribute_specs`, which only 0.9 defines.
         let declares = self.rules().members == DocumentMembers::All;
         let specs = &mut root.zarr_vectors.attribute_specs;
         if declares && specs.is_none() && is_before_declarations(self.store.root()) {

@@ -25,6 +25,6 @@ pub(crate) struct LevelCopy {
     pub(crate) chunk_shape: Vec<f64>,
     /// Whether rows move to other chunks or fragments.
     pub(crate) moves: bool,
-    /// The bins of fragments, if fragments are bins and rows move.
+    /// The new bins, if fragments are bins. Used only if rows move.
     pub(crate) bins: Option<Vec<f64>>,
 }

@@ -164,7 +164,7 @@ impl NewLevel {
     }
 }
 
-/// Extends a grid to contain all chunks, because old bounds may be too small.
+/// Extends a grid to contain all chunks; the bounds of the old store may be too small for them.
 pub(crate) fn with_room<'c>(
     mut grid: Grid,
     chunks: impl Iterator<Item = &'c [i64]>,

@@ -42,7 +42,7 @@ pub(super) struct CopiedObjects {
     pub(super) nodes: Nodes,
 }
 
-/// Writes the object index.
+/// Writes the object index; `None` if the old level has none.
 ///
 /// For every two consecutive parts of an object in different chunks, `chain` receives the last vertex of the first part and the first vertex
 /// of the second one.
@@ -73,7 +73,7 @@ pub(super) fn write(
     let table = source.handle.block_on(index_.ids())?;
     if table.repeated() > 0 {
         let what = format!(
-            "{} ids are there more than once, of which readers take the first",
+            "{} ids are repeated; readers take the first row of each",
             table.repeated()
         );
         notes.lost(format!("{number}/object_index/object_ids"), what);

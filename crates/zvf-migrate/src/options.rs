@@ -16,14 +16,15 @@ pub struct MigrateOptions {
     pub write: WriteOptions,
     /// Version of the new store. Default: the newest one.
     pub target: TargetVersion,
-    /// How chunks are compressed. Default: as each level of the old store if its codec is known and the target supports it, else chosen from the
+    /// How chunks are compressed. Default: as in each level of the old store if its codec is known and the target supports it, else chosen from the
     /// data.
     pub compression: Option<Compression>,
-    /// Chunks of a shard along each spatial axis; an automatic choice is made for each level. Default: as each level of the old store.
+    /// Chunks of a shard along each spatial axis, or [`ShardShape::Auto`] to choose them for each level. Default: as in each level of the old store.
     pub shard_shape: Option<ShardShape>,
     /// World size of a chunk of level 0. Coarser levels keep their multiple of it. Default: unchanged.
     pub chunk_shape: Option<Vec<f64>>,
-    /// World size of a bin of level 0, which must divide the chunk. Default: as in the old store, if it divides the new chunk.
+    /// World size of a bin of level 0, which must divide the chunk. Default: as in the old store if it divides the new chunk, else
+    /// the chunk.
     pub bin_shape: Option<Vec<f64>>,
     /// Whether content that cannot be copied is an error.
     pub strict: bool,

@@ -7,10 +7,10 @@ use zvf_format::int::{index, wide};
 
 /// Marks fragments that no manifest has named so far.
 const NONE: u64 = u64::MAX;
-/// Fragments that no object names come after the others.
+/// Start of the order of fragments that no object names, after all others.
 pub(super) const UNNAMED: u64 = 1 << 62;
 
-/// The order of fragments, and which of them belong to one object alone.
+/// The order of fragments, and which of them are named exactly once in all manifests.
 #[derive(Debug, Default)]
 pub(super) struct FragmentOrder {
     order: Vec<u64>,

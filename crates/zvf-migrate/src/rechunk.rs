@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A run is a sequence of rows of one fragment that all move to one new chunk. Consecutive runs of one object in one chunk are merged, if no other
-//! object has their rows. So an object is divided only at the borders of new chunks, not of old ones.
+//! object has their fragments and fragments have no attributes. So an object is divided only at the borders of new chunks, not of old ones.
 
 use std::path::Path;
 
@@ -82,8 +82,8 @@ struct FragmentPiece {
 }
 
 impl FragmentPiece {
-    /// Whether a row continues this run.
-    fn goes_on(&self, position: u32, vertex: u64) -> bool {
+    /// Whether this run is directly followed by a row.
+    fn precedes(&self, position: u32, vertex: u64) -> bool {
         self.position.checked_add(self.rows) == Some(position)
             && self.vertex.checked_add(u64::from(self.rows)) == Some(vertex)
     }
@@ -137,7 +137,7 @@ pub(super) fn gather(
         for column in source.fragment_columns() {
             notes.lost(
                 column.attribute().array.path(),
-                "fragments are bins, which are made again, so that their attributes are not copied",
+                "fragments are bins, which are rebuilt, so their attributes are not copied",
             );
         }
     }
@@ -222,7 +222,7 @@ impl RowCollector {
                 let bucket = bucket.or_bug(format_args!("row {row} is in no chunk"))?;
                 let last = index(position) + 1 == len;
                 match &mut run {
-                    Some((of, member)) if *of == bucket && member.goes_on(position, vertex) => {
+                    Some((of, member)) if *of == bucket && member.precedes(position, vertex) => {
                         member.rows += 1;
                         member.last = last;
                     }
@@ -283,7 +283,7 @@ impl RowCollector {
         let chunks = keys(&rows);
         internal!(
             chunks == keys(&members),
-            "rows and fragments are of other chunks"
+            "rows and memberships are in different chunks"
         );
         let buckets =
             std::iter::zip(rows, members).map(|((_, rows), (_, members))| (rows, members));
@@ -363,7 +363,7 @@ pub(super) fn write(
             let rows = rows.read(&sorted.row_file)?;
             let members = members.read(&sorted.member_file)?;
             let (chunk, vertices, parts, cut) = sorted.build(&sink, slot, &rows, &members, tree)?;
-            // All data of the records is in the cells.
+            // The cells now have all data of the records.
             drop((rows, members));
             (sink.progress)(u64::from(chunk.rows));
             let (payloads, done) = sink.payloads(coord, chunk)?;
@@ -388,7 +388,7 @@ pub(super) fn write(
     let mut cut = CutEdges::new(budget / 16, folder);
     let take = |(kept, new): (Vec<ChunkSummary>, bool)| {
         if let Some(journal) = sink.journal.filter(|_| new) {
-            // Included in the report of every run, because all chunks are rebuilt.
+            // Without notes: all chunks are rebuilt in every run, which adds the notes again.
             let done = kept.iter().map(|one| &one.done);
             journal.keep(number, done, &Notes::default())?;
         }

@@ -33,7 +33,7 @@ impl RowMapping {
     /// One row for each number from 0 to the largest id (0.8 §10.1).
     ///
     /// # Errors
-    /// An id that is not a row number.
+    /// An id that is negative, or not below [`ID_END`].
     pub(super) fn by_id(ids: &IdTable, path: &str, notes: &Notes) -> Result<Self, WriteError> {
         let count = ids.len();
         if (0..).zip(ids.iter()).all(|(row, id): (i64, i64)| row == id) {
@@ -96,7 +96,7 @@ pub(super) struct ManifestReader<'p> {
     kept: Vec<(u64, Arc<ManifestChunk>)>,
 }
 
-/// Cached chunks of manifests: rows that were appended later are mostly few and close together.
+/// Number of cached chunks of manifests. A few are enough: rows that were appended later are mostly few and close together.
 const KEPT: usize = 4;
 
 impl<'p> ManifestReader<'p> {

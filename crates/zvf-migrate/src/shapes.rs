@@ -51,7 +51,7 @@ impl MigrationRun {
         Ok(cells.with_link_shards(chosen || before.has_link_shards()))
     }
 
-    /// The compression of a level: as requested, or as in the old level if the version of the new store allows it.
+    /// The compression of a level: as requested, or as in the old level if the version of the new store allows it, else chosen from the data.
     ///
     /// # Errors
     /// Misuse: requested codecs that the new store cannot have.
@@ -101,7 +101,7 @@ impl MigrationRun {
         if shards.is_some() {
             let path = source.level.vertices().path();
             self.notes.note(format!(
-                "{path}: there are chunks below 0, which shards of {} cannot hold: each cell becomes an array of its own",
+                "{path}: there are chunks with negative coordinates, which shards of {} cannot hold: each cell becomes an array of its own",
                 self.options.target.version()
             ));
         }
@@ -154,7 +154,7 @@ impl MigrationRun {
                 Err(WriteError::spec(
                     member,
                     found,
-                    format!("{dims}, one an axis"),
+                    format!("{dims}, one per axis"),
                 ))
             }
             Some(shape) if !shape.iter().all(|size| size.is_finite() && *size > 0.0) => Err(
@@ -222,7 +222,7 @@ impl MigrationRun {
         }
     }
 
-    /// A chunk of a coarser level is a whole multiple of its bin, if it is not smaller (0.9 §6).
+    /// Checks that a chunk of a coarser level is a whole multiple of the level's bin, or smaller than it (0.9 §6).
     fn check_coarse_bins(&self) -> Result<(), WriteError> {
         let old = &self.store.root().zarr_vectors.chunk_shape;
         let coarse: Vec<&Level> = (self.levels.iter())
@@ -268,7 +268,7 @@ impl MigrationRun {
         Ok(())
     }
 
-    /// Whether the fragments of a level are bins of another shape than before.
+    /// Whether the fragments of a level are bins, and the shape of bins changes.
     pub(super) fn cuts_bins(&self, source: &SourceLevel) -> bool {
         let new = self.base_bins().unwrap_or_else(|| self.base_shape());
         is_binned(&source.level) && new != self.store.root().base_bin_shape()

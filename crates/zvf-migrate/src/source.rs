@@ -64,7 +64,7 @@ impl RowsOfFragment {
         }
     }
 
-    /// First and last row; `None` of an empty fragment.
+    /// First and last row; `None` for an empty fragment.
     pub(crate) fn ends(&self) -> Option<(u32, u32)> {
         match self {
             Self::Range(start, count) => Some((*start, start.checked_add(count.checked_sub(1)?)?)),
@@ -188,7 +188,7 @@ impl SourceLevel {
         Ok(source)
     }
 
-    /// Adds chunks that manifests name and presence lists lack; released readers find them by coordinate.
+    /// Adds stored chunks that manifests name but the presence list lacks; released readers find them by coordinate.
     fn find_unlisted(&mut self, notes: &Notes) -> Result<(), WriteError> {
         let mut unknown: BTreeSet<ChunkCoord> = BTreeSet::new();
         self.each_manifest(|_, manifest| {

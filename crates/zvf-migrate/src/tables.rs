@@ -155,7 +155,7 @@ pub(super) fn groups(
     }
     for table in source.level.group_attributes() {
         if count == 0 {
-            // After the last group is deleted there is no row, and nothing is lost.
+            // If all groups were deleted, the table has no rows, and nothing is lost.
             if table.shape().first() != Some(&0) {
                 out.notes.lost(
                     table.path(),

@@ -134,7 +134,8 @@ pub struct CopiedFiles {
 ///
 /// # Errors
 /// [`StoreError::NoStore`]: no store at `source`. [`WriteError::Busy`]: another program is changing it, or writes the same copy.
-/// [`WriteError::Exists`]: something else is at `address`. Misuse: the source cannot be listed.
+/// [`WriteError::Exists`]: something else is at `address`. Misuse: the source cannot be listed, or its root is that of another Zarr node.
+/// Malformed: the root is not UTF-8, or the listing has no vertices of a level.
 /// [`IoError::SourceChanged`]: the source changed in the meantime; the copied objects are removed. [`WriteError::Differs`]: an object of the copy
 /// differs from the bytes that were written. I/O.
 pub fn copy<'a>(
@@ -195,7 +196,7 @@ const UPLOAD: u64 = 2 * PART;
 /// Bytes of one permit.
 const UNIT: u64 = 1024;
 
-/// Longest delay of the record of a copied object, which costs a sync of the file system.
+/// Shortest time between records of copied objects: each record costs a sync of the file system.
 const EVERY: Duration = Duration::from_secs(1);
 
 fn is_changed(error: &WriteError) -> bool {
@@ -208,13 +209,13 @@ fn changed(key: &str, first: String, now: String) -> WriteError {
     IoError::SourceChanged { key, first, now }.into()
 }
 
-/// A state as text.
+/// Describes a state for error messages.
 fn told(state: &ObjectState) -> String {
     let etag = state.etag.as_deref().unwrap_or("none");
     format!("{} bytes with etag {etag}", state.size)
 }
 
-/// Whether two states may have the same content: some answers have no validator.
+/// Whether two states may have the same content. If one has no etag, only the sizes are compared.
 fn same(first: &ObjectState, now: &ObjectState) -> bool {
     let tags = first.etag.as_ref().zip(now.etag.as_ref());
     first.size == now.size && tags.is_none_or(|(first, now)| first == now)
@@ -243,7 +244,7 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
         return Err(WriteError::held(source, MARKER, found.as_deref()));
     }
     check_listing(from, &root, &listed).await?;
-    // An edit may have ended since the root was read: the listing has none of its objects, or only the new ones.
+    // If an edit was committed after the root was read, the listing may not match the root.
     check_root(from, &root).await?;
     listed.retain(|(key, _)| {
         let record = key.strip_prefix(COPIED);
@@ -256,7 +257,7 @@ async fn of_source(from: &RawStore, source: &str) -> Result<(String, ObjectState
 }
 
 /// Fails if the listing has no vertices of a level. The copy would lack them, and a comparison with the listing would find no difference. A level that
-/// the root names, but that does not exist, is copied as it is: `zvf validate` notes it. Roots of unknown versions are not checked.
+/// the root names, but that does not exist, is not an error here: `zvf validate` reports it. A root that cannot be parsed is not checked.
 async fn check_listing(
     from: &RawStore,
     root: &[u8],
@@ -299,7 +300,7 @@ async fn check_root(from: &RawStore, root: &[u8]) -> Result<(), WriteError> {
     Err(changed(ROOT, size(root), now))
 }
 
-/// Continues an interrupted copy of the same root, or marks an empty place; returns the marker, and whether the root exists.
+/// Continues an interrupted copy of the same root, or begins a new one; returns the marker, and whether the root exists.
 fn begin(
     target: &Target,
     address: &str,
@@ -341,7 +342,7 @@ struct CopyRecords {
 }
 
 impl CopyRecords {
-    /// Records of earlier runs. A record that cannot be read is ignored, and its objects are copied again.
+    /// Records of earlier runs. Records that cannot be parsed are ignored, and their objects are copied again.
     fn read(target: &Target) -> Result<Vec<CopiedObject>, WriteError> {
         let mut found = Vec::new();
         for key in target.keys_below(COPIED)? {
@@ -393,7 +394,7 @@ struct VerbatimCopy {
     room: Semaphore,
     /// Number of all permits.
     permits: u64,
-    /// Bytes of a request.
+    /// Largest number of bytes of a request.
     part: u64,
     failed: AtomicBool,
     options: CopyOptions,
@@ -430,7 +431,7 @@ impl VerbatimCopy {
         }
     }
 
-    /// The report of a complete copy.
+    /// The report if an earlier run wrote everything, including the root.
     fn whole(&self) -> CopiedFiles {
         CopiedFiles {
             files: wide(self.listed.len()),
@@ -693,7 +694,7 @@ async fn read_part(
     state: &ObjectState,
     (at, most): (u64, u64),
 ) -> Result<Bytes, WriteError> {
-    let gone = || changed(key, told(state), "absent, or a link out of it".to_owned());
+    let gone = || changed(key, told(state), "absent, or an external link".to_owned());
     if state.size == 0 {
         // An empty object has no ranges to request.
         let now = place.state(key).await?.ok_or_else(gone)?;

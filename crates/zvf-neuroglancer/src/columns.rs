@@ -134,7 +134,7 @@ impl ShownAttributes {
     }
 }
 
-/// Names of columns that are identifiers, which no other column gets.
+/// Names of columns that are valid identifiers already. Other columns must not be renamed to them.
 pub(crate) fn valid_names(schema: &Schema) -> Vec<&str> {
     let names = schema.fields().iter().map(|field| field.name().as_str());
     names
@@ -187,7 +187,7 @@ impl ShownAttribute {
             labels,
             more_labels,
         };
-        // Components have identifiers of their own.
+        // The identifiers of components must not be in use, either.
         let mut tried: Vec<String> = Vec::new();
         let is_taken = |property: &Property| taken.contains(&property.id.as_str());
         while shown.properties().iter().any(is_taken) {
@@ -279,7 +279,7 @@ impl ShownAttribute {
     /// The numbers of a batch, row-major; all missing if the batch does not have the column.
     ///
     /// # Errors
-    /// 500 if the column has another width than in the documents or the first cell.
+    /// Malformed: the column does not have the expected number of values in a row.
     pub(crate) fn numbers(&self, batch: &RecordBatch) -> Result<Vec<f64>> {
         let Some((field, column)) = self.column(batch) else {
             let missing = match self.labels.is_empty() {
@@ -345,11 +345,11 @@ fn put(kind: PropertyType, numbers: &[f64], out: &mut Vec<u8>) {
     }
 }
 
-/// Attributes as properties of annotations, in the order in which they are encoded.
+/// The properties of annotations that represent attributes, in the order of encoding.
 #[derive(Debug, Clone)]
 pub(crate) struct Properties {
     pub(crate) described: Vec<Property>,
-    /// For each property: the number of its attribute and of the component; `None`: all components.
+    /// For each property: the number of its attribute and of its component, or `None` for all components.
     parts: Vec<(usize, Option<usize>)>,
 }
 
@@ -420,7 +420,7 @@ impl Properties {
 /// The positions of a batch: `dims` numbers for each row.
 ///
 /// # Errors
-/// 500 if a batch has none.
+/// Malformed: the batch does not have `dims` numbers for each row.
 pub(crate) fn positions(batch: &RecordBatch, dims: usize) -> Result<Vec<f64>> {
     let column = batch.column_by_name("position");
     let numbers = column.map(floats).unwrap_or_default().values;

@@ -1,4 +1,4 @@
-//! Errors of the files of views.
+//! Errors of views.
 
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};

@@ -52,7 +52,7 @@ pub struct ExportedFolder {
     pub notes: Vec<String>,
 }
 
-/// Why the views were not written. Files that were written before the failure are not removed.
+/// Why the views were not written completely. Files that were written before the failure are not removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
@@ -99,12 +99,12 @@ impl ExportError {
 /// Writes every view of a store below `folder`, which must exist: the files of [`content`](crate::content), or shards of them.
 ///
 /// # Cost
-/// Memory: the encoded form of one object, or of 24 MiB of a chunk of points, or of 3 MiB of lines, and 32 bytes for each object of the
-/// largest shard. A chunk of points is read once for each 24 MiB of its lists, lines are read once, and other objects once for each of
+/// Memory: the encoded form of one object, or of 24 MiB of a chunk of points, or of 3 MiB of lines, and up to 150 bytes for each object of
+/// the largest shard. A chunk of points is read once for each 24 MiB of its lists, lines are read once, and other objects once for each of
 /// their views. Shards need temporary files of the same size in `folder`.
 ///
 /// # Errors
-/// The errors of the store and its queries; an object of more than 64 MiB; two objects of one id; I/O.
+/// The errors of the store and its queries; an object of more than 64 MiB; two objects with the same id in shards; I/O.
 pub fn export_precomputed<'a>(
     store: Store,
     folder: &'a Path,
@@ -126,7 +126,7 @@ pub fn export_precomputed<'a>(
         };
         let views = View::of(writer.opened.kind());
         for view in views {
-            // Lines are annotations in any number of axes, skeletons are not.
+            // Annotations of lines can have any number of axes, skeletons only two or three.
             let beside_lines = *view == View::Skeletons && views.contains(&View::Lines);
             if beside_lines && let Err(error) = skeletons::check_space(&writer.opened) {
                 let note = format!("{} are left out: {error}", view.name());
@@ -138,7 +138,7 @@ pub fn export_precomputed<'a>(
         }
         writer.lines_lack();
         writer.done.notes.extend(writer.lost().await?);
-        // Queries check the state of the store for their answers; this checks it for the rest, such as properties and groups.
+        // Each query checks that the store did not change; this checks it for all other reads, such as those of properties and groups.
         let unchanged = writer.opened.store.verify(0).await;
         unchanged.map_err(|error| failed("info", &error.into()))?;
         for names in [&mut writer.done.left_out, &mut writer.done.rounded] {
@@ -154,7 +154,7 @@ struct PrecomputedWriter<'a> {
     folder: &'a Path,
     budget: u64,
     shards: Shards,
-    /// Number of links or faces of level 0 in the files.
+    /// Number of links or faces of level 0 in the files of all segments.
     links: u64,
     /// Attributes of objects that the view of lines lacks.
     lines_lack: Vec<String>,
@@ -271,19 +271,19 @@ impl PrecomputedWriter<'_> {
                 "renamed",
                 "attribute",
                 "is named",
-                "names differ, also from label and tags; they begin with a lower-case letter, and have letters, digits and _",
+                "names must be unique, also among label and tags, begin with a lower-case letter, and have only letters, digits and _",
             ),
             (
                 "renamed_groups",
                 "group",
                 "is the tag",
-                "tags differ, and have no spaces and no #",
+                "tags must be unique, without spaces and #",
             ),
             (
                 "moments",
                 "dates and times of attribute",
                 "are plain numbers, in",
-                "the formats have no others",
+                "the formats have no types for them",
             ),
         ] {
             let pairs = document["zvf"][member].as_array().into_iter().flatten();
@@ -364,14 +364,14 @@ impl PrecomputedWriter<'_> {
             }
             Err(error) => return Err(wrong(error)),
         };
-        // Objects that share fragments have their links twice.
+        // Links in fragments of several objects are counted once for each object.
         let lost = all.saturating_sub(self.links);
         Ok((lost > 0).then(|| {
             format!("{noun} whose vertices are not all in one object are left out: {lost}; a segment is one object")
         }))
     }
 
-    /// The properties of the segments of a view.
+    /// Writes the properties of the segments of a view, and notes what they lack or change.
     async fn properties(&mut self, name: &str) -> Result<(), ExportError> {
         if let Some(document) = self.file(&[name, "properties", "info"]).await? {
             self.remark(name, &document);
@@ -396,7 +396,7 @@ impl PrecomputedWriter<'_> {
                 let names = document["zvf"][lost].as_array().into_iter().flatten();
                 let names = names.filter_map(Value::as_str);
                 self.done.notes.extend(names.map(|attribute| {
-                    format!("{name}: {lost} values of attribute {attribute} are 0 in the properties, which are JSON")
+                    format!("{name}: {lost} values of attribute {attribute} are 0 in the properties: JSON numbers cannot represent them")
                 }));
             }
             let lists = document["zvf"]["missing_texts"]
@@ -405,7 +405,7 @@ impl PrecomputedWriter<'_> {
                 .flatten();
             let names = lists.filter_map(|list| list["attribute"].as_str());
             self.done.notes.extend(names.map(|attribute| {
-                format!("{name}: missing texts of attribute {attribute} are empty in the properties, which `zvf import` alone reads as missing")
+                format!("{name}: missing texts of attribute {attribute} are empty in the properties; only `zvf import` reads them as missing")
             }));
         }
         Ok(())
@@ -425,11 +425,11 @@ impl PrecomputedWriter<'_> {
         let (low, high) = &self.opened.store.root().zarr_vectors.bounds;
         let largest = low.iter().chain(high).map(|one| one.abs());
         let largest = largest.filter(|one| one.is_finite()).fold(0.0, f64::max);
-        // Half of the distance between two numbers of 24 bits of this size.
+        // Half the distance between neighbouring float32 numbers of this size.
         let far = 2_f64.powi(-25) * 2_f64.powf(largest.log2().ceil());
         let whole = !matches!(dtype.kind, DTypeKind::F64) && far < 1.0;
         (wide && !whole && largest > 0.0).then(|| {
-            format!("positions are written as float32, which the formats have: they differ by at most {far:.1e} (largest coordinate {largest})")
+            format!("positions are written as float32, the type in these formats: they differ by at most {far:.1e} (largest coordinate {largest})")
         })
     }
 
@@ -488,7 +488,7 @@ impl PrecomputedWriter<'_> {
         let objects = self.opened.objects().await.map_err(wrong)?;
         if objects.numbered {
             notes.push(
-                "ids of objects are replaced: some are negative, so that segments are numbered from 1 in the order of the objects"
+                "ids of objects are replaced: some are negative, so segments are numbered from 1 in the order of the objects"
                     .to_owned(),
             );
         }
@@ -584,7 +584,7 @@ impl PrecomputedWriter<'_> {
         Ok(objects.first(usize::MAX))
     }
 
-    /// Starts an index of about `count` objects.
+    /// Creates the folder of an index of about `count` objects, and the writer of its shards if it has shards.
     fn index<'p>(
         &self,
         path: Vec<&'p str>,
@@ -613,7 +613,7 @@ impl PrecomputedWriter<'_> {
         Ok(ObjectFiles { path, shards })
     }
 
-    /// Adds an object: to the shards, with its prefix there, or as a file.
+    /// Adds an object to the shards, with the bytes `before` it, or as a file without them.
     fn add(
         &mut self,
         index: &mut ObjectFiles<'_>,

@@ -25,7 +25,7 @@ pub(crate) fn dimensions(axes: &[Axis]) -> Vec<Dimension> {
 }
 
 /// Nanometres of one unit of each of the three axes of space. An axis without a unit of length is assumed to be in nanometres; if a store
-/// has two axes, the third has length 1.
+/// has two axes of space, the third number is 1.
 pub(crate) fn nanometres<'d>(dimensions: impl IntoIterator<Item = &'d Dimension>) -> [f64; 3] {
     let mut scales = [1.0; 3];
     for (scale, axis) in scales.iter_mut().zip(dimensions) {

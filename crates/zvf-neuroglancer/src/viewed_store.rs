@@ -18,7 +18,7 @@ use crate::plan::points::PointsPlan;
 use crate::precomputed::Dimension;
 use crate::units;
 
-/// Bytes of cached answers.
+/// Largest number of bytes of cached files.
 const KEPT: usize = 32 << 20;
 
 /// An open store with views. Caches data that views derive from it: documents that were read when it was opened, objects, plans, some encoded
@@ -27,7 +27,7 @@ const KEPT: usize = 32 << 20;
 pub struct ViewedStore {
     pub(crate) store: Store,
     pub(crate) dimensions: Vec<Dimension>,
-    /// The axes of space, x, y and z in this order: skeletons and meshes have coordinates without names.
+    /// The axes of space, in the order x, y, z if these are their names: coordinates of skeletons and meshes have no names.
     pub(crate) space: Vec<usize>,
     attributes: OnceCell<Arc<ShownAttributes>>,
     objects: OnceCell<Arc<ObjectSegments>>,
@@ -153,7 +153,7 @@ impl ViewedStore {
     /// The plan of the view of points.
     ///
     /// # Errors
-    /// The errors of reading the documents of the levels.
+    /// The errors of the [`attributes`](Self::attributes), and of reading the levels.
     pub(crate) async fn points(&self) -> Result<Arc<PointsPlan>> {
         let read = || async {
             let attributes = self.attributes().await?;
@@ -171,7 +171,7 @@ impl ViewedStore {
     /// The plan of the view of lines.
     ///
     /// # Errors
-    /// The errors of the list of objects.
+    /// Not found for a store without an object index; the errors of the list of objects and of [`points`](Self::points).
     pub(crate) async fn lines(&self) -> Result<Arc<LinesPlan>> {
         let read = || async {
             let (objects, points) = (self.objects().await?, self.points().await?);
@@ -196,14 +196,14 @@ impl ViewedStore {
         Box::pin(async move { Ok(self.objects().await?.first(most)) })
     }
 
-    /// A cached answer.
+    /// A cached file.
     pub(crate) fn rendered(&self, key: &str) -> Option<Bytes> {
         let kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.list.iter().find(|(name, _)| name == key);
         found.map(|(_, bytes)| bytes.clone())
     }
 
-    /// Caches an answer and evicts the oldest ones.
+    /// Caches a file and evicts the oldest ones.
     pub(crate) fn keep(&self, key: String, bytes: Bytes) {
         let mut kept = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
         if bytes.len() > KEPT || kept.list.iter().any(|(name, _)| *name == key) {

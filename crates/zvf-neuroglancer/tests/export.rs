@@ -240,13 +240,17 @@ fn infinite_and_missing_properties_are_noted() -> Result<()> {
         (
             "infinite values",
             "f",
-            "0 in the properties, which are JSON",
+            "0 in the properties: JSON numbers cannot represent them",
         ),
-        ("missing values", "g", "0 in the properties, which are JSON"),
+        (
+            "missing values",
+            "g",
+            "0 in the properties: JSON numbers cannot represent them",
+        ),
         (
             "missing texts",
             "t",
-            "empty in the properties, which `zvf import` alone reads as missing",
+            "empty in the properties; only `zvf import` reads them as missing",
         ),
     ] {
         let start = format!("skeletons: {lost} of attribute ");

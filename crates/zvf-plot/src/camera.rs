@@ -49,7 +49,7 @@ impl Orientation {
     ///
     /// # Errors
     ///
-    /// Misuse: directions that are zero, not finite, or parallel.
+    /// Misuse: directions that are zero (at most 1e-9 long), not finite, or parallel.
     pub fn new(right: Point3, up: Point3) -> Result<Self, PlotError> {
         let wrong = || PlotError::usage("a view needs two directions that are not parallel");
         let right = unit(right).ok_or_else(wrong)?;
@@ -318,7 +318,7 @@ impl Camera {
         camera
     }
 
-    /// Projects a position; `None` for positions at or behind the viewer, and for positions that are not finite.
+    /// Projects a position; `None` for positions behind the viewer or very close to it, and for positions that are not finite.
     pub fn project(&self, point: Point3) -> Option<ProjectedPoint> {
         let from: Point3 = std::array::from_fn(|axis| part(point, axis) - part(self.target, axis));
         let away = -dot(from, self.view.back);
@@ -423,7 +423,7 @@ impl Bounds {
         high: [f64::NEG_INFINITY; 3],
     };
 
-    /// Adds a position; coordinates that are not finite are ignored.
+    /// Adds a position; it is ignored if a coordinate is not finite.
     pub fn add(&mut self, point: Point3) {
         if !point.iter().all(|one| one.is_finite()) {
             return;
@@ -490,7 +490,7 @@ fn distance(a: Point3, b: Point3) -> f64 {
         .sqrt()
 }
 
-/// The direction of length 1; `None` for a zero vector.
+/// The direction of length 1; `None` for a vector that is not finite or not longer than 1e-9.
 fn unit(direction: Point3) -> Option<Point3> {
     let length = dot(direction, direction).sqrt();
     (length.is_finite() && length > 1e-9).then(|| direction.map(|one| one / length))

@@ -11,7 +11,7 @@ const EMPTY: u64 = u64::MAX;
 /// Full brightness.
 const BRIGHT: u8 = 255;
 
-/// Lines up to this width, in pixels, are stamped along their longer axis; wider ones are drawn as lit round bars.
+/// Lines up to this width, in pixels, are stamped along their longer axis; wider ones are drawn as lit round bars, if the canvas is lit.
 const THIN: f32 = 5.0;
 
 /// The direction of the light in the picture: right, up, towards the viewer. Of length 1.
@@ -39,7 +39,7 @@ struct DepthTiles {
     across: usize,
     /// Upper bound of the upper halves of pixel keys.
     farthest: Vec<u32>,
-    /// Lines that began in a tile since its last update.
+    /// Lines whose bounding box began in a tile since its last update.
     lines: Vec<u8>,
 }
 
@@ -146,7 +146,7 @@ impl Canvas {
         })
     }
 
-    /// A line of a few pixels' width, drawn as stamps along its longer axis.
+    /// Draws a line of a few pixels' width, as stamps along its longer axis.
     fn thin(&mut self, a: &PenPoint, b: &PenPoint, width: f32) {
         let Some((a, b)) = self.clipped(a, b, width) else {
             return;
@@ -205,7 +205,7 @@ impl Canvas {
             *lines += 1;
             if *lines >= LINES {
                 *lines = 0;
-                self.look(*columns.start(), *rows.start());
+                self.update_tile(*columns.start(), *rows.start());
             }
         }
         let tiles = &self.tiles;
@@ -218,8 +218,8 @@ impl Canvas {
         })
     }
 
-    /// Finds the farthest pixel of a tile.
-    fn look(&mut self, column: usize, row: usize) {
+    /// Updates the depth of the farthest pixel of a tile.
+    fn update_tile(&mut self, column: usize, row: usize) {
         let (left, top) = (column * TILE, row * TILE);
         let right = (left + TILE).min(self.width);
         let rows = top..(top + TILE).min(self.height);
@@ -268,7 +268,7 @@ impl Canvas {
         (from <= to).then(|| (PenPoint::between(a, b, from), PenPoint::between(a, b, to)))
     }
 
-    /// A round bar between two positions, lit from the upper left. Its radius may differ at the ends.
+    /// Draws a round bar between two positions, lit from the upper left. Its radius may differ at the ends.
     fn bar(&mut self, a: &PenPoint, b: &PenPoint) {
         let most = a.radius.max(b.radius);
         let Some((a, b)) = self.clipped(a, b, 2.0 * most) else {

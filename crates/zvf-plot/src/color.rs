@@ -194,7 +194,7 @@ impl Colormap {
         self.name
     }
 
-    /// The colour of a number from 0 to 1; numbers outside have the colour of the nearer end.
+    /// The colour of a number from 0 to 1; numbers outside have the colour of the nearer end, and NaN that of 0.
     pub fn at(&self, number: f32) -> Rgb {
         let number = if number.is_nan() { 0.0 } else { number };
         let color = self
@@ -263,7 +263,7 @@ pub(crate) fn of_few(number: usize) -> Rgb {
 
 /// The colour of one of many objects, by its id, so that it is the same in every picture.
 pub(crate) fn of_id(id: i64) -> Rgb {
-    // Consecutive ids get hues that are far apart (splitmix64).
+    // Mixes the bits (SplitMix64), so that consecutive ids get unrelated hues.
     let mut bits = id.cast_unsigned().wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -5,7 +5,7 @@ use super::table::Rule;
 use crate::error::quote;
 use crate::role::Role;
 
-/// Compares the `zv_array` of a document with the expected word.
+/// Compares the `zv_array` of a document with the expected value.
 pub(super) fn says_that_it_is(wanted: &str, found: Option<&str>, problems: &mut ProblemList) {
     let (at, expected) = ("/attributes/zv_array", format_args!("{wanted:?}"));
     match found {
@@ -40,7 +40,7 @@ pub(super) fn dtype_there(array: ArrayAt<'_>, problems: &mut ProblemList) {
 pub(super) fn dtype_object(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let dtype = array.doc.attributes.dtype.as_deref();
     if let Some("object" | "O" | "|O" | "|O8") = dtype {
-        let expected = "a type with bytes of its own";
+        let expected = "a type whose bytes are values, not addresses";
         problems.add("/attributes/dtype", "\"object\"", expected);
     }
 }
@@ -88,12 +88,12 @@ pub(super) fn row_shape(array: ArrayAt<'_>, problems: &mut ProblemList) {
     } else if let Some(names) = &attributes.channel_names
         && attributes.declared_width() != u64::try_from(names.len()).ok()
     {
-        let expected = format!("[{}], as there are names of channels", names.len());
+        let expected = format!("[{}], the number of channel names", names.len());
         problems.add("/attributes/row_shape", list(shape), expected);
     }
 }
 
-/// Returns whether a dtype text names an integer type, in any of numpy's spellings.
+/// Returns whether a dtype text names an integer type, in any of NumPy's spellings.
 fn is_integer(dtype: &str) -> bool {
     let dtype = dtype.trim_start_matches(['<', '>', '|', '=']);
     let digits = dtype
@@ -109,7 +109,7 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let attributes = &array.doc.attributes;
     if attributes.is_categorical() {
         if attributes.categories.is_none() {
-            problems.add("/attributes/categories", "absent", "one value a code");
+            problems.add("/attributes/categories", "absent", "one value per code");
         }
         if let Some((at, odd)) = attributes.odd_category() {
             let expected = "categories that are all texts, all booleans or all numbers";
@@ -123,11 +123,11 @@ pub(super) fn categories(array: ArrayAt<'_>, problems: &mut ProblemList) {
             problems.add(
                 format!("/attributes/categories/{at}"),
                 repeated.to_string(),
-                "a value that no other category has",
+                "a value that differs from those of all other categories",
             );
         }
         if let Some(code) = attributes.fill_of_category() {
-            let expected = "-1, or another number that is the code of no category";
+            let expected = "-1, or another number that is not the code of a category";
             problems.add("/attributes/_FillValue", code, expected);
         }
         let dtype = attributes.dtype.as_deref();

@@ -96,7 +96,7 @@ pub(super) fn grid_split(array: ArrayAt<'_>, problems: &mut ProblemList) {
             problems.add(
                 "/shape/0",
                 extent,
-                format_args!("{}, one a value", values.len()),
+                format_args!("{}, one per value", values.len()),
             );
         }
         let first = origin(array, rank)
@@ -159,7 +159,7 @@ pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut ProblemList) {
             problems.add(
                 format_args!("{LIST}/{index}"),
                 quote(key),
-                "a key of its own",
+                "a key that is listed once",
             );
             if problems.is_full() {
                 break;
@@ -168,7 +168,7 @@ pub(super) fn presence_unique(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// Reads of a level fail if a key is outside of the grid.
+/// Reading a level fails if a key is outside the grid.
 pub(super) fn presence_in_grid(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let shape = &array.doc.shape;
     let Some(origin) = origin(array, shape.len()) else {

@@ -7,7 +7,7 @@ use crate::text;
 
 const AT: &str = "/attributes/zarr_vectors_level";
 
-/// Reports the names of level groups that a lenient reader would accept as a number (trap T33), each in a document of its own.
+/// Reports names of level groups that are not plain decimal numbers, but that a lenient reader would accept (trap T33).
 pub(super) fn level_names(levels: &[&str]) -> Vec<Problem> {
     let odd = levels.iter().filter(|name| text::level(name).is_none());
     odd.flat_map(|name| {
@@ -119,7 +119,7 @@ pub(super) fn level_split_pair(level: LevelAt<'_>, problems: &mut ProblemList) {
     problems.add(
         format_args!("{AT}/{absent}"),
         "absent",
-        format_args!("there as {present} is"),
+        format_args!("present, as {present} is"),
     );
 }
 
@@ -127,11 +127,11 @@ pub(super) fn level_split_values(level: LevelAt<'_>, problems: &mut ProblemList)
     let values = &level.doc.chunk_attribute_values;
     if values.as_ref().is_some_and(Vec::is_empty) {
         let at = format!("{AT}/chunk_attribute_values");
-        problems.add(at, "empty", "one value a bin");
+        problems.add(at, "empty", "one value per bin");
     }
 }
 
-/// On a level that was rechunked by another dimension, the first name is its own; then only the following axes are compared.
+/// A level that was rechunked by another dimension has that dimension's name first; then only the axes after it are compared.
 pub(super) fn level_split_dims(level: LevelAt<'_>, problems: &mut ProblemList) {
     let axes = level.root.axes().iter().map(|axis| axis.name.as_str());
     let name = level.doc.chunk_attribute_name.as_deref();
@@ -198,7 +198,7 @@ pub(super) fn level_bin_ratio(level: LevelAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// A change of the bins of level 0 can leave such a member.
+/// Such a member can remain after a change of the bins of level 0.
 pub(super) fn level_zero_bins(level: LevelAt<'_>, problems: &mut ProblemList) {
     if level.doc.level == 0
         && let Some(bins) = level.doc.bin_shape.as_ref().or(level.doc.bin_size.as_ref())

@@ -1,8 +1,8 @@
 //! The rules of the format about a store's documents.
 //!
 //! Each rule is one function that takes parsed documents and appends violations to a list; none reads a file. A validator loads the documents and calls
-//! [`check_documents`], which returns every violation with rule, severity, place, found and expected value. A reader checks only the rules that it
-//! depends on: [`check_root_for`], [`check_level_for`].
+//! [`check_documents`], which returns the violations with rule, severity, path, found and expected value, at most [`MOST_PROBLEMS`] for each rule and
+//! document. A reader checks only the rules that it depends on: [`check_root_for`], [`check_level_for`].
 //!
 //! Type errors in a document (a missing required member, a text instead of a number) are a [`MetaError`](crate::MetaError) of parsing, not a rule.
 //! Properties of cells (row bounds, tiling, sizes) cannot be checked from documents.

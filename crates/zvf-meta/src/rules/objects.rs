@@ -29,7 +29,7 @@ pub(super) fn index_counts(index: &ObjectIndexDoc, problems: &mut ProblemList) {
     }
 }
 
-/// Layout 1 ignores the table, which may be stale.
+/// The shape is compared only for layout 2: layout 1 ignores the table, which may be stale.
 pub(super) fn object_ids(array: ArrayAt<'_>, problems: &mut ProblemList) {
     if array.role != Role::ObjectIds {
         return;
@@ -137,7 +137,7 @@ pub fn absent_value(data_type: &str) -> Option<Value> {
 }
 
 /// Whether a writer may choose this fill where `wanted`, the sentinel of the type, is a value of some object (trap T24): an infinity, or an integer close
-/// to the sentinel. Readers look at the fill alone.
+/// to the sentinel. Readers only use the fill value.
 fn may_replace(fill: &Value, wanted: &Value) -> bool {
     let whole = |value: &Value| {
         let number = value.as_i64().map(i128::from);
@@ -149,7 +149,7 @@ fn may_replace(fill: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Types without their own sentinel (bool, complex) pass.
+/// Types without a sentinel (bool, complex) pass.
 pub(super) fn sentinel(array: ArrayAt<'_>, problems: &mut ProblemList) {
     let absent = array.doc.attributes.fill_sentinel_meaning.as_deref() == Some("absent");
     if !absent || !matches!(array.role, Role::ObjectAttribute { .. }) {

@@ -146,7 +146,7 @@ impl ProblemList {
         let (found, dims) = (numbers.len(), root.dims());
         if dims > 0 && found != dims {
             let found = format_args!("of {found} numbers");
-            self.add(pointer, found, format_args!("{dims}, one an axis"));
+            self.add(pointer, found, format_args!("{dims}, one per axis"));
         }
     }
 
@@ -181,7 +181,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Shows a list of numbers as `[1, 2.5]`.
+/// Shows a list of numbers as `[1, 2.5]`, cut after [`MOST_PROBLEMS`] of them.
 pub(super) fn list<T: fmt::Display>(items: &[T]) -> String {
     let items: Vec<_> = items
         .iter()

@@ -30,7 +30,7 @@ pub(super) fn required_capabilities(root: &RootDoc, problems: &mut ProblemList) 
     for (index, token) in root.zarr_vectors.required_capabilities.iter().enumerate() {
         if !capabilities::find(token).is_some_and(|known| known.supported) {
             let at = format!("{AT}/required_capabilities/{index}");
-            problems.add(at, quote(token), "a known capability");
+            problems.add(at, quote(token), "a capability that this reader supports");
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn geometry_known(root: &RootDoc, problems: &mut ProblemList) {
     unknown_kinds(root, 1.., problems);
 }
 
-/// Checks that a word, if present, is one of the format's words.
+/// Checks that a name, if present, belongs to the closed set of its member.
 fn word<T>(
     at: &str,
     word: Option<&String>,

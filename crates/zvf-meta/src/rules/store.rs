@@ -23,7 +23,7 @@ use crate::version::is_ruled;
 pub struct CheckedDocuments {
     /// Broken rules, in the order root, store, levels, and inside a level by path.
     pub problems: Vec<Problem>,
-    /// Documents that cannot be parsed, by key. Rules that depend on them are not checked.
+    /// Documents that cannot be parsed, or that are groups instead of arrays or vice versa, by key. Rules that depend on them are not checked.
     pub unreadable: Vec<(String, MetaError)>,
 }
 
@@ -33,11 +33,11 @@ pub struct CheckedDocuments {
 /// # Shape
 ///
 /// `documents` maps the key of each `zarr.json` inside the store (`zarr.json`, `0/zarr.json`,
-/// `0/vertices/zarr.json`, ...) to its bytes. Other keys are ignored, and so are documents of foreign groups.
+/// `0/vertices/zarr.json`, ...) to its bytes. Other keys are ignored, and so are documents outside of level groups.
 ///
 /// # Cost
 ///
-/// Every document is parsed once. Families and object indexes are kept while their level is checked.
+/// Every document inside a level is parsed two or three times. Families and object indexes are kept while their level is checked.
 ///
 /// # Examples
 ///
@@ -237,7 +237,7 @@ fn is_group(path: &str) -> bool {
     }
 }
 
-/// Whether arrays of this role may be groups, which hold arrays of other layouts.
+/// Whether nodes of this role may also be groups, which contain arrays of other layouts.
 fn is_other(role: Role<'_>) -> bool {
     matches!(
         role,

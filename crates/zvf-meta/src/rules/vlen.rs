@@ -37,8 +37,8 @@ pub(super) fn vlen_fill(array: ArrayAt<'_>, problems: &mut ProblemList) {
     }
 }
 
-/// The codecs that convert elements to bytes; for sharded arrays, the inner ones. Empty for an unreadable
-/// configuration.
+/// The codecs that convert elements to bytes (for sharded arrays, the inner ones), and the JSON pointer of the first
+/// one. Without codecs if the configuration of shards is unreadable.
 fn inner(array: ArrayAt<'_>) -> (Vec<Codec>, &'static str) {
     match array.doc.sharding() {
         Ok(None) => (array.doc.codecs.clone(), "/codecs/0"),

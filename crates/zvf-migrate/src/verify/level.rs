@@ -159,8 +159,8 @@ impl ComparedLevel {
         self.hash_rows(chunk, &mut sums)
     }
 
-    /// Adds the level to the digests. With `by_place`, it adds whole columns and fragments, each with its chunk; otherwise it adds rows by their values,
-    /// and, with `placed`, requires that each row is in the chunk of its position. With `ends`, it records the ends of fragments.
+    /// Reads the level and returns its sums of hashes. With `by_place`, whole columns and fragments are hashed, each with its chunk; otherwise rows are
+    /// hashed by their values, and with `placed`, each row must be in the chunk of its position. With `ends`, the ends of fragments are recorded.
     pub(super) fn scan(
         &mut self,
         by_place: bool,
@@ -343,7 +343,7 @@ impl ComparedLevel {
         } else {
             1e-6
         };
-        // From the last axis: a key may begin with a component that is no axis, if an attribute splits chunks.
+        // Paired from the last axis on: if an attribute splits chunks, a key begins with a component that is not an axis.
         let shape = self.level.chunk_shape().iter().rev();
         let bounds = chunk.coord.iter().rev().zip(shape).rev().map(|(at, size)| {
             #[expect(clippy::cast_precision_loss, reason = "the bounds are widened")]

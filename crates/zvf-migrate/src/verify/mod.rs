@@ -38,7 +38,7 @@ struct LevelPair {
 struct ComparedIds {
     old: Arc<IdTable>,
     new: Arc<IdTable>,
-    /// Whether each object has the same row in both stores. If not, the copy has rows for ids that the source lacks.
+    /// Whether the tables of ids are equal. If not, ids are row numbers in the copy, and rows are found by id.
     same: bool,
 }
 

@@ -20,7 +20,7 @@ const BATCH: usize = 64;
 /// All manifests and all cells of the column, once.
 ///
 /// # Errors
-/// I/O; malformed manifests; a cell that is not made of whole rows.
+/// I/O; malformed manifests.
 pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteError> {
     let (level, handle) = (&side.level, &side.handle);
     let (Some(objects), Some(column)) = (level.object_index(), level.owner_column().current())
@@ -51,7 +51,7 @@ pub(super) fn agree(side: &ComparedLevel, ids: &IdTable) -> Result<bool, WriteEr
         let wants = wants.collect();
         let cells = handle.block_on(level.store().fetch(level.next_round(), wants))?;
         for (chunk, cell) in chunks.iter().zip(cells) {
-            // A cell that is lost or damaged makes a column that does not agree.
+            // With a lost or damaged cell, the column does not agree.
             let Ok(owners) = owners_in(array, chunk, cell.as_deref()) else {
                 return Ok(false);
             };

@@ -29,7 +29,7 @@ pub(crate) struct LinesPlan {
     pub(crate) properties: Properties,
     /// Numbers of the objects of each level.
     pub(crate) levels: Vec<Vec<u32>>,
-    /// Pixels between lines in the viewer's state, for stores with more vertices than it should draw at once.
+    /// Pixels between lines in the viewer's state, for stores with more than [`MANY`] vertices.
     pub(crate) spacing: Option<f64>,
     pub(crate) lower: Vec<f64>,
     pub(crate) upper: Vec<f64>,

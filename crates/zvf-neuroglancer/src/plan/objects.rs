@@ -35,7 +35,7 @@ impl ObjectSegments {
     /// Reads the fragment index of every chunk; keeps the object table.
     ///
     /// # Errors
-    /// The errors of the list of objects; Limit for more than 2^32 objects.
+    /// The errors of the list of objects; Malformed for a list without ids or numbers of vertices; Limit for 2^32 objects or more.
     pub(crate) async fn read(store: &Store) -> Result<Self> {
         let mut found = Self::default();
         let mut answer = list_objects(store, 0, false).await?;
@@ -56,7 +56,7 @@ impl ObjectSegments {
             found.batches.push(batch);
         }
         let count = u32::try_from(found.ids.len());
-        let count = count.map_err(|_| ViewError::too_large("more than 2^32 objects"))?;
+        let count = count.map_err(|_| ViewError::too_large("2^32 objects or more"))?;
         found.numbered = found.ids.iter().any(|id| *id < 0);
         let mut order: Vec<u32> = (0..count).collect();
         order.sort_by_key(|number| found.id(*number));
@@ -118,7 +118,7 @@ impl ObjectSegments {
             .ok_or_else(|| ViewError::not_found("no such object"))
     }
 
-    /// The segments of the first objects with vertices.
+    /// The segments of the first `most` objects with vertices; [`WHOLE`] for a level without an object index.
     pub(crate) fn first(&self, most: usize) -> Vec<u64> {
         if !self.exist {
             return vec![WHOLE];

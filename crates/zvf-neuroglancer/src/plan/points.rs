@@ -29,7 +29,7 @@ const SKEW: u64 = 16;
 /// One band of one level of the store.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Band {
-    /// The least scrambled number of its points.
+    /// The start of its scrambled numbers.
     from: u64,
     /// The end of its scrambled numbers (exclusive); `None`: unbounded.
     until: Option<u64>,
@@ -45,7 +45,7 @@ impl Band {
     }
 }
 
-/// Cuts chunks into bands, each twice as large as the one before, up to 3 MiB for a band of the largest chunk. `average` and `largest`
+/// Cuts chunks into bands, each as large as all bands before it, up to 3 MiB for a band of the largest chunk. `average` and `largest`
 /// are points of a chunk, `row` the bytes of an annotation.
 fn bands(average: u64, largest: u64, row: u64) -> Vec<Band> {
     let most = (BAND_BYTES / row.max(1)).max(1);
@@ -87,7 +87,7 @@ pub(crate) struct AnnotatedLevel {
     /// The chunk of the first cell, and the cells on each axis; `None`: all chunks are one cell.
     pub(crate) cells: Option<(Vec<i64>, Vec<u64>)>,
     pub(crate) bands: Vec<Band>,
-    /// Points of the largest chunk.
+    /// Points of the largest chunk; an estimate if they were not counted.
     pub(crate) largest: u64,
 }
 
@@ -145,7 +145,7 @@ impl PointsPlan {
     /// The errors of the store.
     ///
     /// # Cost
-    /// Reads the fragment index of every chunk, for levels of up to 65 536 chunks.
+    /// Reads the fragment index of every chunk, for point clouds and levels of up to 65 536 chunks.
     pub(crate) async fn read(store: &Store, dims: usize, row: u64) -> Result<Self> {
         let mut levels = Vec::new();
         for number in chain(store).await? {

@@ -95,7 +95,7 @@ fn encode(positions: &[[u32; 3]], triangles: &[[u32; 3]]) -> Result<Vec<u8>, Str
     Ok(out.data().to_vec())
 }
 
-/// Runs an encoder; the error is the message of a panic, or why there is no thread.
+/// Runs an encoder in a thread with a large stack. The error is the message of a panic, or of the failure to start the thread.
 fn attempt<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, String> {
     thread::scope(|scope| {
         let worker = thread::Builder::new()

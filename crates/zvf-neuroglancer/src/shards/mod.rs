@@ -1,4 +1,4 @@
-//! `neuroglancer_uint64_sharded_v1`: many objects in few files, in both directions.
+//! `neuroglancer_uint64_sharded_v1`, which stores many objects in few files: its description, read and written, and a writer of shards.
 //!
 //! Source: `src/datasource/precomputed/{sharded,volume}.md` of google/neuroglancer, release 2.41.2.
 

@@ -28,7 +28,7 @@ const MOST_SHARD_BITS: u32 = 20;
 /// Largest number of bits of the minishard number: a list of 1 MiB.
 const MOST_MINISHARD_BITS: u32 = 16;
 
-/// Bits of the number of temporary files that are open at one time.
+/// Bits of the number of temporary files into which the entries of a range of shards are divided.
 const SPOOL_BITS: u32 = 7;
 
 /// Number of ignored bits if keys are Morton codes: a block of 8 by 8 by 8 cells shares a minishard.
@@ -56,7 +56,7 @@ pub struct Sharded {
     pub sharding: ShardingSpec,
     /// Files. Shards without objects have none.
     pub files: u64,
-    /// Their bytes.
+    /// Bytes of these files.
     pub bytes: u64,
 }
 
@@ -142,7 +142,7 @@ impl EntrySpool {
         entry.put(&mut self.0)
     }
 
-    /// Passes on the entries in their order.
+    /// Calls `take` with each entry, in the order of writing.
     fn entries(
         self,
         take: &mut dyn FnMut(SpooledEntry) -> Result<(), ShardError>,
@@ -162,7 +162,7 @@ impl EntrySpool {
 /// Writes the shards of one folder.
 ///
 /// # Cost
-/// Twice the bytes of the objects on the disk of the folder. In memory: one object, then 32 bytes for each key of the largest shard.
+/// Twice the bytes of the objects on the disk of the folder. In memory: one object, then up to 150 bytes for each key of the largest shard.
 #[derive(Debug)]
 pub struct ShardWriter {
     folder: PathBuf,
@@ -245,9 +245,9 @@ impl ShardWriter {
         self.count == 0
     }
 
-    /// Chooses the bits.
+    /// Chooses the numbers of bits.
     fn layout(&self, size: ShardSize) -> ShardBits {
-        // The smallest number of bits for at most `most` of `all` in each.
+        // The smallest number of bits such that each of its parts has at most `most` of `all` on average.
         let bits = |all: u64, most: u64| {
             let parts = all.div_ceil(most).max(1);
             u64::BITS - (parts - 1).leading_zeros()
@@ -276,7 +276,7 @@ impl ShardWriter {
     /// Writes the shards.
     ///
     /// # Errors
-    /// I/O; two objects of one key.
+    /// I/O; two objects with the same key.
     pub fn finish(self, size: ShardSize) -> Result<Sharded, ShardError> {
         let layout = self.layout(size);
         let mut done = Sharded {
@@ -310,7 +310,7 @@ impl ShardWriter {
 /// Receives the number of a shard and its entries.
 type TakeShard<'a> = dyn FnMut(u64, Vec<SpooledEntry>) -> Result<(), ShardError> + 'a;
 
-/// Passes on the entries of `shards`, shard by shard. Many entries are sorted with up to 128 temporary files, each for a range of shards; few
+/// Calls `take` with the entries of each of `shards`, in order. Many entries are sorted with up to 128 temporary files, each for a range of shards; few
 /// entries are sorted in memory.
 fn spread(
     folder: &Path,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::error::{Result, ViewError};
 
-/// Largest number of bytes of one answer.
+/// Largest number of bytes of one file.
 const MOST: usize = 64 << 20;
 
 /// Content of a view.
@@ -23,10 +23,10 @@ impl From<Vec<u8>> for ViewContent {
     }
 }
 
-/// Refuses an answer that is too large.
+/// Refuses a file that is too large.
 ///
 /// # Errors
-/// Limit.
+/// Limit: more than 64 MiB.
 pub(crate) fn check_size(bytes: usize) -> Result<()> {
     match bytes > MOST {
         true => Err(ViewError::too_large(format!(

@@ -22,7 +22,7 @@ use crate::viewed_store::ViewedStore;
 /// The document `info`.
 ///
 /// # Errors
-/// The errors of the list of objects.
+/// As [`ViewedStore::lines`].
 pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let plan = opened.lines().await?;
     let sizes = plan.lower.iter().zip(&plan.upper);
@@ -50,7 +50,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
 /// Number of levels.
 ///
 /// # Errors
-/// The errors of the list of objects.
+/// As [`ViewedStore::lines`].
 pub(crate) async fn levels(opened: &ViewedStore) -> Result<usize> {
     Ok(opened.lines().await?.levels.len())
 }

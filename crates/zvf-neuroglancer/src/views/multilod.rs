@@ -32,7 +32,7 @@ pub(crate) struct Files {
 /// The document `info`.
 ///
 /// # Errors
-/// Not found for stores of more than three axes of space.
+/// Not found for stores without two or three axes of space.
 pub(crate) fn info(opened: &ViewedStore) -> Result<Value> {
     check_space(opened)?;
     Ok(super::meshes::left_out(
@@ -126,7 +126,8 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
     })
 }
 
-/// The levels that become levels of detail: replacing levels, and only those with objects if level 0 has objects.
+/// The levels that become levels of detail: level 0 and, if all levels replace each other, the coarser levels that have an object index exactly if
+/// level 0 has one; at most [`MOST_LEVELS`].
 async fn levels(opened: &ViewedStore) -> Result<Vec<u32>> {
     let mut found = vec![0];
     let objects = opened.objects().await?;

@@ -156,7 +156,7 @@ pub(crate) async fn shapes(opened: &ViewedStore) -> Result<Vec<(Vec<u64>, u64)>>
     Ok(found)
 }
 
-/// Points of all levels that are shown.
+/// The number of points of all shown levels.
 ///
 /// # Errors
 /// The errors of the store.
@@ -495,7 +495,7 @@ impl<'o> AnnotationBuilder<'o> {
     }
 }
 
-/// The next chunk coordinate in lexicographic order; `None` if there is none.
+/// The exclusive end of a range in lexicographic order that contains only this chunk; it may have fewer components. `None`: unbounded.
 fn after(chunk: &[i64]) -> Option<Vec<i64>> {
     let mut next = chunk.to_vec();
     while let Some(last) = next.pop() {
@@ -521,7 +521,7 @@ fn rows(batch: &RecordBatch) -> Result<Vec<u64>> {
 /// The chunks of the rows of a batch.
 ///
 /// # Errors
-/// 500 if a batch does not have the column.
+/// Malformed: the batch does not have the column.
 pub(crate) fn chunks(batch: &RecordBatch) -> Result<Vec<Vec<i64>>> {
     let column = batch.column_by_name("chunk");
     let list = column.and_then(|column| column.as_fixed_size_list_opt());

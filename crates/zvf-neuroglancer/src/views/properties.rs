@@ -46,7 +46,7 @@ pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     let (mut lost, mut missing_texts) = (LostValues::default(), Vec::new());
     if let Some(first) = objects.batches.first() {
         attributes = ShownAttributes::of(&first.schema(), Some(first), &PLACES);
-        // The new names in the document, in which texts are attributes, too.
+        // Replaces the identifiers in annotations: this document also has columns of texts, so it has other identifiers.
         let texts = texts(&objects.batches, first, &mut found);
         attributes.renamed = texts.renamed;
         lost = numbers(&objects.batches, first, &mut attributes, &mut found)?;
@@ -93,7 +93,7 @@ struct ChangedTexts {
     missing: Vec<Value>,
 }
 
-/// Columns of texts: the first one called `name` or `label` has the names of segments.
+/// Adds the columns of texts. The first one called `name` or `label` becomes the labels of the segments.
 fn texts(
     batches: &[RecordBatch],
     first: &RecordBatch,
@@ -171,7 +171,8 @@ struct LostValues {
     missing: Vec<String>,
 }
 
-/// Adds attributes of numbers, and their new names to `renamed`; returns the names of attributes with values that the document cannot represent.
+/// Adds attributes of numbers, and their new names to `renamed`; returns the names of attributes with values that the document cannot
+/// represent.
 fn numbers(
     batches: &[RecordBatch],
     first: &RecordBatch,
@@ -229,7 +230,7 @@ fn numbers(
     Ok(lost)
 }
 
-/// Groups whose tag is not their name.
+/// What tags change or lack in comparison with groups.
 #[derive(Debug, Default)]
 struct ChangedGroups {
     /// Names that cannot be tags, each with its tag.
@@ -267,7 +268,7 @@ fn tag_names(names: &[String]) -> Vec<String> {
     tags.collect()
 }
 
-/// Groups as tags.
+/// Adds the groups as tags.
 async fn tags(
     opened: &ViewedStore,
     objects: &ObjectSegments,

@@ -18,7 +18,7 @@ use crate::viewed_store::ViewedStore;
 /// The document `info`.
 ///
 /// # Errors
-/// The errors of the store; Not found for stores of more than three axes.
+/// The errors of the store; Not found for stores without two or three axes of space.
 pub(crate) async fn info(opened: &ViewedStore) -> Result<ViewContent> {
     check_space(opened)?;
     let attributes = opened.attributes().await?;
@@ -44,7 +44,7 @@ pub(crate) fn transform(opened: &ViewedStore) -> [f64; 12] {
 /// Refuses stores that cannot be shown in three dimensions.
 ///
 /// # Errors
-/// Not found.
+/// Not found for stores without two or three axes of space.
 pub(crate) fn check_space(opened: &ViewedStore) -> Result<()> {
     match opened.space.len() {
         2 | 3 => Ok(()),
@@ -129,7 +129,7 @@ impl SegmentSkeleton {
         let wanted = match objects.exist {
             true => Some(vec![objects.find(segment)?]),
             false if segment == WHOLE => None,
-            false => return Err(ViewError::not_found("the store is one segment, 1")),
+            false => return Err(ViewError::not_found("no objects: the only segment is 1")),
         };
         let with_chunks = columns.contains(&Column::Chunk);
         let one = Query {
@@ -179,12 +179,12 @@ impl SegmentSkeleton {
         Ok(found)
     }
 
-    /// Number of links, or of faces before they are cut into fans.
+    /// Number of links, or of faces before they are divided into triangles.
     pub(crate) fn link_count(&self) -> u64 {
         (self.links.len() / self.width.max(1)) as u64
     }
 
-    /// Triangles between rows. Faces of more than three corners are cut into fans.
+    /// Triangles between rows. Faces of more than three corners are divided into fans of triangles.
     pub(crate) fn triangles(&self) -> Vec<[u32; 3]> {
         let mut found = Vec::with_capacity(self.links.len() / 3);
         for face in self.links.chunks(self.width.max(1)) {

@@ -35,7 +35,7 @@ impl Cutter {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         let point = self.points.get(index);
         let at = point.and_then(|point| point.get(axis));
-        // All numbers are valid; NaN would be on neither side of a plane.
+        // Cannot happen: all numbers are valid. NaN is on neither side of a plane.
         at.copied().unwrap_or(f64::NAN)
     }
 
@@ -55,7 +55,7 @@ impl Cutter {
         })
     }
 
-    /// Cuts a triangle into convex pieces, each within one cell. `false` if there are more than `left`.
+    /// Cuts a triangle into convex pieces, each within one cell. Subtracts the number of cuts from `left`; `false` if there are more cuts than that.
     ///
     /// # Errors
     /// More than 2^32 points.

@@ -40,7 +40,7 @@ pub(super) struct FinestGrid {
 /// A number as float32.
 ///
 /// # Errors
-/// Numbers that exceed float32.
+/// Numbers that are too large for float32.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "rounded; what is out of range becomes infinite"
@@ -67,7 +67,7 @@ impl FinestGrid {
     /// The grid of a mesh.
     ///
     /// # Errors
-    /// Positions and cells that are not finite.
+    /// Positions and cells that are not finite as float32; cells that are not above 0.
     pub(super) fn of(
         details: &[Detail],
         cell: [f64; 3],
@@ -130,7 +130,7 @@ impl FinestGrid {
     /// The same grid with other cells.
     ///
     /// # Errors
-    /// Cells that exceed float32.
+    /// Cells that are too large for float32, or become 0.
     pub(super) fn resized(&self, step: CellScaling) -> Result<Self, MultiLodError> {
         let factor = match step {
             CellScaling::Twice => 2.0,

@@ -140,7 +140,7 @@ struct FragmentMesh {
 }
 
 impl EncodedLod {
-    /// Cuts and encodes a level; `None` if that takes more than `left` pieces.
+    /// Cuts and encodes a level; `None` if that takes more than `left` cuts.
     fn cut(
         detail: &Detail,
         grid: &FinestGrid,
