@@ -37,11 +37,11 @@ impl std::fmt::Debug for Context<'_> {
 }
 
 impl<'a> Context<'a> {
-    /// Prepares a command. The trace file is created now, so that an invalid name is reported before the work.
+    /// Prepares a command. The trace file is created here, so that an invalid path is reported before the command runs.
     ///
     /// # Errors
     ///
-    /// I/O, when the trace file cannot be created.
+    /// Misuse, when the trace file would be inside a store; I/O, when it cannot be created.
     pub(crate) fn new(common: &'a Common) -> Result<Self> {
         let trace_file = match &common.trace_io {
             None => None,
@@ -158,8 +158,7 @@ impl<'a> Context<'a> {
         move |line| say(quiet, line)
     }
 
-    /// Leaves the threads of the runtime to the end of the process, after a command that has done its work: stopping and joining them takes
-    /// as long as a small command.
+    /// Leaks the runtime after a successful command: its threads end with the process, because joining them takes as long as a small command.
     pub(crate) fn leave_threads(&mut self) {
         std::mem::forget(self.runtime.take());
     }

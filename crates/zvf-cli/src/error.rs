@@ -1,7 +1,7 @@
 //! The errors of commands, and their exit codes.
 //!
-//! Every failure ends as one line on stderr, `zvf: what, where, found and expected`, with the causes folded
-//! into it. The exit code comes from the typed class, never from the text.
+//! Every failure is printed as one line on stderr, `zvf: what, where, found and expected`, which includes its causes.
+//! The exit code is that of the class, and does not depend on the text.
 
 use std::error::Error;
 use std::fmt;
@@ -39,7 +39,7 @@ pub(crate) enum Class {
     Interrupted,
     /// The reader of the program's output has closed it; no message is printed.
     Gone,
-    /// All is done, except that temporary objects remain, which readers ignore and the next writer removes: a warning.
+    /// The command succeeded, but temporary objects remain, which readers ignore and the next writer removes: a warning.
     Left,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct CliError {
     cell_limit: bool,
 }
 
-/// What every command returns.
+/// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, CliError>;
 
 impl CliError {

@@ -59,7 +59,7 @@ fn log(flag: Option<&Targets>) {
     let _ = subscriber.try_init();
 }
 
-/// Runs the command; the trace is written whether it succeeds or not.
+/// Runs the command, and writes the trace even if it fails.
 fn carry_out(cli: &Cli) -> Result<()> {
     let mut context = Context::new(&cli.common)?;
     let outcome = commands::run(&cli.command, &mut context)
@@ -102,7 +102,7 @@ fn failed(error: &CliError, json: bool) -> u8 {
     error.class().code()
 }
 
-/// Prints a failure as a document, unless stdout has one already, such as the report of a validator.
+/// Prints a failure as a JSON document, unless stdout already has output, such as the report of a validator.
 fn report(class: Class, message: &str, json: bool) {
     if json && class.code() != 0 && !output::is_printed() {
         // The exit code and stderr report the failure, too.

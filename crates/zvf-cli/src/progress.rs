@@ -19,7 +19,7 @@ pub(crate) enum Shown {
     Json(&'static str),
 }
 
-/// A display of what has been done so far.
+/// A display of the completed work.
 #[derive(Debug)]
 pub(crate) struct Progress(Display);
 
@@ -149,7 +149,7 @@ fn left(unit: &'static str) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Cl
     }
 }
 
-/// The name of a step and of its unit, and both for a terminal.
+/// The name of a step, the name of its unit, and the message on a terminal.
 fn step_names(step: Step) -> (&'static str, &'static str, &'static str) {
     match step {
         Step::Vertices => ("write vertices", "vertices", "writing chunks, vertices:"),

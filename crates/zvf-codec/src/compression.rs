@@ -29,15 +29,15 @@ pub enum Compression {
     ZstdLevel(i32),
     /// gzip at a level of 0 to 9.
     Gzip(u32),
-    /// Blosc-1 frames of items of this many bytes: LZ4 over shuffled bytes; single bytes are compressed by zstd. Reads several times faster than zstd
-    /// alone, which takes most of the time of a scan. Writers use the item size of each array: see [`of_items`](Self::of_items).
+    /// Blosc-1 frames of items of this many bytes: LZ4 over shuffled bytes, or Zstandard for items of one byte. Decodes several times faster than
+    /// Zstandard alone, which takes most of the time of a scan. Writers use the item size of each array: see [`of_items`](Self::of_items).
     Blosc(u8),
     /// Blosc-1 frames with all settings stated.
     Frames(BloscFrames),
     /// Another compression, followed by a CRC-32C.
     Checksum(Box<Compression>),
     /// Any other list of bytes-to-bytes codecs that the `zarrs` crate has, in writing order, as in documents: see [`from_codecs`](Self::from_codecs).
-    /// Reading and writing it need the feature `zarrs`.
+    /// Requires the feature `zarrs`.
     Pipeline(Vec<Codec>),
 }
 
@@ -66,7 +66,7 @@ impl Compression {
     pub fn from_codecs(codecs: Value) -> Result<Self, CodecError> {
         let mut codecs = Codec::list(codecs)
             .map_err(|error| CodecError::specification(error.to_string(), "codecs"))?;
-        // zarr-python requires a configuration for all others, even an empty one.
+        // zarr-python requires a configuration of all codecs except crc32c, even if it is empty.
         for codec in codecs.iter_mut().filter(|codec| codec.name != "crc32c") {
             if codec.configuration.is_null() {
                 codec.configuration = json!({});
@@ -214,7 +214,7 @@ impl Compression {
     /// Applies the codecs to the bytes of one chunk.
     ///
     /// # Errors
-    /// A library that fails; a compression that [`check`](Self::check) refuses.
+    /// [`CodecError::Library`] if a library fails; a compression that [`check`](Self::check) refuses.
     pub fn encode(&self, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
         let failed = |source| CodecError::Library(source);
         match self {
@@ -248,7 +248,7 @@ impl Compression {
 }
 
 thread_local! {
-    /// Creating a context costs more than compressing a small cell.
+    /// The last compressor and its level: creating a compressor costs more than compressing a small cell.
     static CONTEXT: RefCell<Option<(i32, Compressor<'static>)>> = const { RefCell::new(None) };
 }
 

@@ -11,7 +11,7 @@ use crate::error::check;
 pub enum Data<'b> {
     /// In a buffer of the caller.
     Borrowed(&'b [u8]),
-    /// Counted by reference.
+    /// Reference-counted.
     Shared(Bytes),
 }
 

@@ -18,7 +18,7 @@ pub enum CodecError {
     /// The bytes are legal, but this build does not decode them.
     #[error("{0} is not supported")]
     Unsupported(String),
-    /// The library failed, regardless of the bytes.
+    /// A library failed, or the stored bytes could not be read.
     #[error("{0}")]
     Library(#[from] std::io::Error),
     /// An invalid compression.

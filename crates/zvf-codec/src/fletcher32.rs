@@ -1,6 +1,6 @@
 //! The checksum of HDF5, as in numcodecs.
 //!
-//! `zarrs` 0.23.14 omits the last byte of data with an odd length.
+//! Implemented here, because `zarrs` 0.23.14 omits the last byte of data with an odd length.
 
 use crate::CodecError;
 use crate::data::Data;

@@ -1,4 +1,4 @@
-//! Settings of Blosc frames, among which writers choose.
+//! Settings of Blosc frames; writers choose among them.
 
 use serde_json::{Value, json};
 use zvf_blosc::{Codec as Library, EncodeError, FirstFilter, Generation, LastFilter, Settings};
@@ -27,8 +27,8 @@ pub struct BloscFrames {
 }
 
 impl BloscFrames {
-    /// The same settings for an array of items of `bytes` bytes. An item size that is a whole number
-    /// of these items is kept.
+    /// The same settings for an array of items of `bytes` bytes. An item size that is a multiple of
+    /// `bytes` is kept.
     #[must_use]
     pub(crate) fn of_items(self, bytes: u8) -> Self {
         let rows = self.items.is_multiple_of(bytes.max(1));
@@ -87,7 +87,7 @@ impl BloscFrames {
         found.check().is_ok().then_some(found)
     }
 
-    /// How frames are encoded.
+    /// The settings of the encoder.
     pub(crate) fn settings(self) -> Settings {
         let (library, level) = match self.library {
             BloscLibrary::Lz4 => (Library::Lz4, 0),

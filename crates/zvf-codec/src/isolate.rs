@@ -1,7 +1,7 @@
 //! Calls third-party decoders: a panic becomes an error of the class malformed.
 //!
 //! The crates `zarrs`, `arrow-ipc`, `parquet`, `draco-core`, `zip`, `flate2` and `bzip2` are memory-safe, but parts of them assert that their input is
-//! valid. All crates of this workspace call them through [`isolate`] or [`isolate_future`], and nothing else catches panics.
+//! valid. All crates of this workspace call them through [`isolate`] or [`isolate_future`].
 //!
 //! # What is caught
 //!
@@ -39,7 +39,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Installs the panic hook that does not print panics of isolated work.
+/// Installs the panic hook, which does not print panics of isolated work.
 fn install_hook() {
     static HOOK: Once = Once::new();
     // A thread that panics must not change the hook.
@@ -56,7 +56,7 @@ fn install_hook() {
     }
 }
 
-/// Runs a decoder or encoder of another project.
+/// Runs a third-party decoder or encoder.
 ///
 /// # Cost
 /// A few nanoseconds.

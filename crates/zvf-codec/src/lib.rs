@@ -1,8 +1,8 @@
 //! Bytes-to-bytes codecs of Zarr arrays, in both directions.
 //!
 //! [`Chain`] decodes the chunks of an array by its list of codecs, within a limit on the decoded size. `Compression` encodes them (feature `encode`),
-//! and [`RangeDecoder`] decodes parts of a chunk. Zstandard, gzip and checksums are implemented by maintained crates, Blosc by `zvf-blosc`, and all
-//! other codecs by `zarrs`, called through [`isolate`](mod@isolate).
+//! and [`RangeDecoder`] decodes parts of a chunk. Zstandard, gzip, bzip2 and CRC-32C are implemented by maintained crates, Blosc by `zvf-blosc`,
+//! Fletcher-32 by this crate, and all other codecs by `zarrs`, called through [`isolate`](mod@isolate).
 //!
 //! ```
 //! # #[cfg(feature = "encode")]

@@ -1,4 +1,4 @@
-//! Codecs of the `zarrs` crate, by their names and configurations.
+//! Encodes by a list of codecs, given by names and configurations: codecs of the `zarrs` crate, Blosc and Fletcher-32.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -85,8 +85,8 @@ impl PreparedCodecs {
     }
 }
 
-/// Tests the codecs on some bytes, because some of them accept any configuration and fail only when they are used. A list is not tested again if this thread
-/// used it for the last encoding: the arrays of a level mostly have the same codecs, and a test of bzip2 takes 4 ms.
+/// Tests the codecs on some bytes, because some of them accept any configuration and fail only when they are used. A list is not tested again if this
+/// thread used it for the last encoding: the arrays of a level mostly have the same codecs, and a test of bzip2 takes 4 ms.
 ///
 /// # Errors
 /// The codec that fails, and why.
@@ -105,7 +105,7 @@ pub(crate) fn encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, CodecE
     try_encode(codecs, bytes).map_err(|why| CodecError::Library(Error::other(why)))
 }
 
-/// Encodes with the cached codecs if they are these, and caches those that succeeded.
+/// Encodes with the cached codecs if they are the same, and caches codecs that succeeded.
 fn try_encode(codecs: &[Codec], bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let last = LAST.take().filter(|last| last.codecs == codecs);
     let pipeline = match last {

@@ -39,7 +39,7 @@ impl StoredBytes {
         self.len() == 0
     }
 
-    /// A range, cut at the end of the bytes.
+    /// A range of the bytes, cut at their end.
     pub(crate) fn get(&self, range: Range<usize>) -> Result<Bytes, CodecError> {
         match self {
             Self::Memory(bytes) => {
@@ -58,7 +58,7 @@ impl StoredBytes {
     }
 }
 
-/// A number of bytes.
+/// A number of bytes as `u64`.
 pub(crate) fn wide(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -11,7 +11,7 @@ const EXPECTED: &str = "auto, none, zstd, zstd:LEVEL (at most 22), gzip, gzip:LE
 /// [`Compression::from_codecs`] accepts it. The libraries' default levels apply.
 ///
 /// # Errors
-/// Misuse: anything else, and codecs that this build does not have.
+/// [`CodecError::Specification`]: another text, an invalid level, or a codec that this build does not have.
 impl FromStr for Compression {
     type Err = CodecError;
 
@@ -33,7 +33,7 @@ impl FromStr for Compression {
             ("zstd", None) => Self::Zstd,
             ("zstd", Some(level)) => Self::ZstdLevel(level),
             ("gzip", level) => Self::Gzip(u32::try_from(level.unwrap_or(6)).map_err(|_| bad())?),
-            // Positions have four bytes in most stores; writers replace it by the size of each array's items.
+            // Coordinates have four bytes in most stores; writers replace this size by the item size of each array.
             ("blosc", None) => Self::Blosc(4),
             _ => return Err(bad()),
         };

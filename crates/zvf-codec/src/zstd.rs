@@ -9,7 +9,7 @@ use crate::data::{read_bounded, read_first};
 use crate::error::{CodecError, check};
 
 thread_local! {
-    /// Creating a context costs more than decompressing a small cell.
+    /// Cached, because creating a decompressor costs more than decompressing a small cell.
     static CONTEXT: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 

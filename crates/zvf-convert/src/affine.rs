@@ -37,7 +37,7 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
         _ => Box::new(file),
     };
     let mut bytes = Vec::new();
-    // Of an image, only as many bytes are read as the longer of the two headers has.
+    // Reads no more than the longest image header, unless the file is not an image.
     let first = ImageHeader::LENGTH as u64;
     reader
         .by_ref()
@@ -87,10 +87,10 @@ pub fn read_affine(path: &Path, rank: usize) -> Result<StatedAffine, ConvertErro
     Ok(StatedAffine::of_numbers(affine))
 }
 
-/// An affine of `rank` axes as numbers by rows.
+/// Parses an affine of `rank` axes: numbers in row order.
 ///
 /// # Errors
-/// Returns the text that was found instead.
+/// A message about the first text that is not a number, or about numbers that are not an affine.
 pub fn parse_affine(text: &str, rank: usize) -> Result<Affine, String> {
     let lines = text
         .lines()

@@ -1,6 +1,6 @@
-//! Zip files by the crate `zip`: members that are stored or deflated; and files of stored members.
+//! Reads zip files with stored or deflated members, and writes zip files with stored members, with the crate `zip`.
 //!
-//! The crate reads the directory and finds each member. Members are unpacked here, because the crate's readers borrow the archive, and
+//! The crate reads the directory and finds each member. Members are decompressed here, because the crate's readers borrow the archive, and
 //! several columns of a table are read at the same time.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -133,7 +133,7 @@ impl Archive {
     }
 }
 
-/// Reads up to the stated size and compares the checksum at the end.
+/// Reads up to the stated size, and compares the checksum once this size is reached.
 struct CheckedReader {
     bytes: Box<dyn Read>,
     left: u64,

@@ -12,13 +12,13 @@ use crate::transform::axis_units;
 /// The types of axes.
 const TYPES: [&str; 3] = ["space", "time", "channel"];
 
-/// The names of coordinates that a file does not name.
+/// The names of the axes of a file that does not name them.
 pub(crate) const UNNAMED_AXES: [&str; 4] = ["x", "y", "z", "w"];
 
 /// The note about four coordinates without names: often, the first of them is a time.
 pub(crate) const UNNAMED: &str = "the file does not name its four axes: they are x, y, z and w, all of space (--axis x:time makes the first one time)";
 
-/// Whether axes have the names of four coordinates that a file does not name.
+/// Whether the axes have the four names that unnamed coordinates get.
 pub(crate) fn are_four(axes: &[Axis]) -> bool {
     axes.iter().map(|axis| axis.name.as_str()).eq(UNNAMED_AXES)
 }
@@ -49,13 +49,13 @@ pub(crate) fn set_types(axes: &mut [Axis], types: &[(String, String)]) -> Result
 
 /// Notes about axes of space whose names suggest time, unless the caller stated their types. They are scaled and measured like all axes of space.
 pub(crate) fn perhaps_time(axes: &[Axis], types: &[(String, String)]) -> Vec<String> {
-    let speaks = |name: &str| {
+    let suggests_time = |name: &str| {
         let name = name.to_ascii_lowercase();
         name.contains("time") || name.contains("frame") || name.ends_with("_t")
     };
     let axes = axes
         .iter()
-        .filter(|axis| axis.is_space() && speaks(&axis.name));
+        .filter(|axis| axis.is_space() && suggests_time(&axis.name));
     let axes = axes.filter(|axis| !types.iter().any(|(name, _)| *name == axis.name));
     let note = |axis: &Axis| {
         let name = &axis.name;
@@ -89,7 +89,7 @@ pub(crate) fn order(from: &[Axis], to: &[Axis]) -> Option<Affine> {
     (!map.is_identity()).then_some(map)
 }
 
-/// Checks the axes: the format needs two or more axes of space, before the axes of time and channels.
+/// Checks the axes: first time, then channels, then space; beside axes of other types, at least two of space.
 ///
 /// # Errors
 /// Misuse, with advice.

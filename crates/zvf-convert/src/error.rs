@@ -9,7 +9,7 @@ use zvf_query::QueryError;
 use zvf_store::StoreError;
 use zvf_write::{Class, WriteError};
 
-/// Where in a file something is.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InFile {
@@ -40,7 +40,7 @@ pub enum ConvertError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The error of the operating system.
+        /// The I/O error.
         source: std::io::Error,
     },
     /// The file violates its format, or has data that a store cannot represent.
@@ -80,10 +80,10 @@ pub enum ConvertError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The store could not answer.
+    /// A query of the store failed.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The store refused the data.
+    /// The data could not be written to the store.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The volume of a mask could not be read.
@@ -93,7 +93,7 @@ pub enum ConvertError {
 }
 
 impl ConvertError {
-    /// Which class of failure this is.
+    /// The class of the error.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {

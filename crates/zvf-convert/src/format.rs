@@ -81,7 +81,7 @@ impl Format {
         Self::Precomputed,
     ];
 
-    /// Every format, with its endings.
+    /// The endings of files, each with its format.
     const ENDINGS: [(&'static str, Self); 22] = [
         ("swc", Self::Swc),
         ("csv", Self::Csv),
@@ -122,7 +122,7 @@ impl Format {
     /// The format of a file that is written, by its ending.
     ///
     /// # Errors
-    /// Misuse: an unknown ending; the error lists those that exports write.
+    /// Misuse: an unknown ending (the error lists those that exports write); a gzip-compressed file that is not CSV or XYZ.
     pub fn of_output(path: &Path) -> Result<Self, ConvertError> {
         Self::of(path).map_err(|error| match ending(path).and_then(Self::from_name) {
             Some(_) => error,
@@ -133,7 +133,7 @@ impl Format {
     /// The format of a file, by its ending; of a folder, by the document `info` in it.
     ///
     /// # Errors
-    /// Misuse: an unknown ending.
+    /// Misuse: an unknown ending; a gzip-compressed file that is not CSV or XYZ.
     pub fn of(path: &Path) -> Result<Self, ConvertError> {
         if path.is_dir() && path.join("info").is_file() {
             return Ok(Self::Precomputed);

@@ -33,7 +33,7 @@ pub enum ObjectIds {
 pub(crate) const WAYS_OUT: &str = "different ids in all files: --id-offset N adds N to the ids of one file, 2 N to those of the next and so on, \
      --id-from-file makes each file one object by the number in its name, --new-ids gives all objects new numbers";
 
-/// Assigns ids to the objects of files, and detects ids that two files share.
+/// Assigns ids to the objects of files, and detects ids that two files would share.
 #[derive(Debug)]
 pub struct IdMap {
     rule: ObjectIds,
@@ -47,7 +47,7 @@ pub struct IdMap {
 }
 
 impl IdMap {
-    /// A map without ids.
+    /// A map to which no ids are assigned yet.
     ///
     /// # Errors
     /// Misuse: names of files that cannot be ids of objects.
@@ -67,10 +67,10 @@ impl IdMap {
     /// The id that object `id` of file number `file` gets.
     ///
     /// # Cost
-    /// About 50 bytes for each object; nothing for a single file, whose ids are unchanged.
+    /// About 50 bytes for each object; nothing for a single file with [`ObjectIds::Kept`], whose ids are unchanged.
     ///
     /// # Errors
-    /// The found and expected texts, if two objects would get one id or no id is left.
+    /// The found and expected texts, if two objects would get the same id, an id exceeds 64 bits, or there is no file `file`.
     pub fn id(&mut self, file: usize, id: i64) -> Result<i64, (String, String)> {
         let place = i64::try_from(file).unwrap_or(i64::MAX);
         let number = match self.rule {
@@ -174,7 +174,7 @@ fn number_in(name: &str) -> Option<i64> {
     runs.next().is_none().then(|| run.parse().ok())?
 }
 
-/// The ids of the objects of each file, for formats without ids. `counts` are the objects of each file.
+/// The ids of the objects of each file, for formats without ids. `counts` are the numbers of objects of the files.
 ///
 /// # Errors
 /// Misuse: two files would share ids; ids exceed 64 bits; ids from file names, but a file with several objects.

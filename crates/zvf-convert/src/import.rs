@@ -313,7 +313,7 @@ impl Import {
         self.frame.as_ref()
     }
 
-    /// How positions were mapped into an existing store ([`Options::into`]); `None` if they were taken unchanged.
+    /// Remarks on how positions were mapped into an existing store ([`Options::into`]); empty for a new store, and if there is nothing to report.
     #[must_use]
     pub fn placement(&self) -> &[String] {
         &self.placement

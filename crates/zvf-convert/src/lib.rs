@@ -1,4 +1,4 @@
-//! Files of other formats to and from Zarr Vectors stores: [`Import`] here, [`export`] in its module.
+//! Converts files of other formats to Zarr Vectors stores ([`Import`]) and stores to files ([`export`]).
 //!
 //! [`Import::open`] reads the files once and returns the specification of a store for them: a [`zvf_encode::StoreSpec`] with kind, axes, number
 //! types, attributes and a chunk size chosen from the data. [`Import::read`] reads them again and pushes batches; [`Import::record_batches`]
@@ -33,20 +33,21 @@
 //! | extension | kind | objects | vertex attributes |
 //! |---|---|---|---|
 //! | `.swc` | skeleton, or graph | one per file | `radius`, `type`, `node_id` |
-//! | `.csv`, `.tsv`, `.txt`, also packed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one per file | all other columns |
+//! | `.csv`, `.tsv`, `.txt`, also compressed: `.csv.gz` | points; polylines or streamlines with an object column | by the object column, or one per file | all other columns |
+//! | `.xyz`: rows of numbers without a header line | the same | the same | columns after x, y and z: `extra_0`, `extra_1`, … |
 //! | `.ndjson`, `.jsonl`: one JSON object per line | the same | the same | all other columns; a list is one column for each of its values |
 //! | `.arrow`, `.feather`, `.ipc`, `.arrows`: files or streams | the same | the same | all other columns; dictionaries and texts are categories |
 //! | `.parquet` | the same | the same | the same; with the feature `parquet` |
 //! | `.npy` | points | none, or one per file | none: the array is positions, `(N, D)` |
 //! | `.npz` | by its arrays | by `object_id` | all other arrays with one row per vertex; see [`Format::Npz`] |
-//! | `.ply` | mesh, graph or points, by what it holds | one per file, none for points of one file | all other properties of vertices |
+//! | `.ply` | mesh, graph or points, by its elements | one per file, none for points of one file | all other properties of vertices |
 //! | `.las`, `.laz` | points | one per file, none for points of one file | fields, extra bytes |
 //! | `.obj` | mesh of triangles or quads | one per file | `color` where vertices have one |
 //! | `.stl` | mesh of triangles | one per file | none |
 //! | `.trk` | streamline, or polyline | one per streamline, with its properties | scalars |
 //! | `.tck` | streamline, or polyline | one per streamline | none |
 //! | `.trx` | streamline, or polyline | one per streamline, with `dps` | `dpv` |
-//! | a folder with `info`: [`Format::Precomputed`] | by what it holds | one per segment or line, with segment properties | attributes of skeletons, properties of points |
+//! | a folder with `info`: [`Format::Precomputed`] | by its content | one per segment or line, with segment properties | attributes of skeletons, properties of points |
 //!
 //! A table of vertices may have a table of edges or faces beside it ([`Options::edges`], [`Options::faces`]): a graph, a skeleton or a
 //! mesh. Further columns of numbers are attributes of the links.
@@ -54,8 +55,8 @@
 //! # Numbers
 //!
 //! Timestamps, dates, times and durations become int64 with a unit ([`time_number`]); [`Nulls`] decides about missing values.
-//! Text becomes float32 if that preserves every decimal of the file, for all values of the column, else float64. Whole
-//! numbers become int32, int64 or uint64. Binary numbers keep their type.
+//! Decimals in text become float32 if it preserves all digits of all values of the column, else float64. Whole numbers in
+//! text become int32, int64 or uint64. Binary numbers keep their type.
 //!
 //! # Frames
 //!

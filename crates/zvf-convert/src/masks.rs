@@ -9,9 +9,9 @@ use zvf_volume::{AxisUse, Volume, VolumePlacement};
 use crate::regions::{MaskSource, refused};
 use crate::{ConvertError, SourceHeader, stated_affine};
 
-/// The voxels of a volume as a region of one store, with notes for the user. As in samples of order nearest, a position belongs to the
-/// element that contains it; the volume is placed by the same rules, units are converted, and positions that are stored in TrackVis voxel
-/// millimetres are converted to scanner millimetres.
+/// The voxels of a volume as a region of one store, with notes for the user. A position belongs to the element that contains it, and the volume
+/// is placed, as when it is sampled with order nearest: units are converted, and positions that are stored in TrackVis voxel millimetres are
+/// converted to scanner millimetres.
 ///
 /// # Cost
 ///
@@ -70,7 +70,7 @@ pub(crate) struct PlacedVolume {
     pub(crate) uses: Vec<AxisUse>,
     /// Elements along the axes in space.
     pub(crate) shape: Vec<u64>,
-    /// From indices of elements to positions as they are stored, on the picked axes.
+    /// The map from indices of elements to stored positions, on the picked axes.
     pub(crate) to_world: Affine,
     pub(crate) picked: Vec<usize>,
     pub(crate) remarks: Vec<String>,

@@ -9,16 +9,16 @@ use crate::error::ConvertError;
 use crate::format::stem;
 use crate::ids::{IdMap, ObjectIds};
 
-/// The table of the object of a file, with its name.
+/// An object table with the object of a file, whose name is the file's.
 pub(crate) fn object(id: i64, file: &Path) -> ObjectTable {
     ObjectTable::new(vec![id]).with_attribute("name", Values::texts([stem(file)]))
 }
 
-/// An id for every file that is an object, and whether ids are from file names. [`ObjectIds::Kept`] uses the numbers in the names if all
-/// names are different numbers, else 0, 1, …
+/// The ids of files that are objects, and whether file names or an offset determine them. With [`ObjectIds::Kept`], the names are the ids if they
+/// are different numbers; otherwise the ids are 0, 1, …
 ///
 /// # Errors
-/// Misuse: by the rule, two files get the same id, or one gets none.
+/// Misuse: two files would get the same id, or a file no id.
 pub(crate) fn ids(files: &[PathBuf], rule: ObjectIds) -> Result<(Vec<i64>, bool), ConvertError> {
     let named: Option<Vec<i64>> = files.iter().map(|file| number(&stem(file))).collect();
     let differ = |ids: &Vec<i64>| {
@@ -47,7 +47,7 @@ pub(crate) fn ids(files: &[PathBuf], rule: ObjectIds) -> Result<(Vec<i64>, bool)
     }
 }
 
-/// A number as a program writes it: `007` and `+7` are names.
+/// Parses a number in its usual form; `None` for `007` and `+7`, which are names.
 fn number(text: &str) -> Option<i64> {
     let number: i64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)

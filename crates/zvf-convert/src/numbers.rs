@@ -68,8 +68,8 @@ pub(crate) fn whole(column: &ArrayRef) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// The values of a column of floats as whole numbers. `None` for a value that is missing, not whole, or so large that its type does not represent
-/// its neighbours; `None` for a column of another type.
+/// The values of a column of float32 or float64 as whole numbers. `None` for a value that is missing, not whole, or so large that its type does not
+/// represent its neighbours; `None` for a column of another type.
 pub(crate) fn floats_as_whole(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     #[expect(clippy::cast_possible_truncation, reason = "checked just here")]
     let whole = |value: f64, most: f64| {
@@ -154,8 +154,8 @@ pub(crate) fn without_nulls(items: &ArrayRef, column: &ArrayRef, fill: i64) -> A
     )
 }
 
-/// The positions of a batch of vertices for formats whose coordinates are x, y and z: in this order if the axes that the batch states have these names,
-/// else in the order of the axes.
+/// The positions of a batch of vertices for formats whose coordinates are x, y and z: in this order if the axes that the batch states have these
+/// names, else in the order of the axes.
 ///
 /// # Errors
 ///

@@ -11,7 +11,7 @@ use crate::ids::ObjectIds;
 use crate::store_frame::StoreFrame;
 use crate::{ConvertError, Format};
 
-/// Limits of files. More is an error of the class limit, before memory is allocated.
+/// Limits of files. Exceeding one is an error of the class limit, before memory is allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileLimits {
@@ -46,8 +46,8 @@ impl Default for FileLimits {
 /// missing texts stay missing, and missing times are the lowest number, which the description of the attribute states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Nulls {
-    /// Lossless: whole numbers with missing values become float64 with NaN, or are refused if float64 cannot represent all of them; truth
-    /// values with missing ones become the texts `true` and `false`.
+    /// Lossless: whole numbers with missing values become float64 with NaN, or are refused if float64 cannot represent all of them; booleans
+    /// with missing values become the texts `true` and `false`.
     #[default]
     Keep,
     /// A missing value is an error.
@@ -90,7 +90,7 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// Tables: the treatment of missing values.
     pub nulls: Nulls,
-    /// Tables of text: words that mark a missing value, in every column. Default: `NA`, `NaN` and `null`, in columns without
+    /// Tables of text: the texts that mark a missing value, in every column. Default: `NA`, `NaN` and `null`, in columns without
     /// other texts. An empty field is always missing.
     pub na: Option<Vec<String>>,
     /// Tables of text: whether numbers have a decimal comma.
@@ -141,7 +141,7 @@ pub struct Options {
     /// COPC: only the points of the levels down to the first one with a spacing of at most this number, in units of the file.
     pub resolution: Option<f64>,
     /// The frame of an existing store, to which positions are converted. [`unit`](Self::unit), [`scale`](Self::scale) and
-    /// [`affine`](Self::affine) then describe the files. Default: the files get a new store.
+    /// [`affine`](Self::affine) then describe the files. Default: a new store is made for the files.
     pub into: Option<StoreFrame>,
     /// Whether the files are one part of a distributed write with known bounds. Then they may have no vertices, and members of LAS headers that the
     /// files of one survey do not share (offset, source, software and day) are not stored.

@@ -53,10 +53,10 @@ impl StoreFrame {
         Ok(placed)
     }
 
-    /// Checks that a table of a tractogram has the frame of the store.
+    /// Checks that the frame that a table of a tractogram states is the frame of the store.
     ///
     /// # Errors
-    /// Misuse.
+    /// Misuse: another frame.
     pub(crate) fn check_frame(&self, theirs: &SourceHeader) -> Result<(), ConvertError> {
         let own = self.frame.as_ref().and_then(SourceHeader::space);
         match (theirs.space().map(Space::name), own.map(Space::name)) {
@@ -211,7 +211,7 @@ impl StoreFrame {
         Ok(None)
     }
 
-    /// A text that compares the map of these files with the map of the store.
+    /// A remark that compares the map of these files with the map of the store.
     fn compare(&self, given: &PositionOptions) -> String {
         let own = match self.recorded.first() {
             None => "the positions of the store were imported unchanged".to_owned(),
@@ -233,7 +233,7 @@ impl StoreFrame {
         )
     }
 
-    /// The advice to import positions unchanged, in the unit of the store.
+    /// The option that imports positions unchanged, in the unit of the store.
     fn as_they_are(&self) -> String {
         let mut space = self.axes.iter().filter(|axis| axis.is_space());
         let first = space.next().and_then(|axis| axis.unit.as_deref());
@@ -245,7 +245,7 @@ impl StoreFrame {
         }
     }
 
-    /// Checks that a tractogram has the frame of the store.
+    /// A remark if [`Options::space`] stores a tractogram in another frame than that of the store.
     ///
     /// # Errors
     /// Misuse: the header of the store does not state its frame.

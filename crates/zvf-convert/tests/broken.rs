@@ -108,7 +108,7 @@ fn lines_of_obj() {
     wrong(
         "a.obj",
         "v 1 2 3\nface 1 1 1\n",
-        "a.obj, line 2: found \"face\", expected v, f, or another word of OBJ",
+        "a.obj, line 2: found \"face\", expected v, f, or another statement of OBJ",
     );
     wrong(
         "a.obj",

@@ -1,4 +1,4 @@
-//! The reports of `zvf volume` for people.
+//! The reports of `zvf volume` as text.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(super) fn info(done: &VolumeInfoReport) -> String {
     text
 }
 
-/// The file with a part of a volume: its extents, its type, and how much was read for it.
+/// The output file of a slice: its shape, its element type, its size, and the number of chunks and blocks that were read.
 pub(super) fn sliced(done: &VolumeSliceReport) -> String {
     format!(
         "{}: {} of {} ({}), from {} and {}\n",

@@ -24,7 +24,7 @@ pub(crate) fn walk(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
     let layers = layers.map_err(|error| dump.fault(error.at(), error.to_string()))?;
     let is_array = metalayers(dump, &layers);
     if header.layout == FrameLayout::Sparse {
-        dump.conclude("the head of a sparse frame: chunks lie beside it, one a file");
+        dump.conclude("the header of a sparse frame: each chunk is a file beside it");
         return Ok(());
     }
     let frame = Frame::from_bytes(bytes.to_vec());
@@ -76,7 +76,7 @@ fn entries(dump: &mut Dump, frame: &Frame) -> Result<(), Stopped> {
                 ("special".into(), "never written: read as zeros")
             }
             Entry::Special(_) => ("special".into(), "all items equal"),
-            _ => ("another place".into(), ""),
+            _ => ("unknown".into(), ""),
         };
         dump.remark(format_args!("chunk {chunk}"), value, meaning);
     }

@@ -1,5 +1,5 @@
-//! Containers of cells: the `vlen-bytes` framing, shards, and the packed chunks of versions before 0.9. Their elements are not taken apart; the
-//! requested one becomes [`Walk::element`].
+//! Containers of cells: the `vlen-bytes` framing, shards, and the packed chunks of versions before 0.9. Their elements are not decoded here; the
+//! requested element becomes [`Walk::element`].
 
 use bytes::Bytes;
 use zvf_format::shard::{ShardEntry, ShardIndex, ShardTail};
@@ -10,7 +10,7 @@ use zvf_store::{CellFacts, Limits, undo_codecs};
 use super::dump::{Stopped, Walk};
 use crate::output::table::counted;
 
-/// Takes the framing of a `vlen-bytes` chunk apart: a count, then length and bytes of each element. The first one is requested by default.
+/// Takes the framing of a `vlen-bytes` chunk apart: a count, then length and bytes of each element. The default element is the first.
 pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Stopped> {
     let bytes = walk.rest();
     let expected = known.elements.or_else(|| VlenChunk::count(bytes));
@@ -29,7 +29,7 @@ pub(crate) fn vlen(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Sto
             })?;
             let bytes = walk.take(u64::from(head.length.get()), "element")?;
             let meaning = match bytes.len() {
-                0 => "empty: as if it were not there",
+                0 => "empty: the same as absent",
                 _ if i == wanted => "decoded below",
                 _ => "",
             };
@@ -94,10 +94,10 @@ fn sum(index: &ShardIndex<'_>) -> Result<(), String> {
     decoded.map(drop).map_err(text)
 }
 
-/// The number of entries of a shard for which the checksum at the end is right.
+/// The smallest number of entries, at most 4096, for which the checksum at the end of a shard is valid.
 pub(crate) fn guess_entries(bytes: &[u8]) -> Option<u64> {
     (1..=4096).find(|entries| {
-        // A checksum is computed only for counts of entries with a possible first entry.
+        // The checksum is computed only if the first entry is valid.
         ShardIndex::parse(bytes, *entries).is_ok_and(|index| {
             let first = index.entries().first();
             first.is_some_and(|first| first.is_absent() || index.get(0).is_some())

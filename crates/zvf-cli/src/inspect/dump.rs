@@ -12,11 +12,11 @@ use crate::output::table::joined;
 /// One field of a blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// First byte, counted from the start of the section's bytes; none for remarks that are not bytes.
+    /// First byte, counted from the start of the blob that the section describes; `None` for remarks, which have no bytes.
     pub(crate) at: Option<u64>,
-    /// Bytes shown.
+    /// The bytes that are shown.
     pub(crate) bytes: Vec<u8>,
-    /// How many bytes the field has.
+    /// Number of bytes of the field.
     pub(crate) length: u64,
     /// Its name in the format.
     pub(crate) name: String,
@@ -35,10 +35,10 @@ pub(crate) struct Section {
     pub(crate) fields: Vec<Field>,
 }
 
-/// An error, with its byte in the section.
+/// An error, with its byte in the blob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Fault {
-    /// Byte, counted as in the section before it.
+    /// Byte, counted as in the last section.
     pub(crate) at: u64,
     /// Found and expected.
     pub(crate) message: String,
@@ -59,18 +59,18 @@ pub(crate) struct Dump {
     pub(crate) sections: Vec<Section>,
     /// One-line conclusions about the whole blob.
     pub(crate) conclusions: Vec<String>,
-    /// Damage; nothing is read after it.
+    /// The first error.
     #[serde(rename = "error")]
     pub(crate) fault: Option<Fault>,
     /// Rows shown of a table.
     #[serde(skip)]
     pub(crate) rows: usize,
-    /// Whether the current item of a table is not shown: nothing is recorded but errors.
+    /// Whether the current item of a table is hidden: only errors are recorded.
     #[serde(skip)]
     hidden: bool,
 }
 
-/// A field could not be read; the dump names the fault.
+/// Reading stopped at an error, which the dump or the blob's decoder reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
@@ -188,7 +188,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         }
     }
 
-    /// Takes the verdict of the blob's decoder, which decides whether and where the blob is damaged.
+    /// Keeps the error of the blob's decoder, which determines whether and where the blob is damaged; otherwise returns its value.
     pub(crate) fn judge<T>(&mut self, verdict: Result<T, DecodeError>) -> Option<T> {
         verdict.map_err(|error| self.error = Some(error)).ok()
     }
@@ -239,7 +239,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.fault(self.from as u64, message)
     }
 
-    /// Whether the decoder accepts everything before the cursor.
+    /// Fails if the decoder refuses a byte before the cursor.
     fn accepted(&self) -> Result<(), Stopped> {
         match self.refused() {
             Some(byte) if byte < self.at() => Err(Stopped),
@@ -275,8 +275,8 @@ impl<'d, 'a> Walk<'d, 'a> {
         self.dump.push(Field::new(at, bytes, name, value, meaning));
     }
 
-    /// Takes a table of `count` items, or of all remaining items if there is no count. `item` records the item that is `wanted`, and the shown items
-    /// from `first` on; the others are counted, with the description `what`.
+    /// Takes a table of `count` items, or of all remaining items if there is no count. `item` records the items from `first` on, as many as the dump
+    /// shows, and the item `wanted`; the other items are counted, with the description `what`.
     pub(crate) fn table(
         &mut self,
         count: impl Into<Option<u64>>,
@@ -339,7 +339,7 @@ impl<'d, 'a> Walk<'d, 'a> {
         Ok(())
     }
 
-    /// Ends a table of `count` rows: records an error if less than a row remains, and concludes with their number.
+    /// Ends a table of `count` rows: adds `conclusion`, or records an error if bytes remain, which are less than a row.
     pub(crate) fn whole(
         &mut self,
         table: &str,
@@ -422,13 +422,13 @@ impl<'d, 'a> Walk<'d, 'a> {
     }
 }
 
-/// The value that a decoder found, without its byte offset.
+/// The message of a decoder's error, without the byte offset, which a dump shows separately.
 pub(crate) fn reason(error: &DecodeError) -> String {
     let at = format!(" at byte {}", error.at());
     error.to_string().replacen(&at, "", 1)
 }
 
-/// The value of a field: its numbers, or the letters that a magic consists of.
+/// The value of a field: its numbers, or the letters of a magic.
 fn text(field: &layout::Field, bytes: &[u8]) -> String {
     let letters = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if field.numbers.width == 1 && letters.len() > 2 && letters.iter().all(u8::is_ascii_graphic) {

@@ -40,7 +40,7 @@ fn is_ragged(bytes: &[u8]) -> bool {
     bytes.len() >= 16 && RaggedBlob::parse(bytes).is_ok_and(|blob| !blob.is_empty())
 }
 
-/// Whether the bytes are a count of at least one and just as many elements.
+/// Whether the bytes are a count of at least one and that many elements, without trailing bytes.
 fn is_vlen(bytes: &[u8]) -> bool {
     VlenChunk::count(bytes).is_some_and(|count| {
         let chunk = VlenChunk::parse(bytes, count);

@@ -78,7 +78,7 @@ pub(crate) fn concatenated(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result
     walk.conclude(counted(objects, "manifest"))
 }
 
-/// The key rank with which the bytes are consumed exactly, if there is just one from 2 to 5.
+/// The key rank from 2 to 5 with which the bytes are a manifest; `None` if no rank or several ranks fit.
 pub(crate) fn guess_rank(bytes: &[u8]) -> Option<usize> {
     let mut fitting = (2..=5).filter(|rank| Manifest::parse(bytes, *rank).is_ok());
     let first = fitting.next()?;

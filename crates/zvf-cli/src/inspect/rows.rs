@@ -1,4 +1,4 @@
-//! Cells that are rows and nothing else: positions, attributes, ids of a group, and the byte offsets, masks and names of versions before 0.9
+//! Cells that contain only rows: positions, attributes, ids of a group, and the byte offsets, masks and names of versions before 0.9
 //! (specification 0.7, sections 10 and 11.1).
 
 use zvf_format::I64;
@@ -43,7 +43,7 @@ pub(crate) fn rows(
         let unread = |_: ()| walk.fault_last(format!("row {i}: expected {dtype}"));
         let values = values.ok_or(()).map_err(unread)?;
         let outside = match vertices && values.iter().any(|value| value == "NaN") {
-            true => "not a number: in no box",
+            true => "NaN: inside no box",
             false => "",
         };
         let named = values
@@ -133,7 +133,7 @@ pub(crate) fn mask(walk: &mut Walk<'_, '_>, known: &CellFacts) -> Result<(), Sto
     walk.rows((walk.left(), 1), known.first_row, "rows", |walk, row| {
         let byte = walk.value::<u8>("present")?;
         let meaning = match byte {
-            0 => "absent: the row in `data` is zeros and means nothing",
+            0 => "absent: the row in `data` is zeros, which are not a value",
             1 => "a value",
             _ => "neither 0 nor 1",
         };

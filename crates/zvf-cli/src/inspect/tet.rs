@@ -92,7 +92,7 @@ fn record(walk: &mut Walk<'_, '_>, number: u32) -> Result<(), Stopped> {
     let head = walk.structure::<RecordHead>(|head, field| {
         if field.name == "dtype" {
             let name = DType::from_tag(head.dtype.get()).map(DType::name);
-            field.meaning = name.unwrap_or("no type that is known").into();
+            field.meaning = name.unwrap_or("unknown type").into();
         }
     })?;
     let length = u64::from(head.name_len.get());
@@ -122,7 +122,7 @@ fn index(walk: &mut Walk<'_, '_>) -> Result<(), Stopped> {
         let entry = walk.structure::<IndexEntry>(|entry, field| {
             if field.name == "codec" {
                 let name = entry.codec().map(TileCodec::name);
-                field.meaning = name.unwrap_or("no codec that is known").into();
+                field.meaning = name.unwrap_or("unknown codec").into();
             }
         });
         entry.map(drop)

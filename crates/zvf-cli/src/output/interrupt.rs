@@ -1,6 +1,6 @@
 //! Removes half-written files when the program is interrupted.
 //!
-//! Destructors do not run when a signal ends a program, so all files and folders with temporary names are also on a list. On the first interrupt
+//! Destructors do not run when a signal ends a program, so all files and folders with temporary names are also in a list. On the first interrupt
 //! (SIGINT or SIGTERM) they are removed. A command that changes a store is stopped, and gets a short time to remove its files; if that is not
 //! enough, the message names the command that cleans up. The program ends with the exit code that shells use for interrupted programs.
 
@@ -106,7 +106,7 @@ pub(crate) fn answer() {
     });
 }
 
-/// How often a folder is replaced by a file, since other threads may make it again in between.
+/// Most attempts to replace a folder by a file, or a file by a folder: another thread may create it again in between.
 const ROUNDS: usize = 256;
 
 /// Removes files, which other threads may be about to create, and folders into which they may still put files.
@@ -115,7 +115,7 @@ fn remove_all(paths: &BTreeSet<PathBuf>) {
     let aside = folders.into_iter().map(|folder| replaced_by_file(folder));
     let aside: Vec<PathBuf> = aside.flatten().collect();
     files.into_iter().for_each(|file| replaced_by_folder(file));
-    // What replaces files and folders is removed last: until then the other threads fail.
+    // The replacements are removed last: while they exist, other threads cannot create files.
     let all = aside.iter().chain(paths);
     all.for_each(|path| remove_path(path));
 }
@@ -157,7 +157,7 @@ fn interrupted() {
     remove_all(&partial);
     let changes = lock(&CHANGES);
     if !changes.is_empty() {
-        // Released first, so that a change that ends meanwhile does not wait for this list.
+        // The list of files is released first, so that a change that ends meanwhile does not wait for it.
         drop(partial);
         let waited = ENDED.wait_timeout_while(changes, GRACE, |changes| !changes.is_empty());
         let (changes, timeout) = waited.unwrap_or_else(PoisonError::into_inner);

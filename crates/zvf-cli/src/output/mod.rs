@@ -23,7 +23,7 @@ pub(crate) fn is_printed() -> bool {
     PRINTED.load(Ordering::Relaxed)
 }
 
-/// Standard output.
+/// Locks stdout, and records that something is printed.
 fn out() -> StdoutLock<'static> {
     PRINTED.store(true, Ordering::Relaxed);
     io::stdout().lock()

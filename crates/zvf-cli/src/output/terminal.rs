@@ -57,7 +57,7 @@ fn chosen(how: ShowArg) -> ShowArg {
     }
 }
 
-/// The capabilities that the terminal states.
+/// The best style that the environment variables of the terminal indicate; text if stdout is not a terminal.
 fn detected(variable: impl Fn(&str) -> Option<String>) -> ShowArg {
     use std::io::IsTerminal;
     if !std::io::stdout().is_terminal() {
@@ -154,7 +154,7 @@ fn blocks(picture: &Picture) -> String {
     out
 }
 
-/// Letters that are darker the more a cell differs from the upper left corner, which is background.
+/// Letters for pixels: the more a pixel differs from the upper left one, the background, the more ink has its letter.
 fn letters(picture: &Picture) -> String {
     let ground = picture.rgba().get(..4).unwrap_or(&[0; 4]).to_vec();
     let differs = |pixel: &[u8]| {

@@ -96,7 +96,7 @@ impl Numeric {
         }
     }
 
-    /// The numbers of one row; none past the last row.
+    /// The numbers of one row; empty past the last row.
     pub(crate) fn row(&self, row: usize) -> &[f64] {
         let start = row.saturating_mul(self.width);
         let end = start.saturating_add(self.width);
@@ -110,14 +110,14 @@ pub(crate) trait ObjectVisitor: Send {
     fn scalars(&mut self, schema: &Schema, scalars: &[Numeric]) -> Result<(), ConvertError>;
     /// An object begins.
     fn begin(&mut self, points: u64) -> Result<(), ConvertError>;
-    /// A point of it.
+    /// A point of the current object.
     fn point(
         &mut self,
         position: &[f64],
         scalars: &[Numeric],
         row: usize,
     ) -> Result<(), ConvertError>;
-    /// It ends.
+    /// The current object ends.
     fn end(&mut self, object: usize) -> Result<(), ConvertError>;
 }
 
@@ -142,17 +142,17 @@ impl SelectedObjects {
             job.run(query.clone(), &mut table).await?;
         }
         // Objects without points are not in the answer of the query, but they have attributes.
-        let asked = query.objects.as_ref().filter(|_| {
+        let requested = query.objects.as_ref().filter(|_| {
             !query.is_spatial()
                 && query.filter.is_none()
                 && query.passing.is_none()
                 && query.groups.is_none()
                 && query.limit.is_none()
         });
-        if let Some(asked) = asked.filter(|asked| asked.len() != table.0.ids.len()) {
+        if let Some(ids) = requested.filter(|ids| ids.len() != table.0.ids.len()) {
             table = ObjectTableCollector::default();
             job.list(&mut table).await?;
-            table = table.picked(asked);
+            table = table.picked(ids);
         }
         query.outputs = VERTICES;
         let objects = table.0;
@@ -210,7 +210,7 @@ impl SelectedObjects {
     }
 }
 
-/// Collects the object table; the flag is set once there is one.
+/// Collects the object table; the flag is set if the answer has one.
 #[derive(Debug, Default)]
 struct ObjectTableCollector(SelectedObjects, bool);
 
@@ -262,7 +262,7 @@ impl BatchReceiver for ObjectTableCollector {
             self.0.ids.extend(ids.values());
         }
         // Queries and lists name their counts differently: a query counts the selected rows of an object, a list has
-        // the count of the manifest. An attribute may have the name of the other one.
+        // the count of the manifest. Attributes, which may have these names too, are skipped.
         let columns = batch.schema_ref().fields().iter().zip(batch.columns());
         let mut columns = columns.filter(|(field, _)| is_place(field));
         let lengths = columns.find(|(field, _)| ["length", "vertices"].contains(&&**field.name()));
@@ -283,9 +283,9 @@ struct PointFeeder<'a, 'v> {
     map: Option<Affine>,
     objects: &'a SelectedObjects,
     visit: &'v mut dyn ObjectVisitor,
-    /// Objects that began.
+    /// Number of objects that were begun.
     next: usize,
-    /// Points of the current object that are still to come.
+    /// Points of the current object that were not yet passed on.
     left: u64,
     rows: u64,
     /// Whether every coordinate is a float64.

@@ -45,7 +45,7 @@ pub(crate) struct ExportState<'a> {
     pub(crate) truncated: bool,
     /// The attributes that were read and have a unit, with their units.
     units: BTreeSet<String>,
-    /// The rows of vertices of the selection, as the store states them.
+    /// The number of vertex rows of the selection, if the store states it.
     stated: Option<u64>,
     /// The number of rows that were read, and the number of rows that all queries so far return.
     read: [u64; 2],
@@ -96,7 +96,7 @@ impl<'a> ExportState<'a> {
             ));
         }
         let dims = root.chunk_shape.len();
-        // The last two are refused for another reason.
+        // NDJSON and XYZ are not written: `run` refuses them.
         let any = matches!(
             format,
             Format::Csv
@@ -246,7 +246,7 @@ impl<'a> ExportState<'a> {
         }
     }
 
-    /// Adds a note on the missing whole numbers of a column, for which the format has 0.
+    /// Adds a note on missing integers of a column, which are written as 0.
     pub(crate) fn written_as_zero(&mut self, column: &str, count: u64) {
         let name = attribute(column);
         match count {
@@ -256,7 +256,7 @@ impl<'a> ExportState<'a> {
         }
     }
 
-    /// Adds a note on a column of whole numbers that float64 does not hold.
+    /// Adds a note on a column of integers that float64 does not represent.
     pub(crate) fn whole_rounded(&mut self, column: &str) {
         let name = attribute(column);
         self.note(format!("whole numbers of {name} were rounded to float64"));
@@ -276,7 +276,7 @@ impl<'a> ExportState<'a> {
         }
     }
 
-    /// Adds a note on tables that the format cannot hold: attributes of vertices except `kept`, of links and of objects.
+    /// Adds notes on attributes that the format cannot store: of vertices except `kept`, of links and of objects.
     pub(crate) fn tables_lost(&mut self, schemas: &ExportSchemas, kept: &[&str]) {
         let vertices = schemas.vertex_attributes();
         self.not_kept(
@@ -287,7 +287,7 @@ impl<'a> ExportState<'a> {
         self.not_kept("attributes of objects", schemas.object_attributes());
     }
 
-    /// Adds notes on units and the CRS that the file does not state: of attributes, dates among them, if the format has them as numbers, and of axes.
+    /// Adds notes on units that the file does not state, of axes and of attributes (dates, if the format has them as numbers), and on the CRS.
     pub(crate) fn units_lost(&mut self) {
         use Format::{Arrow, Csv, Las, Laz, Npz, Obj, Parquet, Stl, Swc};
         let root = self.store.root();
@@ -310,7 +310,7 @@ impl<'a> ExportState<'a> {
         {
             self.crs_lost(crs, None);
         }
-        // Text has dates as dates. Meshes of OBJ and STL have no attributes.
+        // In text, dates are written as dates. OBJ and STL files do not store attributes that have units.
         if !matches!(self.format, Csv | Arrow | Parquet | Obj | Stl) {
             let units = std::mem::take(&mut self.units);
             self.not_kept("units of attributes", units.iter().map(String::as_str));
@@ -352,7 +352,7 @@ impl<'a> ExportState<'a> {
         ConvertError::io(self.path, error)
     }
 
-    /// Whether the selection leaves anything out.
+    /// Whether the query selects rows or objects; a limit alone is not a selection.
     pub(crate) fn selects(&self) -> bool {
         let query = &self.options.query;
         query.is_spatial()
@@ -508,7 +508,7 @@ impl BatchReceiver for SelectedIds {
     }
 }
 
-/// All tables, or one of them.
+/// All tables.
 pub(crate) const ALL: Outputs = Outputs {
     vertices: true,
     links: true,

@@ -62,7 +62,7 @@ impl LinksFile {
         self
     }
 
-    /// Whether a store of this kind has such a table of links, beside vertices in a file of `format`.
+    /// Fails unless a store of this kind has such links, and a file of `format` can have a table of links beside it.
     pub(crate) fn fits(&self, format: Format, kind: Kind) -> Result<(), ConvertError> {
         let what = if self.faces { "faces" } else { "edges" };
         let written =

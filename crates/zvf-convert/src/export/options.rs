@@ -13,10 +13,10 @@ use crate::options::FileLimits;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ExportOptions {
-    /// Level, box, objects, groups, filter, limit and vertex attributes. The select, columns and outputs of the query are ignored.
+    /// Level, box, objects, groups, filter, passing, limit and vertex attributes. The select, columns and outputs of the query are ignored.
     pub query: Query,
-    /// Which rows are written for a hit. Default: whole objects for formats and kinds that store them one after another (lines, polylines,
-    /// streamlines), else the vertices alone.
+    /// The rows that are written for each hit of the query. Default: whole objects for formats and kinds that store them one after another (lines,
+    /// polylines, streamlines), else the vertices alone.
     pub select: Option<Select>,
     /// Separated values: the byte between columns. Default: a comma.
     pub delimiter: Option<u8>,
@@ -33,15 +33,15 @@ pub struct ExportOptions {
     pub progress: ExportProgress,
 }
 
-/// Receives the progress of an export: the rows of vertices read so far, and the rows to read in all, if this number is known before. SWC, LAS and LAZ
-/// read all rows twice, because the beginning of such a file depends on its last rows.
+/// Receives the progress of an export: the number of vertex rows read so far, and the number to read in all, if it is known in advance. SWC, LAS
+/// and LAZ read all rows twice, because the beginning of such a file depends on its last rows.
 #[derive(Clone, Default)]
 pub struct ExportProgress(Option<Arc<ExportProgressFn>>);
 
 type ExportProgressFn = dyn Fn(u64, Option<u64>) + Send + Sync;
 
 impl ExportProgress {
-    /// Calls `told` with each progress.
+    /// Calls `told` after each batch of vertices that was read.
     #[must_use]
     pub fn to(told: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(told)))
@@ -70,7 +70,7 @@ pub struct Exported {
     pub vertices: u64,
     /// Edges or faces in the file, except the links of chains, which are implied by the order of vertices.
     pub links: u64,
-    /// Objects of the selection; `None` if the store has no objects.
+    /// Objects of the selection; 0 if the store has no objects.
     pub objects: u64,
     /// Notes about data that the format cannot store, and about automatic choices.
     pub notes: Vec<String>,

@@ -19,7 +19,7 @@ const ENTRY: u64 = size_of::<CopcEntry>() as u64;
 /// Levels of an octree, at most: nodes are numbered in 32 bits.
 const DEEPEST: i32 = 30;
 
-/// The cube of the whole file, and how far it is read.
+/// The octree of a file, and the last of its levels that is read.
 struct Octree<'p> {
     centre: [f64; 3],
     half: f64,

@@ -13,18 +13,18 @@ use super::header::LasHeader;
 use super::part::FilePart;
 use crate::{ConvertError, Options};
 
-/// Bytes of chunks that are requested at the same time; one request more may be larger.
+/// Bytes of chunks that are requested at the same time; the last request of a group may exceed this number.
 const AT_ONCE: u64 = 16 << 20;
 
 /// Copies header, records, pages of the hierarchy and chunks of a part of a COPC file to the same positions of a local file. An import of that file
-/// with these options reads nothing else of it. Returns whether the file has an index of COPC; of other files only the records are copied.
+/// with these options reads no other bytes. Returns whether the file has a COPC index; of other files, only the header and the records are copied.
 ///
 /// # Cost
-/// A request for the first 64 KiB, one for records at the end of the file, one for each level of pages, and one for each run of neighbouring chunks. In
-/// memory are 16 MiB and the largest request; the local file has holes.
+/// A request for the first 64 KiB, one for records at the end of the file, one for each level of pages, and one for each run of neighbouring
+/// chunks. Holds 16 MiB and the largest request in memory; the local file is sparse.
 ///
 /// # Errors
-/// I/O of the server and of the local file; malformed; misuse, as of the import; limit: a chunk of more than 256 MiB.
+/// I/O of the server and of the local file; malformed files; misuse, as for the import; limit: a chunk or page of more than 256 MiB.
 pub fn fetch_part(
     path: &Path,
     from: &dyn ReadAt,

@@ -14,7 +14,7 @@ use super::layout::{Extended, ExtraBytes, HeaderExtension14, PublicHeader, VlrHe
 use super::origin::{self, Origin};
 use crate::error::{ConvertError, InFile, shown};
 
-/// Bytes of the points of each format.
+/// Bytes of a point of each point format, without extra bytes.
 pub(super) const SIZES: [usize; 11] = [20, 28, 26, 34, 57, 63, 30, 36, 38, 59, 67];
 /// Most bytes that are read of an extended record.
 const LONGEST: u64 = 16 << 20;
@@ -290,7 +290,7 @@ struct Systems {
     is_stated: bool,
 }
 
-/// Whether an extended record may hold what is read: the CRS, extra bytes, names of classes.
+/// Whether an extended record is read: records of the CRS, of extra bytes and of names of classes.
 fn is_used(user: &[u8; 16], id: u16) -> bool {
     let user = text(user);
     user == PROJECTION || [EXTRA, CLASSES].contains(&(user.as_str(), id))

@@ -154,7 +154,7 @@ zvf_format::layout! {
     }
 }
 
-/// A text that ends before the first zero.
+/// The text before the first zero byte.
 pub(super) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0);
     let bytes = end.and_then(|end| bytes.get(..end)).unwrap_or(bytes);

@@ -22,8 +22,8 @@ use crate::error::{ConvertError, InFile};
 /// Most chunks that are decompressed at the same time.
 const AT_ONCE: usize = 8;
 
-/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. Unless `all` is set, point formats
-/// that compress each field for itself (6 to 10) have only x, y and z decompressed, and zeros in other fields.
+/// Reads the points of a file chunk by chunk: all chunks, or those that the COPC index lists for the part. In point formats 6 to 10, which
+/// compress each field separately, only x, y and z are decompressed unless `all` is set; other fields are zeros.
 pub(super) fn read(
     header: &LasHeader,
     record: &[u8],
@@ -78,7 +78,7 @@ pub(super) fn read(
     })
 }
 
-/// The description of the compression, if its parts make up a point.
+/// Parses the description of the compression; fails unless its parts make up a point.
 fn description(header: &LasHeader, record: &[u8]) -> Result<LazVlr, ConvertError> {
     let path = &header.path;
     let wrong = |found: String, expected: String| {
@@ -119,7 +119,7 @@ fn size(item: &LazItem) -> u16 {
     }
 }
 
-/// The chunks of a file, each inside it.
+/// The chunks in the chunk table of a file; fails if one is not between the first point and the table.
 fn table(
     header: &LasHeader,
     vlr: &LazVlr,
@@ -146,8 +146,8 @@ fn table(
     }
     let [_, _, _, _, count @ ..] = number(stated)?;
     let count = u64::from(u32::from_le_bytes(count));
-    // The first point of a chunk is not compressed, which bounds the number of chunks. Some writers end with a chunk
-    // without points, also of a file without any.
+    // The first point of a chunk is not compressed, which bounds the number of chunks. Some writers end the table
+    // with a chunk without points, even in a file without points.
     let most = ((stated - start) / header.length as u64).saturating_add(1);
     if count > most {
         let found = format!("{count} chunks");
@@ -213,7 +213,7 @@ fn table(
     Ok(chunks)
 }
 
-/// The points of a chunk, as an uncompressed file has them.
+/// Decompresses the points of a chunk, into the layout of an uncompressed file.
 fn decode(
     items: &Vec<LazItem>,
     bytes: &[u8],
@@ -246,7 +246,7 @@ fn decode(
     })?
 }
 
-/// Compares the lengths of layers, which the decoder reserves, with the bytes of their chunk.
+/// Checks that the layers, for which the decoder allocates memory, are not longer than their chunk.
 fn layers(items: &[LazItem], bytes: &[u8], length: usize) -> Result<(), String> {
     let count: usize = items
         .iter()
@@ -257,7 +257,7 @@ fn layers(items: &[LazItem], bytes: &[u8], length: usize) -> Result<(), String> 
             _ => 1,
         })
         .sum();
-    // After the first point and the number of points.
+    // The sizes follow the first point and the number of points.
     let sizes = bytes.get(length.saturating_add(4)..).unwrap_or_default();
     let (sizes, data) = sizes
         .split_at_checked(count.saturating_mul(4))

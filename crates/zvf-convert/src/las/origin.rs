@@ -21,7 +21,7 @@ pub(super) const EXTRA_BYTES: &str = "extra_bytes";
 /// Bytes of the name of a class.
 const CLASS_NAME: usize = 15;
 
-/// The source of a file and the names of its classes. Zeros and empty texts are not stated.
+/// The source of a file and the names of its classes. Zeros and empty texts are missing members.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Origin {
     pub(super) source_id: u16,
@@ -92,7 +92,7 @@ pub(super) fn stored_classes(value: &Value) -> Option<BTreeMap<u8, String>> {
     classes.values().all(fits).then_some(classes)
 }
 
-/// A text of a header of at most 32 bytes.
+/// A stored text, if it has at most 32 bytes, the size of the fields of a file.
 pub(super) fn short_text(value: &Value) -> Option<String> {
     let text = value.as_str().filter(|text| text.len() <= 32)?;
     Some(text.to_owned())
@@ -215,7 +215,8 @@ impl ExtraDoc {
         is_stated.then_some(found)
     }
 
-    /// Writes the description into the entry of extra bytes of the same type. A range is only marked; its numbers are stated after the points.
+    /// Writes the description into the entry of extra bytes of the same type. Only marks a range: its numbers are known after
+    /// the last point.
     pub(super) fn put(&self, extra: &mut ExtraBytes) {
         let kind = extra.kind();
         let to = extra.description.iter_mut();
@@ -297,7 +298,7 @@ impl ExtraDoc {
         numbers.collect()
     }
 
-    /// The description without members that apply only to numbers of another type or scale.
+    /// The description without scale and offset, and without values for missing data if the type or the scale changes.
     pub(super) fn without_scale(&self, data_type: u8) -> Self {
         let is_same = self.data_type == data_type && !self.is_scaled();
         Self {
@@ -310,7 +311,7 @@ impl ExtraDoc {
         }
     }
 
-    /// The description of the attribute: the text of the extra bytes, and their value for missing data.
+    /// The description of the attribute: the description of the extra bytes, and their value for missing data.
     pub(super) fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
         if !self.description.is_empty() {

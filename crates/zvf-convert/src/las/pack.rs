@@ -15,7 +15,7 @@ use zvf_encode::error::OrBug;
 use super::fields::LATE;
 use crate::error::ConvertError;
 
-/// Points of a chunk, as laszip has them.
+/// Points of a chunk, the default of laszip.
 const POINTS: usize = 50_000;
 /// Most bytes of a chunk; chunks of long points have fewer points.
 const MOST: usize = 64 << 20;
@@ -64,7 +64,7 @@ impl LazCompressor {
         Ok(bytes)
     }
 
-    /// Writes whole points, as soon as there are chunks for all cores.
+    /// Buffers points, and writes them when there is a chunk for each thread.
     pub(super) fn push(
         &mut self,
         points: &[u8],
@@ -132,7 +132,7 @@ impl LazCompressor {
     }
 }
 
-/// The points of a chunk, compressed.
+/// Compresses the points of a chunk.
 fn encode(
     items: &Vec<LazItem>,
     points: &[u8],

@@ -134,7 +134,7 @@ struct AxisCoordinates {
     is_kept: bool,
     /// Decimals that represent all of them, at most [`DECIMALS`].
     decimals: i32,
-    /// Ten to that power.
+    /// 10 to the power of `decimals`.
     units: f64,
 }
 
@@ -337,7 +337,7 @@ pub(super) enum Put {
         from: usize,
         size: usize,
     },
-    /// Into extra bytes at `at`, as whole numbers of a scale.
+    /// Into extra bytes at `at`, as scaled integers.
     Scaled {
         column: String,
         at: usize,
@@ -424,7 +424,7 @@ impl PointPlan {
         Ok(plan)
     }
 
-    /// Adds a column of extra bytes: one of up to three numbers, or of opaque bytes, or one for each number of longer lists.
+    /// Adds extra bytes for a column: one entry for up to three numbers or for up to 255 bytes, else one entry for each number of a row.
     fn add(&mut self, column: &str, width: usize, element: &DataType) -> Result<(), ConvertError> {
         let Some((kind, size)) = kind(element) else {
             self.others.push(attribute(column).to_owned());
@@ -455,7 +455,7 @@ impl PointPlan {
         }
     }
 
-    /// Adds a column of whole numbers of a scale.
+    /// Adds extra bytes for a column of scaled integers.
     fn add_scaled(&mut self, column: &str, one: &ExtraDoc) -> Result<(), ConvertError> {
         let mut extra = self.named(attribute(column), one.data_type, 0)?;
         one.put(&mut extra);
@@ -538,7 +538,7 @@ impl PointSurvey<'_> {
             let mut all = self.kept.format.into_iter().chain(FORMATS);
             all.find(|format| fits(*format, wanted))
         };
-        // An angle in degrees beside fields of late formats becomes extra bytes.
+        // An angle in degrees becomes extra bytes if there are also fields of late formats.
         find(&known).unwrap_or_else(|| {
             known.retain(|name| *name != ANGLE_RANK);
             find(&known).unwrap_or(8)
@@ -558,7 +558,7 @@ impl PointSurvey<'_> {
         kept.unwrap_or(least.max([1, 2]))
     }
 
-    /// Whether `gps_time` is standard time, and whether the header states it.
+    /// Whether `gps_time` is standard time, and whether this is certain: the header states it, or no times are written.
     pub(super) fn time(&self, plan: &PointPlan) -> (bool, bool) {
         let has = of_format(plan.format).iter().any(|(name, _)| *name == TIME);
         let is_written = has && !plan.missing.contains(&TIME);

@@ -41,7 +41,7 @@ impl ExtraBytesRange {
         Some(all)
     }
 
-    /// Takes the numbers of a point. `None` if the point is too short: a bug.
+    /// Adds the numbers of a point. `None` if the point is too short: a bug.
     pub(super) fn add(&mut self, point: &[u8]) -> Option<()> {
         let numbers = point.get(self.at..)?.get(..self.size * self.found.len())?;
         let numbers = numbers.chunks_exact(self.size);

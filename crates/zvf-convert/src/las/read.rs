@@ -183,7 +183,7 @@ impl TableSource for Las {
     }
 }
 
-/// The value of `gps_time` in a stored header.
+/// The values of `gps_time` in a stored header.
 pub(super) const STANDARD: &str = "standard time minus 1e9 seconds";
 pub(super) const WEEK: &str = "seconds of the week";
 /// Member of a header: the GeoTIFF keys with their values.

@@ -106,7 +106,7 @@ fn without_value(column: &str, place: impl std::fmt::Display) -> ConvertError {
     ConvertError::usage(name, found, expected)
 }
 
-/// The record of the CRS; if there is none, a note says why.
+/// The record of the CRS. If the CRS of the store cannot be written, adds a note with the reason.
 fn system(job: &mut ExportState<'_>, kept: &OldHeader) -> Option<(u16, Vec<u8>)> {
     let root = job.store.root();
     let Some(Value::String(crs)) = &root.zarr_vectors.crs else {
@@ -185,7 +185,7 @@ struct PointWriter<'a> {
     returns: [u64; 15],
     /// For each axis, the lowest and highest coordinate as a reader computes them, and the largest difference from the store.
     extent: [AxisExtent; 3],
-    /// Columns with whole numbers that float64 does not hold.
+    /// Columns with integers that float64 does not represent.
     rounded: Vec<String>,
     block: Vec<u8>,
 }
@@ -253,7 +253,7 @@ impl<'a> PointWriter<'a> {
         if plan.version == [1, 0] {
             records.extend(POINTS_OF_1_0);
         }
-        // Late point formats have WKT, unless keys say otherwise.
+        // Late point formats state the CRS as WKT, unless GeoTIFF keys are written.
         let is_wkt = id == Some(crs::WKT) || plan.format >= LATE && id.is_none();
         let mut encoding = 0;
         for (bit, is_set) in [(STANDARD_TIME, standard_time), (IS_WKT, is_wkt)] {
@@ -457,7 +457,7 @@ impl<'a> PointWriter<'a> {
         Ok(())
     }
 
-    /// Writes the header and the ranges of extra bytes. Returns a text for each axis with rounded coordinates, with the largest difference.
+    /// Writes the header and the ranges of extra bytes. Returns the name and the largest difference of each axis with rounded coordinates.
     fn finish(mut self) -> Result<Vec<String>, ConvertError> {
         #[cfg(feature = "laz")]
         if let Some(chunks) = self.chunks.take() {
@@ -575,7 +575,7 @@ fn column_of<'b>(batch: &'b RecordBatch, name: &str) -> Result<&'b ArrayRef, Con
     Ok(batch.column_by_name(name).or_bug("a column that is gone")?)
 }
 
-/// Counts a return by its number; 0 is none.
+/// Counts a return by its number; 0 is not counted.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

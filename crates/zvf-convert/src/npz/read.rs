@@ -2,12 +2,12 @@
 //!
 //! | array | shape | is |
 //! |---|---|---|
-//! | `positions` | `(N, D)` | where the vertices are |
+//! | `positions` | `(N, D)` | positions of the vertices |
 //! | `edges` | `(M, 2)`, whole numbers | edges of a graph, by vertices from 0 |
 //! | `faces` | `(M, 3)` or `(M, 4)`, whole numbers | faces of a mesh |
 //! | `object_id` | `(N,)`, whole numbers | the object that a vertex belongs to |
 //! | `axes` | `(D,)`, texts | names of the axes; those of time are `t`, `time` and `frame` |
-//! | `units` | `(D,)`, texts | units of the axes, empty where there is none: positions are in the frame of a store |
+//! | `units` | `(D,)`, texts | units of the axes, empty where there is none; with it, the file states its axes as exported tables do |
 //! | `axis_types` | `(D,)`, texts | types of the axes, beside `units` |
 //! | any other | `(N,)` or `(N, C)` | an attribute of vertices |
 
@@ -32,7 +32,7 @@ use crate::records::source::{AXES, OBJECT, POSITION, TableSource, TakeBatch, Tak
 /// The name of positions in the table.
 const POSITIONS: &str = "positions";
 
-/// The names of arrays of texts, a text an axis: names, types, units.
+/// The names of the arrays with one text for each axis: its name, type and unit.
 pub(crate) const OF_AXES: [&str; 3] = ["axes", "axis_types", "units"];
 
 /// An open archive.

@@ -1,4 +1,4 @@
-//! NPZ: arrays by name, stored. The names are the ones that an import reads; see `read.rs`.
+//! NPZ: uncompressed arrays, with the names that an import reads; see `read.rs`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -122,11 +122,11 @@ struct NpzArray {
     name: String,
     column: String,
     descr: &'static str,
-    /// Numbers of a row; none for an array of one axis.
+    /// Numbers of a row; `None` for an array of one axis.
     width: Option<usize>,
     rows: u64,
     missing: u64,
-    /// Missing dates and times.
+    /// Missing dates and times, which are written as NaT.
     marks: u64,
     file: BufWriter<File>,
 }
@@ -213,7 +213,7 @@ impl BatchReceiver for NpzWriter<'_> {
             let column = field.name().as_str();
             let name = match column {
                 "position" => "positions",
-                // Names with a meaning of their own.
+                // Names of other arrays.
                 "attribute:object_id" | "positions" | "edges" | "faces" => "",
                 other => attribute(other),
             };

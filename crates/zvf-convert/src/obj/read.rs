@@ -12,7 +12,7 @@ use crate::shape::VertexExtent;
 use crate::sink::Sink;
 use crate::text::{TextLines, single_holds};
 
-/// Statements that are skipped, and what the note calls them.
+/// Statements that are skipped, with their names in notes.
 const SKIPPED: [(&str, &str); 12] = [
     ("vn", "normals"),
     ("vt", "texture coordinates"),
@@ -28,7 +28,7 @@ const SKIPPED: [(&str, &str); 12] = [
     ("p", "points"),
 ];
 
-/// The files and what the first pass found, for the second pass.
+/// The files, and the results of the first pass that the second pass needs.
 #[derive(Debug)]
 pub(crate) struct Obj {
     files: Vec<(PathBuf, i64)>,
@@ -49,7 +49,7 @@ enum ObjLine<'a> {
 /// The result of the first pass.
 #[derive(Debug, Default)]
 struct ObjSurvey {
-    /// The skipped statements, as the note calls them.
+    /// The skipped statements, by their names in notes.
     skipped: Vec<&'static str>,
     /// Number of faces with three, with four, and with more corners.
     widths: [u64; 3],
@@ -59,7 +59,7 @@ struct ObjSurvey {
     colored: u64,
     weighted: u64,
     plain: u64,
-    /// Whether positions, and colours, need float64.
+    /// Whether positions need float64, and whether colours do.
     doubles: [bool; 2],
 }
 
@@ -290,7 +290,7 @@ impl Obj {
 
 type VisitLine<'a> = dyn FnMut(ObjLine<'_>, InFile) -> Result<(), ConvertError> + 'a;
 
-/// Calls `visit` with each vertex and face of a file; counts what it finds in `seen`.
+/// Calls `visit` with each vertex and face of a file, and counts them in `seen`.
 fn parse(
     path: &Path,
     options: &Options,
@@ -372,7 +372,7 @@ fn parse(
             }
             Some(word) => {
                 let Some((_, what)) = SKIPPED.iter().find(|(known, _)| *known == word) else {
-                    return Err(lines.bad(shown(word), "v, f, or another word of OBJ"));
+                    return Err(lines.bad(shown(word), "v, f, or another statement of OBJ"));
                 };
                 if let Some(seen) = seen.as_deref_mut()
                     && !seen.skipped.contains(what)

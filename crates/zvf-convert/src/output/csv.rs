@@ -80,7 +80,7 @@ impl<W: Write> TableWriter for CsvWriter<W> {
     }
 }
 
-/// A flattened column: a list of fixed size becomes one text column for each element, everything else one.
+/// A flattened column: a list of fixed size becomes one text column for each element; every other type becomes one.
 #[derive(Debug)]
 struct Flat<'a> {
     rows: &'a ArrayRef,
@@ -142,7 +142,7 @@ pub fn column_names(schema: &Schema) -> Vec<String> {
     let axes = super::axis_names(schema);
     let mut names = Vec::new();
     let is_column = |name: &str| schema.fields().iter().any(|other| other.name() == name);
-    // Attributes may be called `x` or `position_x`, too: then the columns of all axes have a prefix, or numbers.
+    // Attributes may be called `x` or `position_x`, too. In this case, all columns of positions have a prefix, or numbers.
     let prefix = ["", "position_"].into_iter().find(|prefix| {
         let mut names = axes.iter().map(|axis| format!("{prefix}{axis}"));
         !names.any(|name| is_column(&name))

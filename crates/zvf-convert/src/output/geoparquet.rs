@@ -20,7 +20,7 @@ struct GeoColumn {
     name: String,
     /// Null if none is stated: readers interpret a missing member as longitude and latitude.
     crs: Value,
-    /// Codes of kinds.
+    /// WKB codes of the kinds of geometries.
     kinds: BTreeSet<u32>,
     /// The lowest and the highest coordinate of each axis; empty before the first row.
     bounds: Vec<(f64, f64)>,

@@ -1,4 +1,4 @@
-//! Parquet files: the table as it is, compressed with Zstandard. With a column of geometries they are GeoParquet.
+//! Parquet files, compressed with Zstandard. A table with a column of geometries becomes GeoParquet.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl<W: Write + Send> ParquetWriter<W> {
     ///
     /// # Errors
     ///
-    /// When the head cannot be written, or a column is of a type that Parquet does not have.
+    /// When the header cannot be written, or a column is of a type that Parquet does not have.
     pub fn new(out: W, schema: &Schema) -> io::Result<Self> {
         let mut pairs: Vec<(&String, &String)> = schema.metadata().iter().collect();
         pairs.sort_unstable();
@@ -85,8 +85,8 @@ impl<W: Write + Send> TableWriter for ParquetWriter<W> {
     }
 }
 
-/// A schema with milliseconds instead of seconds, and days instead of dates in milliseconds. Parquet has no such types: other programs would read
-/// plain numbers.
+/// The schema with milliseconds instead of seconds, and Date32 instead of Date64: Parquet has neither seconds nor Date64, and other programs would
+/// read plain numbers.
 fn in_parquet_types(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let finer = match field.data_type() {
@@ -109,7 +109,7 @@ fn in_parquet_types(schema: &Schema) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// A batch with the schema that [`in_parquet_types`] makes.
+/// Converts a batch to the schema that [`in_parquet_types`] returns.
 ///
 /// # Errors
 ///

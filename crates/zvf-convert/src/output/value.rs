@@ -176,7 +176,7 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
         (_, true, Style::Json) => "-Infinity",
         (_, true, Style::Text) if wide > 0.0 => "inf",
         (_, true, Style::Text) => "-inf",
-        // The shortest text ends in zeros instead of the last digits, and a reader of float64 would read another number.
+        // The shortest text has zeros in place of the last digits, so that a reader of float64 would get another number.
         _ if size_of::<F>() == 4 && is_long(wide) => {
             // Writing to a String cannot fail.
             let _ = write!(out, "{wide:.1}");
@@ -186,7 +186,7 @@ fn write_float<F: zmij::Float + Into<f64> + std::fmt::Debug + Copy>(
             out.push_str(zmij::Buffer::new().format_finite(value));
             return;
         }
-        // zmij uses exponents for other ranges, and writes "1e+30".
+        // Outside of this range, zmij writes exponents, in the form "1e+30".
         _ => {
             // Writing to a String cannot fail.
             let _ = write!(out, "{value:?}");

@@ -91,7 +91,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     Ok(())
 }
 
-/// A column of the answer, as properties of one type.
+/// A column of the answer, and the properties of one type that it becomes.
 struct PropertyColumn {
     name: String,
     properties: Vec<String>,
@@ -164,8 +164,8 @@ impl PropertyColumn {
     }
 }
 
-/// Makes the names of properties unique ASCII words. Axes and valid names are kept; other names are changed if they collide. Returns the old and
-/// the new name of each change.
+/// Makes the names of properties unique ASCII words. Of names that collide, those of axes and those that already are words are kept; the others get
+/// a prefix. Returns the old and the new name of each change.
 fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
     // Headers are ASCII.
     let ascii = |letter: char| if letter.is_ascii() { letter } else { '_' };
@@ -205,7 +205,7 @@ struct PlyWriter<'a> {
     others: Vec<String>,
     /// Names that were changed, each with the new one.
     renamed: Vec<[String; 2]>,
-    /// Bytes that are kept free for the header, without its last line.
+    /// Bytes that are reserved for the header, without its last line.
     room: usize,
     /// Ends of a link; 0 without links.
     width: usize,

@@ -32,7 +32,7 @@ pub(super) struct Annotations {
     /// Names of the relationships to read.
     pub(super) relationships: Vec<String>,
     pub(super) notes: Vec<String>,
-    /// Annotations by id, or else cells.
+    /// Whether the sources are files by id; otherwise they are cells.
     by_id: bool,
     sources: Vec<SegmentSource>,
 }
@@ -197,7 +197,7 @@ impl Annotations {
         Ok(())
     }
 
-    /// A file of the index by id.
+    /// Decodes an annotation of the index by id.
     fn one(&self, record: &ObjectBytes) -> Result<CollectedObject, ConvertError> {
         let mut cursor = record.cursor();
         let mut shape = CollectedObject {
@@ -216,7 +216,7 @@ impl Annotations {
         Ok(shape)
     }
 
-    /// A file of the spatial index.
+    /// Decodes a cell of the spatial index, and passes its annotations to `take`.
     fn cell(
         &self,
         record: &ObjectBytes,
@@ -319,7 +319,7 @@ fn properties(info: &JsonFile, points: bool) -> Result<Vec<CollectedColumn>, Con
             None => CollectedColumn::labelled(spec, number, labels),
         });
     }
-    // Four bytes first, then two, then one; a colour has the alignment of its bytes.
+    // Properties of four bytes come first, then of two, then of one; a colour is aligned as its bytes.
     found.sort_by_key(|field| match field.row_bytes() {
         4 if field.spec.channels == 1 => 0,
         2 => 1,
@@ -328,7 +328,7 @@ fn properties(info: &JsonFile, points: bool) -> Result<Vec<CollectedColumn>, Con
     Ok(found)
 }
 
-/// Names of values.
+/// The names of the values of an enumerated property.
 fn labels(info: &JsonFile, property: &Value) -> Result<Vec<(f64, String)>, ConvertError> {
     let values = info.list(property, "enum_values")?;
     let labels = info.list(property, "enum_labels")?;

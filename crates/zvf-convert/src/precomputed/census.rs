@@ -24,7 +24,7 @@ pub(super) struct FolderCensus {
     /// Objects of the new store; for points, the segments of their first relationship.
     pub(super) objects: u64,
     pub(super) links: u64,
-    /// Skeletons with rings.
+    /// Skeletons with cycles.
     pub(super) ringed: u64,
     /// Objects without vertices and properties.
     left_out: u64,
@@ -36,7 +36,7 @@ pub(super) struct FolderCensus {
 /// Facts about one relationship.
 #[derive(Debug, Clone)]
 struct Related {
-    /// Segments of one annotation, at most.
+    /// The largest number of segments of an annotation.
     most: usize,
     /// Whether every annotation has exactly one segment, below 2^63.
     one_each: bool,
@@ -59,7 +59,7 @@ impl Related {
 }
 
 impl FolderCensus {
-    /// Reads everything once.
+    /// Reads all objects of the folder once.
     ///
     /// # Cost
     /// The memory of one object, and of the ids of the objects of points.
@@ -147,7 +147,7 @@ impl FolderCensus {
         }
     }
 
-    /// Remarks on data of the folder that the store does not hold.
+    /// Notes on data of the folder that the store will not contain.
     pub(super) fn notes(&self, plan: &BatchLayout) -> Vec<String> {
         let mut notes = Vec::new();
         if self.left_out > 0 {

@@ -20,7 +20,7 @@ pub(super) struct CollectedObject {
     pub(super) columns: Vec<Vec<u8>>,
     /// Object attributes, as bytes.
     pub(super) row: Vec<Vec<u8>>,
-    /// Segments of each relationship; filled only if the shape is a single annotation.
+    /// Segments of each relationship; only for annotations from the index by id.
     pub(super) related: Vec<Vec<u64>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct CollectedObject {
 pub(super) struct CollectedColumn {
     pub(super) spec: AttributeSpec,
     number: NumberType,
-    /// Names of values.
+    /// Enumerated values with their names, sorted.
     labels: Vec<(f64, String)>,
 }
 
@@ -42,13 +42,13 @@ impl CollectedColumn {
         }
     }
 
-    /// Numbers with enumerated names as texts. A number without a name is written in digits; u32::MAX is missing.
+    /// Numbers with enumerated names, stored as texts. A number without a name becomes its digits, but u32::MAX becomes a missing value.
     pub(super) fn labelled(
         spec: AttributeSpec,
         number: NumberType,
         mut labels: Vec<(f64, String)>,
     ) -> Self {
-        // The codes get the form of the values: rounded to the type, and zero without a sign.
+        // The codes are converted as the values are: rounded to the type, and zero without a sign.
         for (code, _) in &mut labels {
             *code = comparable(number, *code);
         }
@@ -175,7 +175,8 @@ impl BatchLayout {
         spec
     }
 
-    /// Whether the shape becomes an object: without vertices only if it has properties.
+    /// Whether the shape becomes an object. A shape without vertices does only if the folder has no table of segment properties, or this table
+    /// contains it.
     pub(super) fn keeps(&self, shape: &CollectedObject) -> bool {
         !shape.positions.is_empty() || self.segments.is_none() || self.describes(shape.key)
     }
@@ -211,7 +212,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Adds a shape with the key `id` in the representation of the store.
+    /// Adds a shape, which is object `id` of the store.
     ///
     /// # Errors
     /// Malformed: segments that differ from the first pass. The errors of the sink.
