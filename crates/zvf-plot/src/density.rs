@@ -1,4 +1,4 @@
-//! Counts of vertices or lines for each pixel.
+//! Counts of points, lines or faces for each pixel.
 
 use crate::pen::{Pen, PenPoint};
 
@@ -11,7 +11,7 @@ pub(crate) struct PixelCounts {
 }
 
 impl PixelCounts {
-    /// Counts of 0.
+    /// Counts of 0 for a picture of this size.
     ///
     /// # Cost
     ///
@@ -24,7 +24,7 @@ impl PixelCounts {
         }
     }
 
-    /// Adds the counts of another part of the picture.
+    /// Adds the counts of another thread.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, other) in self.counts.iter_mut().zip(&other.counts) {
             *mine = mine.saturating_add(*other);

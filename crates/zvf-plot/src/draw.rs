@@ -20,7 +20,7 @@ pub(crate) struct Lens {
     pub(crate) least: f32,
     /// Units of the picture in one unit of radii.
     pub(crate) scale: f64,
-    /// Colours show directions.
+    /// Whether colours show directions.
     pub(crate) directions: bool,
     pub(crate) numeric: bool,
 }

@@ -1,4 +1,4 @@
-//! The error of pictures.
+//! Errors of drawing.
 
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
@@ -7,10 +7,10 @@ use zvf_store::{Class, StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlotError {
-    /// The store could not answer.
+    /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The selection could not be read.
+    /// The query failed.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The request cannot be drawn.

@@ -5,7 +5,7 @@ use crate::camera::{Bounds, Orientation, Point3};
 /// The vertices that are farthest in 26 directions, which the camera must show.
 #[derive(Debug, Clone)]
 pub(crate) struct FarthestVertices {
-    /// The directions, with the vertices that are farthest against and along each.
+    /// Each direction, with the vertices that are farthest against it and along it.
     ends: Vec<DirectionEnds>,
 }
 

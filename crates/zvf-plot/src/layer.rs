@@ -123,8 +123,8 @@ const EARLY: usize = 1_000_000;
 const GROUPS: u64 = 100_000;
 
 impl PlotSpace {
-    /// The columns of positions that are used as x, y and z: the first three axes of space, in the order of [`axes_of_space`]; of all axes if none is one
-    /// of space.
+    /// The columns of positions that are used as x, y and z: the first three axes of space, in the order of [`axes_of_space`]. If no axis is of space,
+    /// the first three of all axes.
     pub(crate) fn columns(store: &Store) -> Vec<usize> {
         let dims = store.root().dims();
         let mut columns = axes_of_space(store.root().axes(), dims);
@@ -160,7 +160,7 @@ impl PlotSpace {
         }
     }
 
-    /// The sizes of a store's units along x, y and z in units of this space, and a warning.
+    /// The sizes of a store's units along x, y and z in units of this space, and a warning if a unit cannot be converted.
     fn scale(&self, store: &Store, name: &str) -> ([f64; 3], Option<String>) {
         let axes = Self::axes(store);
         let own: Vec<Option<&str>> = axes.iter().map(|axis| axis.unit.as_deref()).collect();
@@ -173,7 +173,7 @@ impl PlotSpace {
         let first = own.first().copied().flatten();
         let text = match own.iter().all(|unit| *unit == first) {
             true => format!(
-                "{name}: found {}, expected {} as in the first store; its numbers are drawn as they are",
+                "{name}: found {}, expected {} as in the first store; its positions are drawn unconverted",
                 unit_name(first),
                 unit_name(mine)
             ),
@@ -182,7 +182,7 @@ impl PlotSpace {
                 let listed =
                     listed.map(|(axis, unit)| format!("{} in {}", axis.name, unit_name(*unit)));
                 format!(
-                    "{name}: found axes {}, expected units that can be converted to one; its numbers are drawn as they are",
+                    "{name}: found axes {}, expected axes with convertible units; its positions are drawn unconverted",
                     listed.collect::<Vec<_>>().join(", ")
                 )
             }
@@ -224,7 +224,7 @@ impl OpenLayer {
     ///
     /// # Errors
     ///
-    /// Misuse: the attribute of the colour rule does not exist. Limit: more linked vertices than the budget. Also the errors of the query.
+    /// Misuse: the layer lacks data for its colours or radius. Limit: more linked vertices than the budget, too many groups. The errors of the query.
     pub(crate) async fn begin(
         layer: &Layer,
         space: &PlotSpace,
@@ -284,7 +284,7 @@ impl OpenLayer {
             radius,
             texts: Arc::new(TextColors::default()),
         };
-        let asked = asked(layer, &columns, shapes, number);
+        let asked = layer_query(layer, &columns, shapes, number);
         let answer = query(store, asked).await?;
         if let (Paint::Column { name, .. }, Some(schema)) =
             (&columns.paint, answer.schema(Table::Vertices))
@@ -443,7 +443,7 @@ async fn survey(
     (shapes, level): (Shapes, u32),
     mut extent: FarthestVertices,
 ) -> Result<FarthestVertices, PlotError> {
-    let mut asked = asked(layer, columns, shapes, level);
+    let mut asked = layer_query(layer, columns, shapes, level);
     asked.columns = vec![Column::Position];
     let mut answer = query(&layer.store, asked).await?;
     while let Some((table, batch)) = answer.next().await? {
@@ -456,7 +456,7 @@ async fn survey(
 }
 
 /// The query of a layer.
-fn asked(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Query {
+fn layer_query(layer: &Layer, columns: &DrawnColumns, shapes: Shapes, level: u32) -> Query {
     let mut query = layer.query.clone();
     query.level = level;
     query.columns = vec![Column::Position];
@@ -649,7 +649,7 @@ impl Colors {
         self.title = self.title.replacen(name.as_str(), &drawn, 1);
         if channel.is_none() {
             self.warning = Some(format!(
-                "attribute {name} has {channels} channels, and the first is drawn: --color {drawn} to {name}[{}] names one",
+                "attribute {name} has {channels} channels, and the first is drawn: --color {drawn} to {name}[{}] selects one",
                 channels.saturating_sub(1)
             ));
         }
@@ -765,7 +765,7 @@ impl Colors {
             let ids = batch.column_by_name("object_id");
             let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
             let ids = ids.map(|ids| ids.values().to_vec());
-            let ids = ids.ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
+            let ids = ids.ok_or_else(|| PlotError::bug("object_id is not Int64"))?;
             let (_, values) = rows::column(&batch, name)?;
             if shape(values.data_type()).is_none() {
                 if channel > 0 {

@@ -22,7 +22,7 @@ pub(crate) struct DrawnLevel {
     pub(crate) level: Level,
     /// Approximate number of vertices of the selection.
     pub(crate) vertices: u64,
-    /// Whether the level is completed by others.
+    /// Whether the level is drawn together with the coarser levels that complete it.
     pub(crate) additive: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct DrawnLevel {
 ///
 /// # Cost
 ///
-/// The documents of the levels that are finer than the one chosen.
+/// Reads the documents of the levels from the finest one to the chosen one.
 pub(crate) async fn choose(
     store: &Store,
     query: &Query,
@@ -85,7 +85,7 @@ async fn measured(
     })
 }
 
-/// The share of a level's vertices in a selection, by its chunks and objects; the effect of a condition is unknown.
+/// Estimates the share of a level's vertices in a selection from its box and objects, without its conditions.
 fn share(store: &Store, level: &Level, query: &Query) -> Result<f64, PlotError> {
     let mut share: f64 = 1.0;
     let bbox = query.around(store.root().axes())?;

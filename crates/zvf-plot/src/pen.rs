@@ -1,4 +1,4 @@
-//! The targets of drawing: pixels, counts of pixels, or the elements of an SVG file.
+//! The targets of drawing: pixels, counts for each pixel, or the elements of an SVG file.
 
 /// A projected vertex.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -9,7 +9,7 @@ pub(crate) struct PenPoint {
     pub(crate) y: f32,
     /// Grows with the distance.
     pub(crate) depth: f32,
-    /// Scale at this vertex relative to the target; the weight of values along a line.
+    /// Scale at this vertex relative to the camera's target; the weight of its value in perspective correction.
     pub(crate) size: f32,
     /// Half of a line's width or a point's diameter, in pixels.
     pub(crate) radius: f32,

@@ -234,8 +234,8 @@ impl Picture {
         }
     }
 
-    /// Draws decorations, with text of a height.
-    pub(crate) fn decorate(&mut self, items: &[DecorItem], text: u8) {
+    /// Draws decorations, with text of this height in pixels.
+    pub(crate) fn decorate(&mut self, items: &[DecorItem], height: u8) {
         for item in items {
             match item {
                 DecorItem::Rect(rect, color) => self.fill(*rect, |_| *color),
@@ -244,9 +244,9 @@ impl Picture {
                 DecorItem::Text {
                     at,
                     anchor,
-                    text: words,
+                    text,
                     color,
-                } => self.write(*at, *anchor, words, *color, text),
+                } => self.write(*at, *anchor, text, *color, height),
             }
         }
     }
@@ -295,7 +295,7 @@ impl Picture {
     }
 
     /// A line of text.
-    fn write(&mut self, at: [f32; 2], anchor: Anchor, words: &str, color: Rgb, height: u8) {
+    fn write(&mut self, at: [f32; 2], anchor: Anchor, text: &str, color: Rgb, height: u8) {
         let size = if height > 16 {
             RasterHeight::Size24
         } else {
@@ -305,7 +305,7 @@ impl Picture {
             get_raster(c, FontWeight::Regular, size)
                 .or_else(|| get_raster('?', FontWeight::Regular, size))
         };
-        let letters: Vec<_> = words.chars().filter_map(letter).collect();
+        let letters: Vec<_> = text.chars().filter_map(letter).collect();
         let width: usize = letters.iter().map(|one| one.width()).sum();
         let before = match anchor {
             Anchor::Start => 0.0,
@@ -345,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_are_what_remains_of_a_large_picture() {
+    fn shrinking_takes_the_means_of_pixels() {
         let mut picture = Picture::new([4, 2], Some(Rgb::BLACK));
         let white = [Some(Rgb::WHITE), None, None, None];
         picture.paint(white.into_iter().chain(white));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_color_over_nothing_is_half_of_it() {
+    fn a_color_over_a_transparent_pixel_keeps_its_opacity() {
         let mut picture = Picture::new([1, 1], None);
         picture.blend(0, 0, Rgb(200, 100, 0), 0.5);
         assert_eq!(picture.rgba(), [200, 100, 0, 128]);
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_the_picture() {
+    fn png_files_have_the_pixels_of_the_picture() {
         for ground in [None, Some(Rgb(9, 8, 7))] {
             let mut picture = Picture::new([3, 2], ground);
             picture.blend(1, 1, Rgb(255, 0, 0), 1.0);

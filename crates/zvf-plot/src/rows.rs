@@ -30,11 +30,11 @@ pub(crate) enum Paint {
     Expression(Arc<VertexExpression>),
     /// A column of texts, drawn with a few colours.
     Texts(String),
-    /// The object.
+    /// A colour for each object.
     Object,
-    /// The object, with a table of colours.
+    /// A colour for each object, from a table by id.
     Colors(Arc<FxHashMap<i64, u32>>),
-    /// The object, with a table of numbers less the origin, drawn with a colour map.
+    /// A number for each object, from a table by id, less the origin; drawn with a colour map.
     Numbers(Arc<FxHashMap<i64, f64>>),
     /// The direction of the line or surface; vertices have no colour of their own.
     Direction,
@@ -62,7 +62,7 @@ pub(crate) struct DrawnColumns {
     pub(crate) axes: Vec<usize>,
     /// Factors of x, y and z: units of the picture in one unit of the store.
     pub(crate) scale: [f64; 3],
-    /// Factor of radii.
+    /// Units of the picture in one unit of radii.
     pub(crate) radius_scale: f64,
     /// Whether the rows have the ids of their objects.
     pub(crate) by_object: bool,
@@ -73,7 +73,7 @@ pub(crate) struct DrawnColumns {
     pub(crate) clipped: bool,
     /// The column with the radius of lines.
     pub(crate) radius: Option<String>,
-    /// The texts that are known, if texts decide colours.
+    /// The texts that were read so far, if colours show texts.
     pub(crate) texts: Arc<TextColors>,
 }
 
@@ -124,7 +124,7 @@ impl TextColors {
     }
 }
 
-/// Most texts that have colours by their position in the list.
+/// Largest number of texts that have colours by their position in the list.
 const MOST_TEXTS: usize = 1000;
 
 /// Rows of a batch, converted for drawing.
@@ -148,10 +148,11 @@ impl DrawnRows {
         one.copied().unwrap_or(MISSING.bits())
     }
 
-    /// Takes numbers less the origin.
+    /// Sets the values and their range from numbers less the origin.
     ///
     /// # Errors
-    /// Misuse: a number that float32 does not hold, unless it is `clipped`.
+    ///
+    /// Misuse: a number that float32 cannot represent, unless numbers are `clipped`.
     fn take_numbers(
         &mut self,
         numbers: impl Iterator<Item = f64> + Clone,
@@ -165,8 +166,8 @@ impl DrawnRows {
             && !(held(low) && held(high))
         {
             return Err(PlotError::usage(
-                "color: found numbers that differ by more than 3.4e38, expected differences that float32 holds: --range LOW,HIGH of a smaller span \
-                 draws those in it, and an attribute of their logarithms or fractions draws all",
+                "color: found numbers that differ by more than 3.4e38, expected differences that float32 can represent: --range LOW,HIGH with a smaller \
+                 span draws the numbers in it, and an attribute of their logarithms or fractions draws all",
             ));
         }
         self.values = numbers.map(|one| (one as f32).to_bits()).collect();
@@ -196,7 +197,7 @@ impl DrawnColumns {
     ///
     /// # Errors
     ///
-    /// Misuse: colours by a column that has no numbers, or too few channels.
+    /// Misuse: a column of colours or radii that is not numeric, too few channels, numbers that float32 cannot represent.
     pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<DrawnRows, PlotError> {
         let mut rows = DrawnRows {
             positions: self.positions(batch)?,
@@ -207,7 +208,7 @@ impl DrawnColumns {
         if let Some(ids) = ids.filter(|_| self.by_object) {
             let ids = ids
                 .as_primitive_opt::<Int64Type>()
-                .ok_or_else(|| PlotError::bug("object_id is no Int64"))?;
+                .ok_or_else(|| PlotError::bug("object_id is not Int64"))?;
             // Rows without an object get an id that no object has in practice; it only affects colours.
             rows.ids = ids.iter().map(|id| id.unwrap_or(i64::MIN)).collect();
         }
@@ -267,7 +268,7 @@ impl DrawnColumns {
     ///
     /// # Errors
     ///
-    /// A bug of the query: no positions.
+    /// Bug: a batch without positions.
     pub(crate) fn positions(&self, batch: &RecordBatch) -> Result<Vec<Point3>, PlotError> {
         let (flat, width) = elements(&column(batch, "position")?.1);
         let gather = |of: &dyn Fn(Range<usize>, usize) -> f64| -> Vec<Point3> {
@@ -414,6 +415,6 @@ pub(crate) fn links(batch: &RecordBatch) -> Result<(Vec<u64>, usize), PlotError>
     let (flat, width) = elements(&column(batch, "vertices")?.1);
     let flat = flat
         .as_primitive_opt::<UInt64Type>()
-        .ok_or_else(|| PlotError::bug("links are no UInt64"))?;
+        .ok_or_else(|| PlotError::bug("links are not UInt64"))?;
     Ok((flat.values().to_vec(), width))
 }

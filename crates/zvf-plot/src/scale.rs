@@ -106,7 +106,7 @@ pub(crate) fn ticks(low: f64, high: f64, count: u32) -> Vec<f64> {
     found
 }
 
-/// Powers of ten from 1 to a number, which is the last one.
+/// Powers of ten from 1 to at most a number, followed by the number itself if it is more than 2.5 times the last power.
 pub(crate) fn powers(most: f64) -> Vec<f64> {
     let mut found: Vec<f64> = (0..20)
         .map(|power| 10_f64.powi(power))

@@ -107,8 +107,8 @@ const JOB: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// Misuse: no layer, a size that is not from 1 to 2^26 pixels, colours by an attribute that does not exist. Limit: more linked vertices than
-/// [`PlotOptions::vertices`]. Also the errors of the queries.
+/// Misuse: no layer, a size that is not from 1 to 2^26 pixels, an attribute, channel, group or object index that a layer needs and does not have.
+/// Limit: more linked vertices than [`PlotOptions::vertices`], more than 100 000 groups for colours by group. Also the errors of the queries.
 pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Picture>, PlotError> {
     let mut scene = Scene::new(layers, options).await?;
     let [width, height] = options.size;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Red, green and blue in percent, as colours are in this format.
+/// Red, green and blue in percent, as in this format.
 type Percent = [u8; 3];
 
 /// Rows of one band.
@@ -76,7 +76,7 @@ fn runs(columns: &[u8], out: &mut String) {
     }
 }
 
-/// At most [`COLORS`] colours, and the index of the replacement for each colour of the pixels.
+/// At most [`COLORS`] colours, and for each colour of the pixels the index of the colour that replaces it.
 ///
 /// Median cut: the colours of the picture are one group, and the group of the largest weight is cut until there are enough.
 fn palette(pixels: &[Option<Percent>]) -> (Vec<Percent>, BTreeMap<Percent, u8>) {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_picture_is_these_letters() {
+    fn a_small_picture_has_these_sixels() {
         let (red, clear) = ([255, 0, 0, 255], [0, 0, 0, 0]);
         let blue = [0, 0, 255, 255];
         // Seven rows of five pixels: all red, except for a blue lower right corner and one pixel without a colour.

@@ -13,7 +13,7 @@ pub(crate) struct SvgShapes {
     shapes: Vec<SvgShape>,
     /// Largest number of shapes.
     most: usize,
-    /// Whether more were drawn.
+    /// Whether more than `most` shapes were drawn.
     over: bool,
 }
 
@@ -55,7 +55,7 @@ impl SvgShapes {
         }
     }
 
-    /// Appends the shapes of another layer, with the colours of its numbers.
+    /// Appends the shapes of another layer, and converts its numbers to colours.
     pub(crate) fn append(&mut self, other: Self, color: impl Fn(u32) -> u32) {
         self.over |= other.over;
         for mut shape in other.shapes {
@@ -196,7 +196,7 @@ fn escaped(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // XML has neither control characters nor these two.
+            // XML allows neither most control characters nor these two.
             letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {
                 out.push(' ')
             }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::bin::{Bin, bin_of};
 use zvf_encode::{Axis, WriteError};
 
-/// How often a chunk is halved at most.
+/// Most times that a chunk is halved.
 const MOST_HALVES: u32 = 20;
 /// Most chunks whose points are counted.
 const SAMPLE: usize = 32;
@@ -27,7 +27,8 @@ pub struct ChosenBins {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum BinReason {
-    /// The median distance of neighbouring vertices: bins are at least that large, and less than twice as large.
+    /// The median distance of neighbouring vertices. Along axes of space, a chunk is halved, at most 20 times, while the halves are at least
+    /// that large.
     Step(f64),
     /// The largest bins for which an occupied bin has fewer than two different positions on average.
     Spacing,
@@ -51,7 +52,7 @@ impl fmt::Display for BinReason {
     }
 }
 
-/// Which axes are not of space, but of time or channels. Bins do not grow along them, and distances are measured without them.
+/// For each axis, whether it is not of space, but of time or channels. Bins do not grow along such axes, and distances do not include them.
 pub(crate) fn beside_space(axes: &[Axis]) -> Vec<bool> {
     axes.iter().map(|axis| !axis.is_space()).collect()
 }
@@ -94,7 +95,7 @@ pub(crate) type TakePosition<'t> = &'t mut dyn FnMut(&[f64]) -> Result<(), Write
 /// Memory: the coordinates of all chunks, and the positions in the picked ones.
 ///
 /// # Errors
-/// Positions outside every bin; the errors of `each`.
+/// Malformed data: a position that is not finite, or beyond the range of bin numbers. The errors of `each`.
 pub(crate) fn spacing(
     mut each: impl FnMut(TakePosition<'_>) -> Result<(), WriteError>,
     dims: usize,
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_of_points_hold_about_one() {
+    fn bins_of_points_hold_about_one_position() {
         // A grid of points at a distance of two, each point twice.
         let positions: Vec<[f64; 2]> = (0..512)
             .map(|n| n % 256)

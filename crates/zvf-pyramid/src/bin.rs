@@ -16,7 +16,7 @@ pub(crate) const MOST_AXES: usize = 4;
 /// A bin; missing axes are 0.
 pub(crate) type Bin = [i64; MOST_AXES];
 
-/// Resources of a step.
+/// The memory budget in bytes, threads and temporary folder for building levels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Means<'s> {
     pub(crate) budget: usize,

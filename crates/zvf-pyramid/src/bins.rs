@@ -13,7 +13,7 @@ use zvf_encode::WriteError;
 use zvf_encode::error::{OrBug, internal, narrow, to_index};
 use zvf_format::int::{index, wide};
 
-/// A vertex without a metavertex.
+/// Marks a vertex without a metavertex.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// The vertices of a coarse level.
@@ -213,7 +213,7 @@ fn settle(
 /// The chunk of a mean on one axis. Positions rounded to float32 can have a mean outside the bounds, in a chunk that does not exist. Such a mean is
 /// moved inside.
 fn inside(value: &mut f32, size: f64, origin: i64, cells: u64) -> Result<i64, WriteError> {
-    // A grid beyond the range of numbers has no last chunk.
+    // A grid that reaches beyond the 64-bit integers has no last chunk.
     let last = i64::try_from(cells)
         .ok()
         .and_then(|cells| origin.checked_add(cells)?.checked_sub(1))
@@ -238,7 +238,7 @@ pub(crate) struct CoarseParents {
     pub(crate) starts: Vec<u32>,
     /// The coarse vertex of each vertex, chunk by chunk, row by row; [`NONE`] if there is none.
     pub(crate) of: Vec<u32>,
-    /// By chunk, if objects are wanted; `None` if every row is a fragment.
+    /// By chunk; `None` if every row is a fragment, or the finer level has no objects.
     fragments: Vec<Option<CheckedFragments>>,
 }
 
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_compose_and_what_is_lost_stays_lost() {
+    fn steps_compose_and_dropped_vertices_stay_dropped() {
         let none = super::NONE;
         assert_eq!(
             compose(&[0, 2, none, 1], &[5, none, 6]).unwrap(),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_a_rounding_beyond_the_last_chunk_is_taken_back() {
+    fn a_mean_that_is_rounded_beyond_the_last_chunk_is_moved_inside() {
         let mut value = 20.0_f32;
         assert_eq!(inside(&mut value, 10.0, 0, 2).unwrap(), 1);
         assert_eq!(value, 20.0_f32.next_down());

@@ -159,7 +159,7 @@ impl Fine {
     /// A level of a store.
     ///
     /// # Errors
-    /// Misuse: a level split by an attribute, or in another layout than 0.9. Malformed data. I/O.
+    /// Misuse: chunks that are divided by an attribute, positions that are not numbers. Malformed data: no array of fragments, a damaged manifest. I/O.
     pub(crate) fn stored(store: &Store, number: u32, handle: &Handle) -> Result<Self, WriteError> {
         let need = Need {
             objects: true,
@@ -227,7 +227,7 @@ impl Fine {
     /// Applies `work` to every chunk, on several threads, and `take` to its results, in the order of the chunks.
     ///
     /// # Cost
-    /// Every cell of positions and of fragments is read once; a few dozen chunks are in memory at a time.
+    /// Every cell of positions and of fragments is read once; up to 64 chunks for each thread are in memory at a time.
     pub(crate) fn each<R: Send + 'static>(
         &self,
         threads: usize,
@@ -307,7 +307,7 @@ fn chunk(read: DecodedChunk, number: NumberType) -> FineChunk {
 /// Stored numbers as float32, rounded once.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "rounding is what the algorithm asks for"
+    reason = "the method rounds positions to float32"
 )]
 fn to_f32(number: NumberType, bytes: &[u8]) -> Vec<f32> {
     macro_rules! round {
@@ -394,7 +394,7 @@ mod tests {
     use zvf_encode::WriteError;
 
     #[test]
-    fn an_object_that_there_is_not_has_no_entries() {
+    fn entries_of_a_missing_object_are_an_error() {
         let mut objects = ObjectFragments::new(vec![7, 8]);
         objects.push_entry(0, 5);
         objects.push_entry(1, 6);

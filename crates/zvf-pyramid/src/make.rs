@@ -55,14 +55,15 @@ pub struct LevelReport {
     pub vanished_vertices: u64,
     /// Objects with such vertices.
     pub vanished_objects: u64,
-    /// Vertices of level 0 that belong to no object, in a store of objects: no level has them. Stated at the first level alone.
+    /// Vertices of level 0 that belong to no object, in a store of objects: no coarse level has them. 0 except for the first coarse level.
     pub unowned_vertices: u64,
-    /// Whether level 0 has links though the kind of the store has none: no level has them. Stated at the first level alone.
+    /// Whether level 0 has links although the kind of the store has none: no coarse level has them. False except for the first coarse level.
     pub loses_links: bool,
 }
 
 impl LevelReport {
-    /// Remarks about a bad size compared to the finer level, and about parts of meshes that are missing in the level.
+    /// Remarks about a bad size compared to the finer level, about parts of meshes that are missing in the level, and about vertices and links of level
+    /// 0 that no coarse level has.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let links = self.loses_links.then(|| {
@@ -541,7 +542,7 @@ fn of_rows(
     let mut parents = vec![NONE; index(rows)];
     internal!(
         finer.of.len() == representatives.len(),
-        "{} vertices, and what stands for {}",
+        "{} vertices, and {} representatives",
         finer.of.len(),
         representatives.len()
     );

@@ -74,7 +74,7 @@ mod tests {
     use super::{Meter, MeteredBytes};
 
     #[test]
-    fn what_is_dropped_is_not_counted() {
+    fn dropped_bytes_are_not_counted() {
         let meter = Meter::default();
         let mut counted = MeteredBytes::new(&meter);
         counted.set(10);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_stays_when_things_go() {
+    fn the_maximum_remains_when_bytes_are_released() {
         let meter = Meter::default();
         let mut known = 0;
         meter.add(10);

@@ -69,9 +69,9 @@ pub(crate) struct PyramidPlan {
     more: Option<(LevelStep, u64, u64)>,
     pub(crate) cross: CrossLevel,
     pub(crate) depth: i64,
-    /// The level from which on chunks grow.
+    /// The index of the first level whose chunks grow; `None`: chunks do not grow.
     pub(crate) grow: Option<usize>,
-    /// The first level that a specification adds; `None`: none, all levels are made again as they were.
+    /// The index of the first level that a specification adds; `None`: all levels are rebuilt as they were.
     new: Option<usize>,
     /// Which axes are not of space.
     beside: Vec<bool>,
@@ -194,7 +194,7 @@ impl PyramidPlan {
             let refuse = |found: &str| {
                 let what = format!("level {number}");
                 let expected =
-                    "a level that can be made again from its documents; --replace replaces others";
+                    "a level that can be rebuilt from its documents; --replace replaces others";
                 Err(WriteError::input(what, found, expected))
             };
             let record = doc.extra.get(RECORD).and_then(Value::as_object);

@@ -41,7 +41,7 @@ pub(crate) struct ReferenceStep {
 pub(crate) struct ObjectColumn {
     pub(crate) array: TypedArray,
     pub(crate) values: TypedValues,
-    /// Rows that lost their value on a finer level.
+    /// For each row, whether it has no value on a finer level.
     pub(crate) lost: Vec<bool>,
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn write_column(
     };
     let inner = array.shape().into_iter().skip(1).collect();
     let unit = array.attributes().unit.as_deref();
-    // Booleans cannot express that a value is absent, so every object keeps its own.
+    // Booleans have no missing value, so every object keeps its own.
     let stays = element == ElementType::Number(NumberType::Bool);
     let mut table = EncodedRows::new(element, inner, values.row_size()).of_unit(unit);
     let mut kept = kept.iter().copied().peekable();
@@ -310,7 +310,7 @@ pub(crate) fn write_column(
                 values.dtype
             );
             let expected = format!(
-                "a value that none has, to mean that there is none (the density method leaves out no values; `zvf edit STORE set-attribute {name} --object --fill VALUE` gives all objects one)"
+                "a value that no object has, to mark missing values (the density method keeps the values of all objects; `zvf edit STORE set-attribute {name} --object --fill VALUE` gives every object a value)"
             );
             let path = TableOf::Objects.path(name);
             return Err(WriteError::input(path, found, expected));

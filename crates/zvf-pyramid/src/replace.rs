@@ -140,7 +140,7 @@ impl PyramidRun<'_> {
             return Ok(());
         }
         staged.removed.insert(document);
-        // Copies of a store, and other programs, list the family also if it has links between levels alone.
+        // Copies of a store, and other programs, list the family even if it only has links between levels.
         let before = finest.arrays_present.len();
         finest.arrays_present.retain(|family| family != "links");
         if finest.arrays_present.len() < before {

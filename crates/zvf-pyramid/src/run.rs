@@ -100,7 +100,7 @@ impl PyramidReport {
         })
     }
 
-    /// Warnings about the sizes of the levels, about missing parts of meshes, and about axes of several units.
+    /// Warnings about the sizes of the levels, about vertices, links and parts of meshes that they lack, and about axes of several units.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let levels = self.levels.iter().flat_map(LevelReport::remarks);
@@ -254,7 +254,7 @@ impl PyramidRun<'_> {
         }
         self.admit(&store, spec)?;
         if !matches!(work, PyramidChange::Remove) {
-            // A new level would lack the parts that are left out of its source.
+            // New levels would lack the parts of level 0 that are left out because they are unsupported or damaged.
             let all = self.handle.block_on(store.level(0, &Need::all()))?;
             all.check_complete()?;
         }
@@ -312,7 +312,7 @@ impl PyramidRun<'_> {
             }
             Existing::Keep if report.was_stale => {
                 let found = format!("{}, out of date", known());
-                refuse(found, "current levels: --refresh makes them again")
+                refuse(found, "current levels: --refresh rebuilds them")
             }
             Existing::Keep => {
                 let mut plan = self.plan(store)?;
@@ -336,8 +336,8 @@ impl PyramidRun<'_> {
         Ok(store)
     }
 
-    /// Finishes or reverts an interrupted change, if that is allowed. Returns whether it was committed and is of the same job: then there is nothing
-    /// left to do, and with `--add` a repetition would add further levels.
+    /// Completes or reverts an interrupted change, if that is allowed. Returns whether it was committed and is of the same job. In that case the job is
+    /// done; with `--add`, a repetition would add further levels.
     fn tidy(&self) -> Result<bool, WriteError> {
         let Some(found) = self.target.read(MARKER)? else {
             return Ok(false);
@@ -383,7 +383,7 @@ impl PyramidRun<'_> {
                     format!(
                         "level {number} with refinement \"add\", which the next level completes"
                     ),
-                    "levels that can be made again from level 0 (`zvf query STORE -o all.arrow` and `zvf import all.arrow NEW` put all vertices in one level)",
+                    "levels that can be rebuilt from level 0 (`zvf query STORE -o all.arrow` and `zvf import all.arrow NEW` put all vertices in one level)",
                 );
             }
         }
@@ -481,7 +481,7 @@ impl PyramidRun<'_> {
                 false => "no links to level 1, although the root states that there are some",
             };
             let expected =
-                "levels that can be made again from their documents; --replace replaces others";
+                "levels that can be rebuilt from their documents; --replace replaces others";
             return Err(WriteError::input("store", found, expected));
         }
         Ok(plan)

@@ -138,7 +138,7 @@ pub struct PyramidSpec {
     pub method: Option<Method>,
     /// The seed of the draw of kept objects.
     pub seed: u64,
-    /// The last step is repeated until a level has at most this number of vertices, or no fewer than the one before.
+    /// The last step is repeated until a level has at most this number of vertices, or no fewer than the one before, or there are 24 levels.
     pub until: Option<u64>,
     /// Links between levels; `None`: as in the existing levels, else none.
     pub cross_level: Option<CrossLevel>,
@@ -155,7 +155,7 @@ pub struct PyramidSpec {
     pub existing: Existing,
 }
 
-/// Most levels that [`PyramidSpec::until`] adds.
+/// Most levels of one specification. [`PyramidSpec::until`] adds levels only while there are fewer.
 pub(crate) const MOST_LEVELS: usize = 24;
 
 impl PyramidSpec {

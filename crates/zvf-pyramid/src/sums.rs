@@ -28,10 +28,10 @@ impl PositionSum {
     }
 }
 
-/// Positions of objects, in parts of whole bins that are small enough to be held.
+/// Positions of objects, in parts of whole bins that fit in memory.
 #[derive(Debug)]
 pub(crate) struct BinPositions {
-    /// For each chunk the wanted fragments, with the numbers of their entries.
+    /// For each chunk, the fragments of kept objects, with the numbers of their entries.
     entries: Vec<Vec<(u32, u32)>>,
     /// Number, index of the bin in its part, position.
     parts: Buckets<u32>,
@@ -71,7 +71,7 @@ impl BinPositions {
         })
     }
 
-    /// Adds the wanted rows of a chunk; `of` are the bins of its rows.
+    /// Adds the rows of kept objects in a chunk; `of` has the bin of each row.
     pub(crate) fn push(&mut self, one: &Binned, of: &[u32], dims: usize) -> Result<(), WriteError> {
         let parts = self.count;
         let entries = self.entries.get(one.slot);

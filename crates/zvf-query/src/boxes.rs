@@ -21,12 +21,12 @@ pub struct ChunkBoxes {
     pub low: Vec<f64>,
     /// Upper corners.
     pub high: Vec<f64>,
-    /// The attribute of the first component, and its value for each number from 0, if all levels agree on them.
+    /// The attribute that divides the chunks, and its value for each number of the first component, from 0; `None` unless all levels agree on them.
     pub key: Option<(String, Vec<Value>)>,
 }
 
-/// The listed chunks of the levels of a query, whatever its box and condition, and the boxes of their rows. The boxes follow from the chunk keys: if
-/// these are wrong (trap T12), rows may be outside of them.
+/// Returns the listed chunks of the levels of a query, regardless of its box and condition, and the boxes of their rows. The boxes follow from the
+/// chunk keys: if these are wrong (trap T12), rows may be outside of them.
 ///
 /// # Cost
 ///

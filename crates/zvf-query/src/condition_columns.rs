@@ -157,20 +157,20 @@ fn values(array: &dyn Array) -> Option<Values> {
         }
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary_opt()?;
-            let (keys, words) = (
+            let (keys, categories) = (
                 values(dictionary.keys())?,
                 values(dictionary.values().as_ref())?,
             );
-            let word = |key: &Val<'static>| match key {
+            let category = |key: &Val<'static>| match key {
                 Val::Int(key) => {
                     let found = usize::try_from(*key)
                         .ok()
-                        .and_then(|key| words.values.get(key));
+                        .and_then(|key| categories.values.get(key));
                     found.cloned().unwrap_or(Val::Null)
                 }
                 _ => Val::Null,
             };
-            (keys.values.iter().map(word).collect(), words.kind)
+            (keys.values.iter().map(category).collect(), categories.kind)
         }
         DataType::Boolean => {
             let values = array.as_boolean_opt()?.iter();

@@ -1,4 +1,4 @@
-//! The entry of queries.
+//! The entry point of queries.
 
 use futures::future::BoxFuture;
 use zvf_store::Store;
@@ -27,7 +27,7 @@ use crate::{
 /// # Errors
 ///
 /// Misuse: a level, attribute, object id or group that does not exist, a box of other dimensions, objects where there
-/// is no object index, a filter that does not fit. I/O; malformed or unsupported data; a limit.
+/// is no object index, a filter that does not fit the types of its values. I/O; malformed or unsupported data; a limit.
 ///
 /// # Examples
 ///
@@ -43,7 +43,7 @@ pub fn query<'a>(store: &'a Store, query: Query) -> BoxFuture<'a, Result<Answer,
         let some = query.chunks.is_some() || query.within.is_some();
         if some && (by_object || !alone) {
             return Err(QueryError::misuse(
-                "a range or list of chunks (a split) has the vertex table alone, and no whole objects: with --select objects splits are cut by object",
+                "a range or list of chunks (a split) returns the vertex table alone, and cannot select whole objects: with --select objects, splits are divided by object",
             ));
         }
         let prepared = Box::pin(prepare::prepare(store, query)).await;
@@ -58,7 +58,7 @@ pub fn query<'a>(store: &'a Store, query: Query) -> BoxFuture<'a, Result<Answer,
             None
         };
         let first = levels.iter().chain(&only).map(|p| p.round).max();
-        // Cells are one round, by object manifests are one before them.
+        // Cells take one round of requests; an answer by object takes one more before it, for manifests.
         let reading = 1 + u32::from(by_object);
         let (store, last) = (store.clone(), first.unwrap_or(0).saturating_add(reading));
         Answer::start(|mut emit| async move {

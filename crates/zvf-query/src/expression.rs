@@ -52,7 +52,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. The names are checked when the expression is resolved.
+    /// Misuse: a syntax error; the message states its byte and marks it. The names are checked when the expression is resolved.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         Filter::parse_expression(text).map(Self)
     }

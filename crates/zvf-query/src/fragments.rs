@@ -1,4 +1,4 @@
-//! The fragments of one chunk, checked and in a compact form: eight bytes for each fragment, regardless of the chunk's rows.
+//! The fragments of one chunk, checked and in a compact form: eight bytes for each fragment, and four more for each row of a list.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_and_lists_come_back() {
+    fn ranges_and_lists_are_decoded() {
         let found = of(
             |builder| {
                 builder.push_range(0, 2).unwrap();

@@ -1,7 +1,7 @@
 //! Levels in files: the vertices of each in order, with object and position, and its links as pairs or faces of these vertices.
 //!
 //! Representatives of vertices are computed chain by chain, or in parts of whole bins of whole objects that fit in memory. The vertex data that links
-//! need is joined to them block by block of vertices. At most half a byte per vertex is in memory at one time, to mark the kept vertices.
+//! need is joined to them one block of vertices at a time. The marks of kept vertices take at most half a byte of memory per vertex.
 
 use std::hash::BuildHasher;
 
@@ -51,7 +51,7 @@ impl<'n> LevelBuilder<'n> {
     /// Reads the vertices and links of level 0.
     ///
     /// # Errors
-    /// Misuse: data that levels of this method cannot have, by name. Malformed data. I/O.
+    /// Misuse: data that this method does not support; the message names it. Malformed data. I/O.
     pub(crate) fn new(from: Reading<'n>) -> Result<Self, WriteError> {
         let metadata = LevelMetadata::read(from.store, from.handle)?;
         let mut finest = FinestLevel::new(from, metadata)?;
@@ -135,7 +135,7 @@ impl<'n> LevelBuilder<'n> {
         self.finest.places.take()
     }
 
-    /// Most bytes of vertices and links that were held at the same time.
+    /// Largest number of bytes of vertices and links that were in memory at the same time.
     pub(crate) fn most_held(&self) -> u64 {
         wide(self.finest.meter.most())
     }
@@ -152,7 +152,7 @@ impl<'n> LevelBuilder<'n> {
     /// Chooses bins of level 0.
     ///
     /// # Errors
-    /// Positions outside every bin. I/O.
+    /// Malformed data: a position that is not finite, or beyond the range of bin numbers. I/O.
     pub(crate) fn choose(&self, chunk_shape: &[f64]) -> Result<ChosenBins, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let axes = &self.metadata().spec.axes;
@@ -296,7 +296,7 @@ impl<'n> LevelBuilder<'n> {
     /// Computes the next level from the last one.
     ///
     /// # Errors
-    /// Positions outside every bin. I/O.
+    /// Malformed data: a position that is not finite, or beyond the range of bin numbers. I/O.
     pub(crate) fn thin(&mut self, step: &PlannedLevel) -> Result<ComputedLevel, WriteError> {
         let (context, dims) = (self.finest.context(), self.finest.dims());
         let metric = self.metric();
@@ -499,7 +499,8 @@ impl<'n> LevelBuilder<'n> {
         Ok((links, stays))
     }
 
-    /// Marks the kept vertices, which are their own representatives; of a mesh only one vertex of each object without remaining faces.
+    /// Marks the kept vertices, which are their own representatives. The corners of the remaining faces of a mesh are marked already; marks one more
+    /// vertex for each object without remaining faces.
     fn mark(
         &self,
         fine: &LevelRecords,

@@ -36,7 +36,7 @@ impl LevelRecords {
             .each(|place, record| take(place, PointVertex::take(&mut &*record, dims)?))
     }
 
-    /// For each of so many objects whether it has vertices.
+    /// For each of `objects` objects, whether it has vertices.
     pub(super) fn has_vertices(&self, objects: usize) -> Result<Vec<bool>, WriteError> {
         let mut found = vec![false; objects];
         self.vertices.each(|_, record| {
@@ -99,7 +99,7 @@ impl LevelRecords {
             link.extend_from_slice(&word(record, 0)?.to_le_bytes());
             for end in words(record).skip(1) {
                 let end = stays.rank(end)?;
-                let end = end.or_bug("a link to a vertex that does not stay")?;
+                let end = end.or_bug("a link to a vertex that is not kept")?;
                 link.extend_from_slice(&end.to_le_bytes());
             }
             kept.push(&link)

@@ -65,10 +65,7 @@ fn shrink(vertices: f64, until: f64) -> (f64, i32) {
     let ratio = (vertices / until.max(1.0)).max(1.0);
     let levels = (ratio.ln() / most.ln()).ceil().max(1.0);
     let factor = ratio.powf(1.0 / levels).clamp(least, most);
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "at most 32 halves of a count"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the logarithm of a count")]
     let levels = levels as i32;
     (factor, levels)
 }
@@ -86,7 +83,7 @@ impl LevelBuilder<'_> {
     /// Levels, each 4 to 8 times smaller than the one before, until about `until` vertices are left; none if there are no more than that.
     ///
     /// # Errors
-    /// Positions outside every bin. I/O.
+    /// Misuse: bins of no size merge enough vertices. Malformed data: a position that is not finite, or beyond the range of bin numbers. I/O.
     pub(crate) fn levels(
         &self,
         until: u64,
@@ -367,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_lie_between_those_that_were_measured() {
+    fn sizes_are_interpolated_between_measured_sizes() {
         let curve = Curve(vec![(1.0, 1000.0), (4.0, 10.0)]);
         assert!((curve.size(100.0) - 2.0).abs() < 1e-12);
         assert_eq!((curve.size(2000.0), curve.size(1.0)), (1.0, 4.0));

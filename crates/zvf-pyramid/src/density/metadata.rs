@@ -24,7 +24,7 @@ const LOOKED_AT: usize = 16;
 /// The data of level 0 besides its vertices and links.
 #[derive(Debug)]
 pub(crate) struct LevelMetadata {
-    /// The specification of levels, without chunks and storage. Attributes are added when vertices have been seen.
+    /// The specification of levels, without chunks and storage. Positions, attributes and links are declared from the columns of a query.
     pub(super) spec: StoreSpec,
     /// Ids of the objects that exist, in the order of the object index.
     pub(crate) ids: Vec<i64>,
@@ -45,7 +45,7 @@ impl LevelMetadata {
     /// Reads the metadata of level 0: documents, ids, groups.
     ///
     /// # Errors
-    /// Misuse: data that levels of this method cannot have, by name. Malformed data. I/O.
+    /// Misuse: data that this method does not support; the message names it. Malformed data. I/O.
     pub(crate) fn read(store: &Store, handle: &Handle) -> Result<Self, WriteError> {
         let root = store.root();
         if root.world_offset().is_some() {
@@ -357,7 +357,7 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// Makes the numbers from the slot and the row of each place. Rows that no place names are counted, too.
+    /// Makes the numbers from the slot and the row of each place. Rows without a place are counted, too.
     pub(crate) fn new(chunks: Vec<ChunkCoord>, places: &[(u32, u32)]) -> Result<Self, WriteError> {
         let mut counts = vec![0_usize; chunks.len()];
         for &(slot, row) in places {
@@ -395,7 +395,7 @@ fn groups(
     handle: &Handle,
 ) -> Result<(Groups, Vec<String>), WriteError> {
     let mut left_out = Vec::new();
-    // Attributes of groups stay, without a row, after the last group is deleted.
+    // After the last group is deleted, attributes of groups remain without rows.
     let Some(found) = level.groups().filter(|found| !found.is_empty()) else {
         return Ok((Groups::default(), left_out));
     };

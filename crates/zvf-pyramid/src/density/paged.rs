@@ -1,4 +1,4 @@
-//! Records in files: read by number, block by block, or sorted to the blocks of other records.
+//! Records in files: read in order, block by block, or grouped by the block of the record that they refer to.
 
 use std::borrow::Cow;
 
@@ -156,7 +156,7 @@ impl PagedReader<'_> {
     }
 }
 
-/// The word at a place of a record.
+/// The 32-bit number at an index of a record.
 ///
 /// # Errors
 /// Bug: the record is shorter.
@@ -164,13 +164,13 @@ impl PagedReader<'_> {
 pub(super) fn word(record: &[u8], at: usize) -> Result<u32, WriteError> {
     let word = record.as_chunks::<4>().0.get(at);
     let word = word.or_bug(format_args!(
-        "{} bytes of a record have no word {at}",
+        "a record of {} bytes has no number {at}",
         record.len()
     ))?;
     Ok(u32::from_le_bytes(*word))
 }
 
-/// The words of a record.
+/// The 32-bit numbers of a record.
 pub(super) fn words(record: &[u8]) -> impl Iterator<Item = u32> + '_ {
     let words = record.as_chunks::<4>().0.iter();
     words.map(|word| u32::from_le_bytes(*word))
@@ -246,7 +246,7 @@ impl Shuffled {
     }
 }
 
-/// Records in parts by a hash; each part is small enough to be held.
+/// Records divided into parts by a hash; each part fits in memory.
 #[derive(Debug)]
 pub(super) struct Partitions {
     /// One bucket per part, in their order.
@@ -313,6 +313,8 @@ impl BitSet {
         }
     }
 
+    /// Adds a number.
+    ///
     /// # Errors
     /// Bug: a number beyond the set. The methods below have the same errors.
     pub(super) fn set(&mut self, number: u32) -> Result<(), WriteError> {
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_scattered_comes_back_by_block_in_order() {
+    fn shuffled_records_are_read_by_block_in_order() {
         let folder = std::env::temp_dir();
         let context = context(&folder);
         let mut shuffle = Shuffle::new(&context);

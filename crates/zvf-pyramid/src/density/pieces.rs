@@ -5,7 +5,7 @@ use super::points::PointVertex;
 use zvf_encode::WriteError;
 
 /// Most vertices of one chain that are simplified together. The ends of a piece are kept, so that chains of any length need limited memory. The
-/// length does not depend on the budget, and neither do levels.
+/// length does not depend on the memory budget, so that levels do not depend on it either.
 const LONGEST: usize = 1 << 16;
 /// Vertices that are passed to a thread together.
 const MANY: usize = 1 << 13;

@@ -110,7 +110,7 @@ impl LevelBuilder<'_> {
         Ok(all)
     }
 
-    /// All vertices of the chosen objects are kept. Nothing bounds the distance of the others.
+    /// Keeps all vertices of the chosen objects. The distance of the other vertices has no bound.
     pub(super) fn all(&self, fine: &LevelRecords) -> Result<Representatives, WriteError> {
         let mut stays = BitSet::new(fine.vertices.len());
         let mut kept = PagedRecords::new(4, &self.finest.context());
@@ -208,10 +208,10 @@ impl LevelBuilder<'_> {
                 let mut stays = vec![false; line.len()];
                 moved = moved.max(metric.simplify(&line, tolerance * tolerance, &mut stays));
                 if placed {
-                    for (at, stand_in) in neighbours(&line, &stays, metric).enumerate() {
-                        let [at, stand_in] =
-                            [narrow("vertices", at)?, narrow("vertices", stand_in)?];
-                        pairs.push([place + at, place + stand_in]);
+                    for (at, representative) in neighbours(&line, &stays, metric).enumerate() {
+                        let at = narrow("vertices", at)?;
+                        let representative = narrow("vertices", representative)?;
+                        pairs.push([place + at, place + representative]);
                     }
                 }
                 for stays in stays {

@@ -9,7 +9,7 @@ use zvf_encode::{AttributeSpec, AttributeType, Values, WriteError, arrow};
 /// Rows of a column, in the order of `rows`.
 ///
 /// # Errors
-/// Malformed data: a row without a value in a column of numbers that cannot express this. Misuse: a type that is not written.
+/// Malformed data: a missing value in a column of numbers. Misuse: a type that cannot be written.
 pub(super) fn rows(name: &str, column: &ArrayRef, rows: &[u32]) -> Result<Values, WriteError> {
     let checked = Some(TakeOptions { check_bounds: true });
     let rows = UInt32Array::from(rows.to_vec());

@@ -48,7 +48,7 @@ macro_rules! number {
             }
 
             #[expect(clippy::allow_attributes, reason = "only some of the types lose anything")]
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturating round is what is wanted")]
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds and saturates")]
             fn nearest(number: f64) -> Self {
                 number.round_ties_even() as Self
             }
@@ -159,7 +159,7 @@ impl PositionSpec {
         with_type!(dtype, T => Some(Self { dtype, dims, world: { let _: T = T::nearest(0.0); world } }), None)
     }
 
-    /// The nearest number of the floating-point type of positions, with which conditions compare; unchanged for integer types.
+    /// Rounds a number to the floating-point type of positions, as conditions do; returns it unchanged for integer types.
     pub(crate) fn rounded(&self, number: f64) -> f64 {
         match self.dtype.kind {
             DTypeKind::F16 => nearest_f16(number).to_f64(),
@@ -357,7 +357,7 @@ fn extent_of<const D: usize, I, T: Number>(
     let Some(first) = rows.first() else { return };
     let mut min = first.each_ref().map(&read);
     let mut max = min;
-    // False for NaN.
+    // Whether no coordinate is NaN so far.
     let mut number = true;
     for row in rows {
         for ((item, min), max) in row.iter().zip(&mut min).zip(&mut max) {

@@ -10,7 +10,7 @@ use zvf_store::meta::moments::Moments;
 /// One value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scalar<'a> {
-    /// Not a time.
+    /// NaT: a missing date, time or duration.
     Null,
     Bool(bool),
     Int(i128),
@@ -175,10 +175,7 @@ pub(crate) fn unpadded(item: &[u8]) -> &[u8] {
 }
 
 /// The nearest `f32`.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "rounding to nearest is what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "rounds to nearest")]
 pub(crate) fn narrow(number: f64) -> f32 {
     number as f32
 }

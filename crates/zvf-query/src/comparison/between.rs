@@ -12,11 +12,11 @@ use super::{Comparison, Pair, ids, schemas, text, whole_level};
 use crate::error::OrBug;
 use crate::{Column, Outputs, Query, QueryError, Table, list_links, numbers};
 
-/// The identity of each row of a level, by a hash of its chunk and its number there.
+/// The identity of each row of a level, by a hash of its chunk and its number in the chunk.
 type Identities = HashMap<u64, u64>;
 
 impl Pair<'_> {
-    /// Compares links to other levels: families by their number of levels, records by the identity of their ends and by their attributes.
+    /// Compares links to other levels: families by their level delta, records by the identity of their ends and by their attributes.
     pub(super) async fn between(&mut self, found: &mut Comparison) -> Result<(), QueryError> {
         let [(_, old), (_, new)] = self.stores;
         let old = families_of(old, self.level).await?;
@@ -156,7 +156,7 @@ impl Pair<'_> {
     }
 }
 
-/// The families of links to other levels, by their number of levels.
+/// The level deltas of the families of links to other levels.
 async fn families_of(store: &Store, level: u32) -> Result<BTreeSet<i32>, QueryError> {
     let need = Need {
         link_deltas: Deltas::All,
@@ -178,9 +178,9 @@ fn places(batch: &RecordBatch, chunks: &str, rows: &str) -> Result<Vec<u64>, Que
     };
     let (chunks, rows) = (column(chunks)?, column(rows)?);
     let chunks = chunks.as_primitive_opt::<Int64Type>();
-    let chunks = chunks.or_bug("chunks of no numbers")?.values();
+    let chunks = chunks.or_bug("chunks that are not Int64")?.values();
     let rows = rows.as_primitive_opt::<UInt64Type>();
-    let rows = rows.or_bug("rows of no numbers")?.values();
+    let rows = rows.or_bug("rows that are not UInt64")?.values();
     let rank = chunks.len().checked_div(rows.len()).unwrap_or(0);
     let places = chunks.chunks(rank.max(1)).zip(rows);
     Ok(places.map(|place| hash(&place)).collect())

@@ -36,13 +36,13 @@ pub(super) async fn headers(
     Ok(())
 }
 
-/// Compares what users stored in the root.
+/// Compares the user metadata of the root.
 pub(super) fn of_root(found: &mut Comparison, stores: [&Store; 2]) {
     let metadata = stores.map(|store| store.root().user_metadata.as_ref());
     of_users(found, "", metadata);
 }
 
-/// Compares what users stored in a level, and whether its links are directed.
+/// Compares the user metadata of a level, and whether its links are directed.
 pub(super) async fn of_level(
     found: &mut Comparison,
     [old, new]: [&Store; 2],

@@ -21,7 +21,7 @@ use crate::{QueryError, numbers};
 /// Number of parts into which a set of rows is divided by hash.
 const PARTS: usize = 1 << 16;
 
-/// Most rows that only one store has and that are kept, to count and show them.
+/// Most unmatched rows in memory; further ones are not counted.
 const MOST_ROWS: usize = 1 << 18;
 
 /// The hash of a value.
@@ -119,14 +119,17 @@ pub(super) fn values(column: &ArrayRef) -> Result<Vec<u64>, QueryError> {
             let all = column
                 .as_any_dictionary_opt()
                 .or_bug("a column of another type")?;
-            let words = values(all.values())?;
-            let keys = match words.is_empty() {
+            let categories = values(all.values())?;
+            let keys = match categories.is_empty() {
                 true => vec![0; all.len()],
                 false => all.normalized_keys(),
             };
             let one = |(row, key): (usize, &usize)| match column.is_null(row) {
                 true => Ok(MISSING),
-                false => words.get(*key).copied().or_bug("a key without a word"),
+                false => categories
+                    .get(*key)
+                    .copied()
+                    .or_bug("a key without a category"),
             };
             Some(
                 keys.iter()

@@ -130,7 +130,8 @@ impl Comparison {
 }
 
 /// Compares two stores: kind, axes, coordinate reference system, headers of source files such as the frame of a tractogram, metadata of users,
-/// levels, names and types of attributes, the rows, links, objects and groups (with their attributes) of every level, whether links are directed, and links between levels.
+/// levels, names and types of attributes, the rows, links, objects and groups (with their attributes) of every level that both stores have, whether
+/// links are directed, and links between levels.
 ///
 /// Does not compare chunks, shards, codecs, versions, the order of rows in chunks, data derived from other data (implied links, the owner column),
 /// the record of how a store or a level was made, descriptions and fills of attributes, parametric objects and further kinds of geometry.
@@ -384,7 +385,7 @@ impl Pair<'_> {
                         let (items, width) = numbers::elements(ends);
                         let items = items
                             .as_primitive_opt::<UInt64Type>()
-                            .or_bug("links of no rows")?;
+                            .or_bug("ends of links that are not UInt64")?;
                         let values = hashes::rows(&batch, &of_links)?;
                         let rows = items.values().chunks(width.max(1)).zip(values).enumerate();
                         for (row, (ends, values)) in rows {

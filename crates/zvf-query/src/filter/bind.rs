@@ -15,7 +15,7 @@ use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
 use crate::columns::scalar;
 
-/// A resolved filter: numbers of operands instead of names, and literals converted to the types of the attributes.
+/// A resolved filter: indices of operands instead of names, and literals converted to the types of the attributes.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundFilter {
     pub(super) root: Node,
@@ -49,7 +49,7 @@ pub(super) enum Test {
         coded: bool,
     },
     IsNan,
-    /// Truth by category, and the code of missing values.
+    /// The result for each category, and the code of missing values.
     Codes {
         truths: Vec<u8>,
         fill: Option<i64>,
@@ -62,7 +62,7 @@ pub(super) enum Test {
 }
 
 impl BoundFilter {
-    /// Resolves a condition. `find` returns the number and type of an attribute.
+    /// Resolves a condition. `find` returns the index and type of an attribute.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ enum Resolved {
 }
 
 impl BoundExpression {
-    /// Resolves an expression. `find` returns the number and type of a column.
+    /// Resolves an expression. `find` returns the index and type of a column.
     ///
     /// # Errors
     ///
@@ -59,8 +59,8 @@ impl BoundExpression {
         Moments::unit_of_type(&format!("{name}[{symbol}]"))
     }
 
-    /// The values of the rows. Numbers are `UInt64` or `Float64` if `numbers` is, else `Int64` if all are whole, else `Float64`. Unknown truths and missing
-    /// values are null.
+    /// The values of the rows. Numbers are `UInt64` or `Float64` if `numbers` is, else `Int64` if all are whole, else `Float64`. Unknown conditions
+    /// and missing values are null.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ fn truth(value: &Val<'_>) -> Option<bool> {
     }
 }
 
-/// Texts, which must be UTF-8: attributes of bytes can have others.
+/// A text, which must be UTF-8: attributes of bytes may have other bytes.
 fn text(value: Val<'_>) -> Result<Option<String>, Fault> {
     let Val::Text(text) = value else {
         return Ok(None);
@@ -120,7 +120,7 @@ fn text(value: Val<'_>) -> Result<Option<String>, Fault> {
     }
 }
 
-/// A whole number; numbers beyond 128 bits have become floats.
+/// A whole number. The only float here is the negative of the smallest 128-bit integer.
 fn whole<T: TryFrom<i128>>(value: &Val<'_>) -> Result<Option<T>, Fault> {
     let found = match value {
         Val::Int(number) => match T::try_from(*number) {

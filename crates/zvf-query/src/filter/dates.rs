@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn invalid_dates_are_refused() {
         for wrong in [
             "",
             "2024",

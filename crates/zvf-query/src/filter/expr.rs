@@ -189,8 +189,8 @@ impl Expr {
         Self::Compare(Op::Equal, Box::new(column), Box::new(truth))
     }
 
-    /// Replaces each test that is not `known` by the truth that favours the whole condition: true, or false inside a negation, where `positive` is
-    /// false. If the result is not true, the condition is not true, whatever these tests return.
+    /// Replaces each test that is not `known` by the boolean that favours the whole condition: true, or false inside a negation, where `positive` is
+    /// false. If the result is not true, the condition is not true, regardless of the results of these tests.
     pub(crate) fn at_best(&self, positive: bool, known: &dyn Fn(&Self) -> bool) -> Self {
         let each = |parts: &[Self]| {
             parts

@@ -35,7 +35,7 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 /// before the last word or words (`not in`, `not between`, `not like`, `is not null`, `is not nan`); joined by `and`, `or`, `not` and parentheses.
 ///
 /// A value is a number, a `'text'`, `true` or `false`, a name, or an expression of these with `+`, `-`, `*`, `/`, `%` and the functions `abs`, `sqrt`,
-/// `min` and `max`. Put blanks around `/`, which may be part of a name. A name is looked up among vertex attributes, then axes, then
+/// `min` and `max`. Put spaces around `/`, which may be part of a name. A name is looked up among vertex attributes, then axes, then
 /// object attributes; names that are not plain words are written in backquotes or double quotes; `name[1]` is a channel of an
 /// attribute with several. Values of objects are `object_id`, `object.NAME` (an attribute), `length()` (along its links), `count()` (its vertices),
 /// `start.x` and `end.x` (coordinates of its first and last vertex). Values of groups of objects are `group.NAME` (an attribute), `group.name` and
@@ -44,12 +44,12 @@ pub(crate) use operand::{Fault, Operand, OperandType, Truths, Val};
 ///
 /// # Meaning
 ///
-/// A comparison with a missing value is unknown, and a row is kept only if the whole condition is true. Integers are
-/// compared exactly, also with floats. A number that is compared with an attribute is first rounded to the attribute's float type, so that `score == 0.3` finds a stored
-/// `float32` that prints as 0.3. NaN is a value and not null: it is unequal
-/// to every number, and `is nan` finds it. An import stores NaN for a missing float. Categorical attributes are compared
-/// by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Whole numbers stay whole in sums and products; `/` divides
-/// as floats do. An expression with a missing value is missing, and so is a remainder by zero.
+/// A comparison with a missing value is unknown, and a row is kept only if the whole condition is true. Integers are compared exactly, also with
+/// floats. A number that is compared with an attribute of floats is first rounded to the type of the attribute, so that `score == 0.3` finds a stored
+/// `float32` that prints as 0.3. NaN is a value and not null: it is unequal to every number, and `is nan` finds it. An import stores NaN for a missing
+/// float. Categorical attributes are compared by category, times with numbers of their unit or with texts such as `'2024-05-31T12:30:00'`. Sums,
+/// differences, products and remainders of whole numbers are whole; `/` is float division. An expression with a missing value is missing, and so is
+/// the remainder of a whole number by zero (of a float it is NaN).
 ///
 /// A condition that refers to objects selects objects, as [`Query::objects`](crate::Query::objects) does: the answer is then grouped by object, and
 /// has no vertices that belong to no object. If `and` joins the parts, parts that refer to objects alone are evaluated first, and parts that refer to
@@ -93,7 +93,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte at which the expression goes wrong, and a mark under it. The names are checked when a query runs.
+    /// Misuse: a syntax error; the message states its byte and marks it. The names are checked when a query runs.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let condition = parse::parse(text).map_err(|wrong| misplaced("where", text, wrong))?;
         Ok(Self::of(condition))
@@ -127,7 +127,7 @@ impl Filter {
         self.condition.rename(new);
     }
 
-    /// The condition of a part.
+    /// A filter with this condition, whose objects are not chosen yet.
     pub(crate) fn of(condition: Expr) -> Self {
         Self {
             condition,
@@ -221,7 +221,7 @@ fn plain_name(value: &Expr) -> Option<&str> {
     }
 }
 
-/// The name and the range that a part limits it to; nothing that is not a number satisfies it.
+/// The name and the range to which a part limits it. Values that are not numbers do not satisfy the part.
 fn range(part: &Expr) -> Option<(&str, f64, f64)> {
     const ALL: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
     let number = |value: &Expr| match value {

@@ -30,7 +30,7 @@ pub(crate) struct OperandType {
     pub(crate) is_decoded: bool,
 }
 
-/// Returns the number and type of an attribute.
+/// Returns the index and type of an attribute.
 pub(crate) type Find<'a> = dyn Fn(&str) -> Result<(usize, OperandType), QueryError> + 'a;
 
 /// One value.
@@ -120,10 +120,7 @@ pub(super) fn channel_of(
 }
 
 /// The nearest float.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "rounding to nearest is what is wanted"
-)]
+#[expect(clippy::cast_precision_loss, reason = "rounds to nearest")]
 pub(super) fn float(number: i128) -> f64 {
     number as f64
 }
@@ -173,7 +170,7 @@ fn order_literals(a: &Literal, b: &Literal) -> Option<Ordering> {
     }
 }
 
-/// Sorts literals of one kind by value for binary searches, and removes NaN, which equals nothing.
+/// Sorts literals of one kind by value for binary searches, and removes NaN, which is not equal to any value.
 pub(super) fn sort_literals(values: &mut Vec<Literal>) {
     values.retain(|value| order_literals(value, value).is_some());
     values.sort_by(|a, b| order_literals(a, b).unwrap_or(Ordering::Equal));

@@ -5,10 +5,10 @@ use super::is_of_object;
 use super::lex::{SyntaxError, Token, error, tokens};
 use crate::error::nearest;
 
-/// Deepest nesting of a condition. Beyond it a text is refused, so that no input exhausts the stack.
+/// Deepest nesting of a condition. Texts with deeper nesting are refused, so that no input exhausts the stack.
 const DEPTH: usize = 200;
 
-/// Longest text.
+/// Longest text, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A part, and the depth of its nesting.
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn errors_state_their_place() {
         let value = "expected a name, a number, a 'text', true or false, found";
         for (text, at, what) in [
             ("", 0, format!("{value} the end")),

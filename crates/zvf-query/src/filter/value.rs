@@ -80,7 +80,7 @@ pub(super) enum Check {
     IsNan(Term),
 }
 
-/// How times in different units are compared.
+/// Advice for times in different units.
 const MULTIPLY: &str = ": multiply those of one unit by a number, as in `seconds * 1000`";
 
 fn misuse(what: String) -> QueryError {
@@ -285,13 +285,16 @@ impl Check {
         }
     }
 
+    /// Resolves a test for missing values.
     pub(super) fn is_null(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         Ok(Self::IsNull(term(value, find)?.0))
     }
 
+    /// Resolves a test for NaN.
+    ///
     /// # Errors
     ///
-    /// Misuse: a value that is not a number.
+    /// Misuse: a value that is neither a number nor a duration.
     pub(super) fn is_nan(value: &Expr, find: &Find<'_>) -> Result<Self, QueryError> {
         match term(value, find)? {
             (term, Type::Number | Type::Span(_)) => Ok(Self::IsNan(term)),
@@ -302,7 +305,7 @@ impl Check {
         }
     }
 
-    /// Truth of every row.
+    /// The result for every row.
     pub(super) fn eval(&self, rows: usize, operands: &[Operand<'_>]) -> Result<Truths, Fault> {
         let truth = |truth: bool| if truth { TRUE } else { FALSE };
         let of = |term: &Term, test: &dyn Fn(&Val<'_>) -> u8| {
@@ -623,7 +626,7 @@ impl Column {
     }
 }
 
-/// Converts texts to numbers in the unit of an attribute of times; refuses other values.
+/// Converts texts to numbers in the unit of an attribute of dates; returns other values, and values for other types, unchanged.
 ///
 /// # Errors
 ///
@@ -639,7 +642,7 @@ pub(super) fn of_times(kind: DTypeKind, values: Vec<Literal>) -> Result<Vec<Lite
     values.into_iter().map(one).collect()
 }
 
-/// Truth of every category of a pattern.
+/// For every category, whether it matches a pattern.
 pub(super) fn like_truths(categories: &[Value], pattern: &str) -> Vec<u8> {
     let pattern: Vec<char> = pattern.chars().collect();
     let holds = |value: &Value| value.as_str().is_some_and(|text| like(text, &pattern));

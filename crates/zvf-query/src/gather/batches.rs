@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_that_had_to_make_room_are_counted() {
+    fn repeated_reads_are_counted() {
         let order = [0, 1, 2, 3, 0, 1, 2, 3].map(|slot| Entry {
             slot,
             first: 0,

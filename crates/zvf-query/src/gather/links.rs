@@ -70,7 +70,7 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// The links of the rows of some pieces, children rising.
+    /// The links of the rows of some pieces, in ascending order of children.
     ///
     /// # Errors
     ///

@@ -32,7 +32,7 @@ use zvf_store::format::int;
 /// Steps with fewer rows are not worth another thread.
 pub(crate) const INLINE: u64 = 20_000;
 
-/// Most fragments of one answer, which are all recorded for links.
+/// Most fragments, or ranges of rows, that are recorded for the links and the limit of one answer.
 const MOST_PIECES: usize = 1 << 26;
 
 /// The state that is kept about sent rows.
@@ -42,7 +42,7 @@ pub(crate) enum Keep {
     Nothing,
     /// Ranges of consecutive rows, for links that are implied by them.
     Chains,
-    /// Every fragment.
+    /// Every fragment, for other links and for a limit.
     Pieces,
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct Outlet {
     limit: Option<u64>,
     /// Whether the limit must not cut objects.
     whole: bool,
-    /// Whether this is the answer of one level of a chain. The answer of the chain is cut at the limit later.
+    /// Whether this is the answer of one of several additive levels, whose joint answer is cut at the limit later.
     part: bool,
     owners: Option<Owners>,
     placer: Placer,

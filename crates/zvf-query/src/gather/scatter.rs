@@ -314,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back() {
+    fn records_are_read_as_written() {
         let piece = |positions: Option<Box<[u32]>>, ends| Piece {
             pick: 0,
             slot: 0,
