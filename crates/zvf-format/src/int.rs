@@ -1,5 +1,5 @@
-//! Lossless conversions between integer widths, as named functions: every crate above this one uses [`wide`] and [`index`]
-//! instead of `as` between integer types.
+//! Lossless conversions between integer widths, as named functions: the crates that depend on this one use [`wide`] and
+//! [`index`] instead of `as` between integer types.
 //!
 //! This crate refuses targets with 16-bit pointers, so a `u32` always fits a `usize`. Use `try_from` for conversions that may
 //! fail.

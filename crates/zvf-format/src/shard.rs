@@ -49,7 +49,8 @@ impl ShardEntry {
         }
     }
 
-    /// The entries of an index, without the checksum after them. `None` if bytes are left over.
+    /// Views an index, without the checksum after it, as entries. `None` if its length is not a
+    /// multiple of 16.
     #[must_use]
     pub fn all(index: &[u8]) -> Option<&[Self]> {
         <[Self]>::ref_from_bytes(index).ok()

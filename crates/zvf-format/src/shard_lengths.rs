@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_of_lengths_is_none() {
-        // Not a digit; a number that ends early; no count; a count of 0; more inner chunks than the shard has; numbers beyond 64 bits.
+        // Not a digit; a number that ends early; no count; a count of 0; more inner chunks than the shard has; a number beyond 60 bits.
         for wrong in [
             "H!",
             "Hg",

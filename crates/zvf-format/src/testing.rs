@@ -3,7 +3,7 @@
 use std::string::String;
 use std::vec::Vec;
 
-/// The bytes of a hex dump; all other characters are skipped.
+/// The bytes of a hex dump; characters that are not hex digits are skipped.
 pub(crate) fn hex(dump: &str) -> Vec<u8> {
     let digits: String = dump.chars().filter(char::is_ascii_hexdigit).collect();
     assert_eq!(digits.len() % 2, 0, "odd number of digits in a dump");

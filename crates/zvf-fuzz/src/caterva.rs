@@ -5,10 +5,10 @@ use zvf_caterva::{Array, Axis, Frame, FrameView, ReadOptions, Selection};
 
 use crate::split::parameters;
 
-/// Most bytes a target lets a chunk or a slice decode to.
+/// Most decoded bytes of a chunk or a slice.
 const CAP: usize = 1 << 16;
 
-/// Parses a chunk, decodes it whole and block by block. Parameter: the frame's item size.
+/// Parses a chunk, and decodes it as a whole and block by block. Parameter: the frame's item size.
 ///
 /// # Panics
 ///
@@ -51,11 +51,11 @@ pub fn blosc_chunk(data: &[u8]) {
 
 /// Opens a frame, decodes its metalayers and first chunks, and reads a slice on one thread and on two.
 ///
-/// Parameters: where the slice begins, how long it is and its step, as parts of every axis.
+/// Parameters: start, length and step of the slice, the same for every axis and reduced to fit it.
 ///
 /// # Panics
 ///
-/// When the views refuse what the reader takes, or two reads of one slice differ.
+/// When the view rejects a frame that the reader opens, or two reads of one slice differ.
 pub fn caterva_frame(data: &[u8]) {
     let ([start, length, step], bytes) = parameters(data);
     let view = FrameView::parse(bytes);

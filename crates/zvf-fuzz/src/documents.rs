@@ -2,7 +2,7 @@
 
 use zvf_meta::{ArrayDoc, GroupDoc, LevelDoc, LinkFamilyDoc, ObjectIndexDoc, RootDoc, node_kind};
 
-/// Parses any bytes as every kind of document and writes back what parsed.
+/// Parses any bytes as every kind of document, and writes each parsed document again.
 ///
 /// # Panics
 ///
@@ -44,10 +44,10 @@ pub fn document(data: &[u8]) {
     }
 }
 
-/// What is written parses, and is written the same way again.
+/// Checks that a written document parses, and that it is written as the same text again.
 fn stable<E: std::fmt::Debug>(text: String, again: impl Fn(&[u8]) -> Result<String, E>) {
     assert_eq!(
-        again(text.as_bytes()).expect("what we write, we read"),
+        again(text.as_bytes()).expect("a written document parses"),
         text
     );
 }

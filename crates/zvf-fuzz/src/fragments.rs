@@ -4,15 +4,15 @@ use zvf_format::fragments::{Fragment, FragmentIndex, FragmentIndexBuilder, RankD
 
 use crate::split::parameters;
 
-/// A valid magic number, version and flags: most inputs get one, so that the fuzzer works behind it.
+/// A valid magic number, version and flags, put before an input so that the fuzzer reaches the code after their checks.
 const HEAD: [u8; 8] = [0x47, 0x46, 0x56, 0x5a, 1, 0, 0, 0];
 
-/// How many rows of one fragment are walked; ranges may claim 2^63.
+/// Most rows of one fragment that are visited; a range may claim 2^63.
 const WALK: usize = 64;
 
-/// Parses, checks and walks a fragment index.
+/// Parses, checks and iterates a fragment index.
 ///
-/// Parameters: whether the head is supplied (bit 0 of byte 0), rows of the vertex buffer (bytes 1 and 2).
+/// Parameters: whether a valid head is put before the input (bit 0 of byte 0), rows of the vertex buffer (bytes 1 and 2).
 ///
 /// # Panics
 ///
@@ -82,7 +82,7 @@ fn walk(blob: &[u8], rows: u64) {
     }
 }
 
-/// Writes the fragments again, as they are, and reads them back.
+/// Writes the fragments unchanged, and reads them back.
 fn rewrite(index: &FragmentIndex<'_>) {
     let mut builder = FragmentIndexBuilder::new();
     for fragment in index.iter() {
@@ -91,7 +91,7 @@ fn rewrite(index: &FragmentIndex<'_>) {
             .expect("a checked fragment can be written");
     }
     let blob = builder.finish();
-    let again = FragmentIndex::parse(&blob).expect("what we write, we read");
+    let again = FragmentIndex::parse(&blob).expect("a written index parses");
     assert!(index.iter().eq(again.iter()));
     assert!(again.verify().is_ok());
 }

@@ -6,14 +6,14 @@ use zvf_store::IoOptions;
 use zvf_store::blocking::Runtime;
 use zvf_volume::{Axis, Selection, Volume};
 
-/// Largest result that is read.
+/// Most bytes of a result that is read.
 const MOST: u64 = 1 << 16;
 
 /// Opens a file as an image, reads all elements, and every second one of the first axis.
 ///
 /// # Panics
 ///
-/// When the part is not that of the whole, or without a place for temporary files.
+/// When the strided read differs from the same elements of the whole image, or no temporary file can be created.
 pub fn image_file(data: &[u8]) {
     let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
     file.write_all(data).expect("a temporary file is written");

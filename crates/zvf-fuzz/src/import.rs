@@ -10,13 +10,13 @@ const ENDINGS: [&str; 14] = [
     "parquet", "laz",
 ];
 
-/// One file of any format that is imported, or that has the values of one attribute alone.
+/// Reads one file of any format, as the values of one attribute and as an import.
 ///
 /// Parameters: the format. The rest is the file.
 ///
 /// # Panics
 ///
-/// Without a place for temporary files.
+/// When no temporary file can be created, or the lengths of an attribute's lists do not add up to its rows.
 pub fn import_file(data: &[u8]) {
     let (format, bytes) = data.split_at(data.len().min(1));
     let format = usize::from(format.first().copied().unwrap_or(0)) % ENDINGS.len();
@@ -33,7 +33,7 @@ pub fn import_file(data: &[u8]) {
     options.batch = 7;
     options.limits.held = 1 << 16;
     for by_object in [false, true] {
-        // Every length is of rows that are there.
+        // The lengths must add up to the number of rows.
         if let Ok(Some(alone)) = AttributeFile::read(file.path(), "v", by_object, &options) {
             let stated: Option<u64> = alone.lengths.map(|lengths| lengths.iter().sum());
             let rows = u64::try_from(alone.values.num_rows()).unwrap_or(u64::MAX);
@@ -42,7 +42,7 @@ pub fn import_file(data: &[u8]) {
     }
     if let Ok(import) = Import::open(&[file.path().to_owned()], &options) {
         assert!(import.vertices() > 0);
-        // Columns that the first reading only counts may be damaged: the second one says so.
+        // The first pass only counts the rows of some columns; damage in them is an error of the second pass.
         let _ = import.record_batches(|_| Ok::<_, ConvertError>(()));
     }
 }

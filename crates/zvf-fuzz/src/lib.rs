@@ -1,8 +1,8 @@
 //! Fuzz targets: one function for each decoder.
 //!
-//! A target takes any bytes, reads the parameters of a decoder from the first of them, decodes the rest, walks
-//! everything that decoded, and asserts that views agree with each other and that what is written from a
-//! decoded value decodes to the same value. A target that returns has passed.
+//! A target takes any bytes. It reads the parameters of a decoder from the first bytes, decodes the rest, visits all
+//! decoded values, and asserts that views agree with each other and that a decoded value, encoded again, decodes to
+//! the same value. A target that returns has passed.
 //!
 //! `cargo xtask fuzz` runs them under a fuzzer; the functions are here and not in the fuzzer's own workspace, so that plain
 //! `cargo test` replays the corpus in `testdata/fuzz`, crashes included.
@@ -10,7 +10,7 @@
     clippy::panic,
     clippy::expect_used,
     clippy::unwrap_used,
-    reason = "a broken promise must stop the fuzzer"
+    reason = "a violated invariant must stop the fuzzer"
 )]
 
 mod caterva;
@@ -79,7 +79,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("vlen", vlen),
 ];
 
-/// Those of them that open a whole store, or a file, for every input.
+/// The names of the targets that open a whole store, or a file, for every input.
 pub const STORES: &[&str] = &[
     "array_document",
     "blobs",

@@ -13,7 +13,7 @@ const TYPES: &[&str] = &[
     ">u8", ">u4", ">u2",
 ];
 
-/// Parses a link cell of any form, restores every record, and places a few of them in space.
+/// Parses a link cell of any form, restores every record, and computes anchors and endpoint chunks of the same bytes.
 ///
 /// Parameters: width, element type, form (bit 0 permutation, bit 1 ragged).
 ///
@@ -65,7 +65,7 @@ pub fn link_cell(data: &[u8]) {
     geometry(bytes);
 }
 
-/// Anchors and endpoint chunks from arbitrary numbers: no overflow may pass.
+/// Computes anchors and endpoint chunks of arbitrary numbers: an overflow must be an error.
 fn geometry(bytes: &[u8]) {
     let numbers: Vec<i64> = bytes
         .as_chunks::<8>()
@@ -89,7 +89,7 @@ fn geometry(bytes: &[u8]) {
 ///
 /// # Panics
 ///
-/// When a code does not survive the way to a permutation and back.
+/// When a decoded code is encoded as another one, or an encoded permutation decodes to another one.
 pub fn lehmer(data: &[u8]) {
     let ([width], bytes) = parameters(data);
     let mut permutation = vec![0; usize::from(width % 12)];

@@ -1,4 +1,4 @@
-//! Small stores in memory around fuzzed bytes, and a walk through everything that a level holds.
+//! Small stores in memory that contain fuzzed bytes, and functions that read all data of a level.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -14,10 +14,10 @@ use zvf_store::{
     StoreError,
 };
 
-/// How many cells, records, rows and slots of one kind are looked at; counts are only claims.
+/// Most cells, records, rows and slots of one kind that are read, because the counts in a store may be wrong.
 const WALK: usize = 64;
 
-/// Fuzzed stores are small: a claim beyond this is refused at once.
+/// Small limits: fuzzed stores are small, and a larger count in their files is an error at once.
 pub(crate) fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.cell_bytes = 1 << 20;
@@ -28,7 +28,7 @@ pub(crate) fn limits() -> Limits {
     limits
 }
 
-/// Runs on the one runtime that all targets share.
+/// Runs a future on the runtime that all targets share.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME
@@ -95,7 +95,7 @@ impl Files {
         files
     }
 
-    /// As [`bare`](Self::bare), with two chunks of four vertices and one fragment, a blob each.
+    /// As [`bare`](Self::bare), with two chunks of four vertices and one fragment; each cell is a blob.
     pub(crate) fn blobs(version: &str, kind: &str) -> Self {
         let mut files = Self::bare(version, kind);
         files.group(
@@ -156,11 +156,11 @@ impl Files {
         self.put(&format!("{path}/zarr.json"), document.to_string().into());
     }
 
-    /// Opens the store and reads all that its level holds.
+    /// Opens the store and reads all data of its level.
     ///
     /// # Panics
     ///
-    /// When two ways to read the same thing disagree.
+    /// When two ways to read the same data disagree.
     pub(crate) fn walk(self) {
         wait(async {
             let Some(store) = open(self.0, limits()).await else {
@@ -189,7 +189,7 @@ impl Files {
     }
 }
 
-/// Puts files into memory and opens the store that they are; `None` where it is refused.
+/// Puts files into memory and opens them as a store; `None` if that fails.
 pub(crate) async fn open(
     files: impl IntoIterator<Item = (String, Vec<u8>)>,
     limits: Limits,
@@ -216,7 +216,7 @@ pub(crate) fn one_fragment(rows: i64) -> Vec<u8> {
     [head.as_slice(), &words(&[0, rows]), &[0; 4]].concat()
 }
 
-/// An error is a pass, as long as it is one of the bytes and not of the backend that holds them.
+/// Accepts every error except one of the class misuse, because the calls are valid.
 fn sound(error: &StoreError) {
     assert!(
         error.class() != Class::Misuse,

@@ -297,7 +297,7 @@ fn length(found: usize, shape: &[u64], item: usize) -> Result<(), GridError> {
     }
 }
 
-/// Whether `count` elements from `start`, every `step`-th, are below `extent`.
+/// Fails unless `count` elements from `start`, every `step`-th, are below `extent`.
 fn inside(axis: usize, start: u64, step: u64, count: u64, extent: u64) -> Result<(), GridError> {
     let Some(last) = count.checked_sub(1) else {
         return Ok(());

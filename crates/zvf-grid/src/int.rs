@@ -1,5 +1,5 @@
-//! Lossless conversions between integer widths, for the crates of containers. Use `try_from` for conversions
-//! that may fail.
+//! Lossless conversions between integer widths, for the crates that read containers or move bytes. Use
+//! `try_from` for conversions that may fail.
 
 #[cfg(target_pointer_width = "16")]
 compile_error!("zvf-grid needs pointers of at least 32 bits");

@@ -61,8 +61,8 @@ impl Selection {
     /// Checks `axes` against the array's `shape`.
     ///
     /// # Errors
-    /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`], [`GridError::BadRange`] (`start <= stop <= extent`,
-    /// `step >= 1`).
+    /// [`GridError::RankMismatch`], [`GridError::TooManyAxes`]; [`GridError::BadRange`] unless
+    /// `start <= stop <= extent` and `step >= 1`.
     pub fn new(axes: &[Axis], shape: &[u64]) -> Result<Self, GridError> {
         same_rank(axes.len(), shape.len())?;
         for (axis, (range, extent)) in axes.iter().zip(shape).enumerate() {

@@ -10,7 +10,7 @@ pub struct Slabs {
     axis: usize,
     /// Extent of a cell on that axis.
     cell: u64,
-    /// Smallest number of indices of a slab; it is extended to the next cell border.
+    /// Number of indices of a slab before it is extended to the next cell border.
     each: u64,
     /// Indices returned so far.
     done: u64,

@@ -1,4 +1,4 @@
-//! Classifies the errors of a backend: absent, denied, not supported, transient, final.
+//! Classifies the errors of a backend: denied, not supported, another permanent failure, or transient.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -44,7 +44,7 @@ impl fmt::Display for Failure {
 /// Classifies an error of a backend other than absence.
 ///
 /// Backends report most failures as one "generic" kind with a text. A failure counts as transient unless its text shows that it is permanent,
-/// because reading twice is harmless and attempts are limited.
+/// because a repeated read is harmless, writers handle repeated requests, and attempts are limited.
 #[cold]
 pub(crate) fn sort(key: &str, error: Error) -> Failure {
     match error {
@@ -134,7 +134,7 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// The error without the queries of URLs in its text: they have the signatures of signed URLs.
+/// The error without the queries of URLs in its text, because the queries of signed URLs have signatures.
 fn plain(source: Boxed) -> Boxed {
     let text = chain(source.as_ref());
     let has_query = |word: &str| word.contains("://") && word.contains('?');

@@ -22,7 +22,7 @@ use object_store::{
     PutPayload, UpdateVersion,
 };
 
-/// The parts of this workspace that depend on a feature of a backend.
+/// The uses of a backend in this workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ability {
     /// Reading a store.

@@ -11,7 +11,7 @@ pub type Source = Arc<dyn StdError + Send + Sync + 'static>;
 /// The classes of failure that a caller can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// The bytes are absent, access is denied, or the backend failed. A retry may help.
+    /// The bytes are absent, access is denied, the backend failed, the object changed while it was read, or the work was cancelled. A retry may help.
     Io,
     /// The bytes violate the format. A retry never helps.
     Malformed,
@@ -193,7 +193,7 @@ impl IoError {
         }
     }
 
-    /// The error of the operating system.
+    /// The error of a file operation.
     #[cold]
     pub fn file(key: impl Into<String>, source: std::io::Error) -> Self {
         match source.kind() {
@@ -226,7 +226,7 @@ impl fmt::Display for IoError {
                 elapsed,
                 ..
             } => {
-                write!(f, "{key}: cannot be read: {source}")?;
+                write!(f, "{key}: I/O error: {source}")?;
                 if *tries > 1 {
                     write!(f, " (tried {tries} times in {elapsed:.1?})")?;
                 }

@@ -321,7 +321,7 @@ mod at {
             Self
         }
 
-        /// Files are looked up by path, so that a replaced folder is read.
+        /// Always true: files are looked up by path, so a folder that replaced this one is read.
         pub(crate) fn is_at(&self, _: &Path) -> bool {
             true
         }

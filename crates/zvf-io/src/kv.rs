@@ -63,7 +63,7 @@ impl Kv {
     /// Resolves an address, a path or a URL. Sends nothing.
     ///
     /// # Errors
-    /// Misuse: no backend knows the address.
+    /// Misuse: an invalid address, or one of a backend that is not compiled in.
     pub fn open(address: &str, options: &IoOptions) -> Result<Self, IoError> {
         if let Some(store) = options.only_caller_store(address)? {
             let backend = Backend::Caller(CallerObjects::new(store));
@@ -139,7 +139,7 @@ impl Kv {
     /// systems where folders have no handles.
     ///
     /// # Errors
-    /// I/O: the work was cancelled.
+    /// Misuse: there is no runtime, or it was shut down.
     pub fn is_at_its_path(&self) -> BoxFuture<'_, Result<bool, IoError>> {
         Box::pin(async move {
             match &self.backend {
@@ -173,7 +173,8 @@ impl Kv {
         }
     }
 
-    /// If an absent object is in the overlay, reads the root again. If the root changed, the change was completed, and its objects are at their own keys.
+    /// Reads the root again if an absent object belongs to the overlay. Fails if the root changed: the edit was completed meanwhile, and its objects are
+    /// now at their own keys.
     async fn check_absent(&self, key: &str) -> Result<(), IoError> {
         if self.replaced().is_some_and(|own| own.put().contains(key)) {
             let root = Question::Document("zarr.json".to_owned());
@@ -199,7 +200,7 @@ impl Kv {
         }
     }
 
-    /// The replacement of an object.
+    /// The draft of an object, which is read instead of the stored one.
     fn draft(&self, key: &str, ask: &Ask) -> Option<Object> {
         let bytes = self.drafts.get(key)?.clone();
         let size = wide(bytes.len());
@@ -233,7 +234,7 @@ impl Kv {
     /// One request; identical requests of concurrent callers are sent once.
     ///
     /// # Errors
-    /// I/O; limit: more bytes than `limit` allows.
+    /// I/O; malformed: a folder, a pipe or a device; limit: more bytes than `limit` allows.
     pub fn get(
         &self,
         key: &str,
@@ -285,7 +286,7 @@ impl Kv {
         })
     }
 
-    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    /// Counts the objects below a prefix and their bytes; `None` when the backend cannot list.
     ///
     /// # Errors
     /// I/O; limit: more objects than [`Limits::cells_per_query`](crate::Limits::cells_per_query).
@@ -329,7 +330,7 @@ impl Kv {
         Ok(usage)
     }
 
-    /// Answers independent questions together: one blocking task on a local disk, concurrent requests elsewhere.
+    /// Answers independent questions together: on one worker thread for a local disk, by concurrent requests elsewhere.
     ///
     /// # Errors
     /// I/O: the work was cancelled. The error of a single question is in its reply.

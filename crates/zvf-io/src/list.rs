@@ -12,7 +12,7 @@ use crate::{Cap, IoError, Method, Usage};
 use zvf_grid::int::wide;
 
 impl Remote {
-    /// Adds up the objects below a prefix; `None` when the backend cannot list.
+    /// Counts the objects below a prefix and their bytes; `None` when the backend cannot list.
     pub(crate) async fn usage(
         &self,
         context: &Context,
@@ -123,7 +123,7 @@ impl Remote {
 
     /// Visits all objects below a prefix. Returns false if the backend cannot list.
     ///
-    /// An interrupted listing continues after its last object, if the backend returns objects in order.
+    /// An interrupted listing continues after its last object if the backend returns objects in order, and fails otherwise.
     async fn walk(
         &self,
         context: &Context,

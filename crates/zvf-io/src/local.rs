@@ -156,7 +156,7 @@ impl OpenFile {
     pub fn at(&self, key: &str, start: u64, length: u64) -> Result<Vec<u8>, IoError> {
         let length = usize::try_from(length)
             .map_err(|_| IoError::limit(key, crate::CELL_BYTES, length, u64::MAX))?;
-        // Into memory that was not set to zero before.
+        // The bytes are read into the spare capacity, so the memory need not be zeroed first.
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
             let offset = start.saturating_add(wide(bytes.len()));
@@ -378,7 +378,7 @@ fn folders(root: &Folder, key: &str, cap: Cap) -> Result<Vec<String>, IoError> {
     Ok(names)
 }
 
-/// Deepest folder below an array or a family.
+/// The deepest nesting of folders that is listed.
 const DEEPEST: usize = 32;
 
 fn check_depth(key: &str, depth: usize) -> Result<(), IoError> {
@@ -397,7 +397,7 @@ pub(crate) fn below(key: &str, name: &str) -> String {
     }
 }
 
-/// Adds up the files directly in the folder of `key`, and returns the names of its folders.
+/// Counts the files directly in the folder of `key` and their bytes, and returns the keys of its subfolders.
 pub(crate) fn folder_usage(
     root: &Folder,
     key: &str,
@@ -416,7 +416,7 @@ pub(crate) fn folder_usage(
     Ok((usage, folders))
 }
 
-/// Adds up the files below the folder of `key`. A folder is closed before its subfolders are opened, so only one handle is open at a time.
+/// Counts the files below the folder of `key` and their bytes. A folder is closed before its subfolders are opened, so only one handle is open.
 pub(crate) fn usage(root: &Folder, key: &str, cap: Cap, depth: usize) -> Result<Usage, IoError> {
     check_depth(key, depth)?;
     let (mut usage, folders) = folder_usage(root, key, cap)?;
@@ -435,7 +435,7 @@ pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedStat
         match root.metadata(&key) {
             Ok(meta) if meta.is_file() => found.push((key, state_of(&FileStamp::of(&meta)))),
             Ok(_) => {
-                let what = "is a link to a folder, a pipe, a socket or a device, expected files and folders";
+                let what = "is a pipe, a socket, a device, or a link to one of these or to a folder; expected files and folders";
                 return Err(IoError::no_object(&key, what));
             }
             Err(error) => return Err(IoError::file(&key, error)),
@@ -444,7 +444,7 @@ pub(crate) fn files(root: &Folder, cap: Cap) -> Result<Vec<(String, ReportedStat
     Ok(found)
 }
 
-/// Collects the files below the folder of `key`, relative to it. The recursion is shallow, because arrays have only a few axes.
+/// Collects the files below the folder of `key`, relative to it. The recursion is at most [`DEEPEST`] folders deep.
 fn walk(
     root: &Folder,
     key: &str,

@@ -16,7 +16,7 @@ use crate::{CallerStore, IoError, IoTrace, Limits, Merge, Stop};
 pub struct IoOptions {
     /// Limits on the cost of a hostile store.
     pub limits: Limits,
-    /// The number of concurrent requests of the store. Default 64.
+    /// Most concurrent requests of the store, from 1 to 4096. Default 64.
     pub concurrency: usize,
     /// Whether requests are sent without credentials.
     pub anonymous: bool,
@@ -132,7 +132,7 @@ impl IoOptions {
         self
     }
 
-    /// The same options, but only those options of [`backend`](Self::backend) that apply to an address.
+    /// The same options with only the options of [`backend`](Self::backend) that apply to an address.
     ///
     /// # Errors
     /// Misuse: a key that is an address alone, without the name of an option.
@@ -221,9 +221,9 @@ impl IoOptions {
 
 /// When and how often a failed request is retried.
 ///
-/// Only transient failures are retried: the status codes 5xx and 429; connections that were refused, reset or closed; bodies that are shorter or
-/// longer than announced; and time-outs. No other status of the class 4xx is retried. The pause before an attempt is random up to a limit ("full
-/// jitter"), which doubles from attempt to attempt.
+/// Only transient failures are retried: the status codes 408, 425, 429 and 5xx except 501 and 505; connections that were refused, reset or closed;
+/// bodies that are shorter or longer than announced; and time-outs. No other status of the class 4xx is retried. The pause before an attempt is random
+/// up to a limit ("full jitter"), which doubles from attempt to attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// Most attempts of a request, including the first one. Default 5; 1: no retries.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Prefix of the names of folders with staged objects. Listings omit these folders.
+/// Prefix of the names of folders with staged objects. Listings of keys under an overlay omit their objects.
 pub const STAGING: &str = "zvf-edit-";
 
 /// The keys of the objects that a change replaces, adds and removes. The new object for a key is staged under the same key in the folder

@@ -52,8 +52,8 @@ struct RemoteState {
     connections: Arc<Connections>,
 }
 
-/// The number of requests that wait for a server which closes each connection after its answer. Such servers are simple ones, like Python's
-/// `http.server`, whose queue of new connections holds five: more are dropped without an error, and their clients wait for seconds.
+/// Most concurrent requests to a server that closes each connection after its answer. Such servers are simple ones, like Python's `http.server`, whose
+/// queue of new connections holds five: further connections are dropped without an error, and their clients wait for seconds.
 const NEW_CONNECTIONS: usize = 4;
 
 /// How the connections of a server end.
@@ -180,7 +180,7 @@ impl Remote {
         }
     }
 
-    /// The same prefix under an overlay. Objects that were requested before are requested again.
+    /// The same prefix under an overlay, with pending requests of its own.
     pub(crate) fn under(&self, overlay: Overlay) -> Self {
         let shared = RemoteState {
             can: Can {
@@ -296,7 +296,7 @@ impl Remote {
             };
             let size = match head {
                 Ok(head) => head.map_or(0, |head| head.state.size),
-                // All attempts failed; a request for the object would fail in the same way.
+                // All attempts failed; a GET would fail in the same way.
                 Err(error) if error.is_transient() => return Err(error),
                 // A server that does not answer HEAD may answer GET.
                 Err(_) => 0,
@@ -399,7 +399,7 @@ impl Remote {
         }
     }
 
-    /// Makes one attempt to save an object. Only silence is limited, because the time for a large object is not known.
+    /// Makes one attempt to save an object. Limits only the time without progress, because the time for a large object is not known.
     async fn save_once(
         &self,
         (key, path): (&str, &Path),
@@ -563,7 +563,7 @@ const COMPRESSIONS: [&str; 6] = ["gzip", "x-gzip", "deflate", "compress", "br", 
 /// Extensions of files that are compressed as stored, which many servers declare as a content coding.
 const COMPRESSED: [&str; 8] = ["gz", "tgz", "z", "br", "zst", "zstd", "xz", "bz2"];
 
-/// Fails if the bytes of an answer differ from the stored ones. No request accepts a content coding, but some servers compress unasked.
+/// Fails if the bytes of an answer differ from the stored ones. Requests accept no content coding, but some servers compress anyway.
 fn check_encoding(result: &GetResult, key: &str, path: &Path) -> Result<(), Failure> {
     let Some(coding) = result.attributes.get(&Attribute::ContentEncoding) else {
         return Ok(());
@@ -584,7 +584,7 @@ fn check_encoding(result: &GetResult, key: &str, path: &Path) -> Result<(), Fail
 const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
 /// Fails if the answer for a document is a web page. Some servers send a page with the status 200 if an object is missing; without this check the store
-/// would be called damaged.
+/// would be reported as damaged.
 fn check_page(key: &str, part: &WantedPart, bytes: &[u8]) -> Result<(), Failure> {
     let name = key.rsplit('/').next().unwrap_or(key);
     let is_page = bytes.trim_ascii_start().first() == Some(&b'<');

@@ -77,7 +77,7 @@ impl Object {
 pub enum Question {
     /// The bytes of a document.
     Document(String),
-    /// The names of the folders below a prefix.
+    /// The names of the folders directly below a prefix.
     Names(String),
     /// As [`Names`](Self::Names), of a folder that has one child for each chunk.
     Cells(String),
@@ -191,7 +191,7 @@ impl Cap {
     }
 }
 
-/// Whether `name` can be one segment of a key: not empty, no separator, and not a reference to a parent.
+/// Whether `name` can be one segment of a key: not empty, `.` or `..`, and without `/`, `\` and NUL.
 pub fn is_segment(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }

@@ -85,7 +85,7 @@ impl Tries {
         Ok(())
     }
 
-    /// Restarts the count and the time after progress.
+    /// Resets the number of attempts and their time after progress.
     pub(crate) fn restart(&mut self) {
         self.made = 0;
         self.spent = Duration::ZERO;
@@ -104,7 +104,7 @@ pub struct WriteRequests {
 }
 
 impl WriteRequests {
-    /// Creates it with the limits and retries of these options.
+    /// Uses the retries and the request time-out of these options.
     #[must_use]
     pub fn new(options: &IoOptions) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Shares pending requests: a caller with an identical request waits for the pending answer.
+//! Shares pending requests: a caller with an identical request waits for its response.
 
 use std::collections::HashMap;
 use std::hash::Hash;

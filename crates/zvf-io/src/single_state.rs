@@ -61,7 +61,7 @@ pub struct Listing {
 }
 
 impl Kv {
-    /// The state of one object; `None` if it does not exist or is a link out of the local folder.
+    /// The state of one object; `None` if it does not exist, is not a file, or is a link out of the local folder.
     ///
     /// # Errors
     /// I/O.
@@ -222,7 +222,7 @@ fn last_name(path: &object_store::path::Path) -> Option<String> {
     path.filename().map(str::to_owned)
 }
 
-/// An ETag without the quotes that HTTP puts around it.
+/// An ETag of HTTP without its quotes and the mark of a weak one (`W/`).
 fn unquoted(etag: String) -> String {
     etag.trim_start_matches("W/").trim_matches('"').to_owned()
 }
@@ -260,7 +260,7 @@ fn is_file_within(root: &Folder, key: &str) -> Result<bool, IoError> {
     kind_within(root, key).map(|kind| kind == Some(FolderEntry::File))
 }
 
-/// The real path of a key in the folder; `None` if it does not exist or is outside.
+/// The kind of the file or folder at a key, after symbolic links; `None` if it does not exist, is outside the folder, or is of another kind.
 fn kind_within(root: &Folder, key: &str) -> Result<Option<FolderEntry>, IoError> {
     let missing = |error: &std::io::Error| {
         matches!(

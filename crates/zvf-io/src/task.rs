@@ -94,7 +94,7 @@ pub async fn blocking<R: Send + 'static>(
 /// work. Under a [`CallerRun`](crate::CallerRun), it runs on the calling thread. If the future is dropped, `work` may not run.
 ///
 /// # Errors
-/// I/O: the system gives no thread.
+/// I/O: no thread can be started. Misuse, without the feature `backends`: there is no [`CallerRun`](crate::CallerRun).
 pub async fn on_worker<R: Send + 'static>(
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, IoError> {

@@ -41,7 +41,7 @@ struct TaskState {
 
 impl std::fmt::Debug for TaskState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Work")
+        f.write_str("TaskState")
     }
 }
 
@@ -112,7 +112,7 @@ impl Tasks {
             .map_err(|_| IoError::misuse("the store was dropped while it was read"))
     }
 
-    /// Polls a future and all tasks until none makes progress. `None`: the future waits.
+    /// Polls a future and all tasks until none makes progress. `None` if the future is still pending.
     pub(crate) fn poll<T>(
         self: &Arc<Self>,
         mut main: Pin<&mut (dyn Future<Output = T> + '_)>,

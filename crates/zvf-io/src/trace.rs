@@ -79,7 +79,8 @@ pub struct IoCounts {
 /// A switchable record of requests, shared by all its clones.
 ///
 /// # Cost
-/// Off (the default): one branch for each request. On: one lock and one small allocation for each request; counting only: one lock.
+/// Off (the default): one branch for each request. On: two locks and a copy of the key for each request; counting only: one lock, and the
+/// cost of the trace from which it was made.
 #[derive(Clone, Default)]
 pub struct IoTrace(Option<Arc<Record>>);
 
@@ -89,7 +90,7 @@ struct Record {
     counts: Mutex<IoCounts>,
     /// The requests; `None` if they are only counted.
     requests: Option<Mutex<Vec<Request>>>,
-    /// The trace that gets every request, too.
+    /// The trace to which counted requests are passed on.
     parent: IoTrace,
 }
 
@@ -126,7 +127,7 @@ impl IoTrace {
         self.0.is_some()
     }
 
-    /// Removes and returns the recorded requests, in order of completion. They stay counted.
+    /// Removes and returns the recorded requests, in order of completion. Their counts remain.
     pub fn take(&self) -> Vec<Request> {
         let record = self.0.as_deref();
         let requests = record.and_then(|record| record.requests.as_ref());

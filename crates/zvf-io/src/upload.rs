@@ -50,8 +50,8 @@ const PART: usize = 32 << 20;
 /// complete. A local path is written by a plain copy.
 ///
 /// # Errors
-/// Misuse: an address without a file name, or of a backend that is not compiled in. I/O: the file cannot be read, the backend
-/// failed, or a file over 32 MiB and a backend without multipart uploads (a web server).
+/// Misuse: an address without a file name, or of a backend that is not compiled in; a file over 32 MiB and a backend without
+/// multipart uploads (a web server). I/O: the file cannot be read, or the backend failed.
 pub fn put_file<'a>(
     address: &'a str,
     options: &'a IoOptions,

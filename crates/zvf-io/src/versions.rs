@@ -71,7 +71,7 @@ pub(crate) enum SnapshotRole {
 #[derive(Debug, Clone)]
 pub(crate) struct Pinned {
     pub(crate) state: ReportedState,
-    /// A hash of the bytes, if the state may not change with them.
+    /// A hash of the bytes, if they may change while the state stays the same.
     digest: Option<u64>,
     /// Whether it was read before the snapshot was complete.
     early: bool,
@@ -85,7 +85,7 @@ impl Pinned {
     }
 }
 
-/// A listing of folder names, as it was answered.
+/// The digest of a listing of folder names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListingDigest {
     names: usize,
@@ -116,7 +116,7 @@ pub(crate) struct DocumentChecks {
 /// The states of all objects that were read.
 #[derive(Debug)]
 pub struct Versions {
-    /// Whether changes are also detected by other checks than repeated reads.
+    /// Whether changes are also detected by checks other than repeated reads.
     on: bool,
     opened: i64,
     inner: Mutex<VersionsInner>,
@@ -145,8 +145,8 @@ struct VersionsInner {
     verified: Option<u64>,
 }
 
-/// Age of a document in microseconds. An older document was not written again within the same second after it was read, and listings that were
-/// requested with the root need no check. The age allows for differences between clocks: buckets refuse signed requests with a larger difference.
+/// Age of a document, in microseconds, beyond which it was certainly not written again in the second in which it was read, and beyond which listings
+/// that were requested with the root need no check. It allows for differences between clocks: buckets refuse signed requests with a larger difference.
 const SETTLED: i64 = 15 * 60 * 1_000_000;
 
 /// Most objects, besides documents, with recorded states. Further objects are not compared when they are read again.

@@ -56,7 +56,7 @@ fn closes(response: &HttpResponse) -> bool {
     response.version() <= reqwest::Version::HTTP_10 && !kept
 }
 
-/// Adds a missing length, as of chunked bodies and bodies of HTTP/1.0, and replaces dates in formats that the client cannot parse.
+/// Adds a length of 0 to responses without one (chunked bodies, HTTP/1.0), marks them, and replaces dates in formats that the client cannot parse.
 fn add_missing_headers(response: &mut HttpResponse) {
     // The length of a part follows from its range.
     let partial = response.status().as_u16() == 206;

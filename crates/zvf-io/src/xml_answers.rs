@@ -1,6 +1,6 @@
 //! The client of all network backends. It checks XML responses before the backend parses them.
 //!
-//! Every member of a listing is optional. An error page of a proxy, or half of a document, would therefore be parsed as an empty listing, or as
+//! Every member of a listing is optional. An error page of a proxy, or a truncated document, would therefore be parsed as an empty listing, or as
 //! complete success of a request that removes objects. So a response that is not the expected, complete document counts as a failed request, which is
 //! retried.
 
@@ -99,7 +99,7 @@ fn check(root: &str, bytes: &[u8]) -> Result<(), String> {
     if !alone && !ended {
         return wrong("cut short");
     }
-    // The client takes a page without a token as the last one. Letters of names are escaped.
+    // The client takes a page without a token for the last one. Keys cannot imitate these elements, because `<` is escaped in them.
     let part = |name: &str| {
         let (_, rest) = text.split_once(&format!("<{name}>"))?;
         let (value, _) = rest.split_once("</")?;

@@ -27,10 +27,10 @@ pub const LEASE: Duration = Duration::from_secs(60);
 /// The member of a marker whose writer has ended without removing it.
 pub(crate) const OVER: &str = "over";
 
-/// Times of servers have whole seconds.
+/// Time after the end of a lease until it may be taken over, because servers state times in whole seconds.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The longest lease that a marker may state, since it comes from a file.
+/// The longest lease in milliseconds. A longer one in a marker is reduced to it, because the number comes from a file.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
 /// A marker that this writer holds and renews.
@@ -48,7 +48,7 @@ pub struct Lease {
 #[derive(Debug)]
 struct LeaseState {
     seen: SeenObject,
-    /// The start of its last successful put, by two clocks: one may stop while the machine sleeps, the other may be set.
+    /// The start of its last successful put, by two clocks: the first may stop while the machine sleeps, the second may be set.
     since: (Instant, SystemTime),
     lost: bool,
 }
@@ -182,7 +182,7 @@ impl Lease {
             serde_json::from_slice(&seen.bytes).unwrap_or_default();
         marker.insert(OVER.to_owned(), Value::from(true));
         let bytes = Value::Object(marker).to_string().into_bytes();
-        // Otherwise the next writer waits until the lease ends.
+        // If this fails, the next writer waits until the lease ends.
         let _ = self.target.replace(&self.key, seen, bytes);
     }
 
@@ -191,7 +191,7 @@ impl Lease {
         self.stop();
     }
 
-    /// Waits until no renewal is running.
+    /// Ends the renewals, and waits for a running one.
     fn stop(&mut self) {
         if let Some((stop, thread)) = self.renewing.take() {
             drop(stop);
@@ -219,8 +219,8 @@ fn beat(marker: &Map<String, Value>, length: Duration, number: u64) -> Vec<u8> {
 /// How long the writer may still clean up after its change is complete.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Whether a marker that was read may be taken over. Its writer has ended, or let its lease end; or its change is `done` according to the root, and
-/// its writer had time to clean up. A marker without a lease never expires.
+/// Whether a marker that was read may be taken over: its writer recorded that it ended, or let the lease end; or the root shows that its change is
+/// `done`, and its writer has had time to clean up. A marker without a lease never expires.
 pub fn is_free(
     target: &Target,
     marker: &Value,

@@ -1,7 +1,7 @@
 //! A new store: the order in which its objects are written.
 //!
 //! ```text
-//! zvf-unfinished.json     marker                         put only into an empty place
+//! zvf-unfinished.json     marker                         put only at an empty address
 //! cells                   nothing names them yet
 //! documents of arrays     their level does not exist yet
 //! document of the level   its root does not exist yet
@@ -84,7 +84,7 @@ fn check_keys(target: &Target, address: &str, is_ours: fn(&str) -> bool) -> Resu
         }
         Some(foreign) => {
             let what = format!(
-                "found {foreign}, which is not of an unfinished store: nothing was removed"
+                "found {foreign}, which does not belong to an unfinished store: nothing was removed"
             );
             Err(WriteError::exists(address, what))
         }
@@ -103,7 +103,7 @@ fn is_written(key: &str) -> bool {
     key == MARKER || is_piece(key) || (in_folder && (name == ROOT || is_chunk))
 }
 
-/// Whether a key, in a place without a root, can only belong to a store that was never finished.
+/// Whether a key, at an address without a root, can only belong to a store that was never finished.
 fn is_piece(key: &str) -> bool {
     let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
     if folder.starts_with(TEMPORARY) {
@@ -134,7 +134,7 @@ fn is_of_array(path: &str) -> bool {
 /// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] needs.
 ///
 /// # Errors
-/// As [`check`].
+/// As [`begin_as`].
 pub fn begin(
     target: &Target,
     address: &str,
@@ -149,7 +149,7 @@ pub fn begin(
 /// Like [`begin`], with a marker that the caller made and recorded, so that it can resume.
 ///
 /// # Errors
-/// As [`check`].
+/// As [`check`]; [`WriteError::Busy`] also if another writer begins or takes over at the same time.
 pub fn begin_as(
     target: &Target,
     address: &str,
@@ -160,7 +160,7 @@ pub fn begin_as(
     let exists = |what: &str| Err(WriteError::exists(address, what));
     if stale_files == StaleFiles::Remove && !unfinished::clear(target, address)? {
         if let Some(seen) = target.see(MARKER)? {
-            // The writer whose marker it was may be running, on another machine: without its marker it cannot commit.
+            // The writer of the replaced marker may still be running on another machine; without its marker it cannot commit.
             replace_mark(target, address, &seen, mark)?;
             if target.exists(ROOT)? {
                 target.unguard();
@@ -168,7 +168,7 @@ pub fn begin_as(
                 return exists("another program created a store there");
             }
             if Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
-                // After that time, the other writer has looked at the marker.
+                // Within that time, the other writer checks its marker and stops.
                 std::thread::sleep(TRUST * 2);
             }
             return target.clear_others(MARKER);
@@ -191,8 +191,8 @@ pub fn begin_as(
     Ok(())
 }
 
-/// Takes over a store that an interrupted writer began with the same details in its marker, with everything that it wrote. Returns the new marker, or
-/// `None` if there is no such marker.
+/// Takes over an unfinished store, with all objects written so far, from an interrupted writer whose marker has the same details. Returns the new
+/// marker, or `None` if there is no such marker.
 ///
 /// # Errors
 /// [`WriteError::Busy`] if that writer is running, or another one takes over at the same time. I/O.
@@ -320,12 +320,12 @@ pub fn withdraw(
     Ok(())
 }
 
-/// Puts the root, with which the store exists, and removes the marker, which [`begin`] returned, and the objects below `notes`. All other objects must have
-/// been put before.
+/// Puts the root, which makes the store exist; then removes the objects below `notes`, and the marker, which [`begin`] returned. All other objects
+/// must have been put before.
 ///
 /// # Errors
-/// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Busy`]: another writer has taken over the place; objects of this
-/// store may be removed, even if the root was put. [`WriteError::Tidying`]: the store is complete, but the marker could not be removed. I/O.
+/// [`WriteError::Exists`]: another writer was faster, or the marker is gone. [`WriteError::Busy`]: another writer has taken over the address; objects of
+/// this store may be removed, even if the root was put. [`WriteError::Tidying`]: the store is complete, but the marker could not be removed. I/O.
 pub fn commit(
     target: &Target,
     address: &str,
@@ -355,7 +355,7 @@ pub fn commit(
 /// Removes the objects that [`commit`] removes, for a store whose root was put.
 ///
 /// # Errors
-/// [`WriteError::Busy`]: another writer has taken over the place. [`WriteError::Tidying`].
+/// [`WriteError::Busy`]: another writer has taken over the address. [`WriteError::Tidying`]: an object could not be removed.
 pub fn tidy(
     target: &Target,
     address: &str,

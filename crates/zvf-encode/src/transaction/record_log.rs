@@ -8,8 +8,10 @@
 //! └──────────┴─────────────────┴────────┴─────────┘
 //! ```
 //!
-//! A record that is incomplete after a crash, and zeros at the end, are removed; any other damage is an error. The file belongs to one machine and one version of this crate
-//! and is not a storage format. Payloads are CBOR (RFC 8949) of the derived serialization of their types.
+//! An incomplete record at the end, as after a crash, and zeros at the end are removed. A record is incomplete if it extends past the end of the file,
+//! or if it is the last one and its checksum is wrong. A wrong checksum of any other record is an error. The checksum covers only the payload. The
+//! file belongs to one machine and one version of this crate and is not a storage format. Payloads are CBOR (RFC 8949) of the derived serialization
+//! of their types.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -23,7 +25,8 @@ use crate::error::{OrBug, to_index};
 use crate::records::record::take_array;
 use zvf_format::int::wide;
 
-/// The first bytes of the file, by which other files are refused: a journal is cut after its last complete record. No text begins with the first byte.
+/// The first bytes of a journal. Files with other first bytes are refused, because opening truncates a journal after its last complete record. No
+/// UTF-8 text begins with the first byte.
 const MAGIC: &[u8] = b"\x89zvflog\n";
 
 /// Bytes before a payload.
@@ -42,7 +45,7 @@ impl RecordLog {
     /// Opens or creates a file, and passes each complete record to `take`, in order: its position, its kind and its payload.
     ///
     /// # Errors
-    /// Busy: another writer has the file open. Misuse: a file that does not begin like a record log. I/O, damage.
+    /// Busy: another writer has the file open. Misuse: a file that is not a record log, or is damaged. I/O; the errors of `take`.
     pub fn open(
         path: &Path,
         sync: bool,
@@ -103,7 +106,7 @@ impl RecordLog {
     }
 
     /// The payloads of the complete records of some kinds, without opening the file as a log: other payloads are not read, and nothing is locked,
-    /// checked or changed. None if there is no log.
+    /// checked or changed. Empty if there is no log.
     ///
     /// # Errors
     /// I/O.
@@ -273,7 +276,7 @@ impl LogReader<'_> {
         Ok(Some((kind, payload)))
     }
 
-    /// Reads the rest of the file, which is zeros.
+    /// Reads the rest of the file, and fails if it has other bytes than zeros.
     fn zeros(&mut self) -> Result<(), WriteError> {
         loop {
             let buffer = self.file.fill_buf();
@@ -325,7 +328,7 @@ mod tests {
         let path = folder.path().join("log");
         let log = open(&path)?;
         assert!(matches!(open(&path), Err(WriteError::Busy { .. })));
-        // As in a child between its start and the change to another program.
+        // As in a child process between `fork` and `exec`.
         let copy = log.file.try_clone().or_bug("a copy")?;
         drop(log);
         let again = open(&path)?;

@@ -273,7 +273,7 @@ fn pending(address: &str, source: WriteError) -> WriteError {
     }
 }
 
-/// Whether a root that cannot be read may name an edit.
+/// Whether a root that cannot be parsed may name an edit.
 fn mentions_edit(root: &[u8]) -> bool {
     let name = Redo::ATTRIBUTE.as_bytes();
     root.windows(name.len()).any(|part| part == name)
@@ -330,8 +330,8 @@ pub enum Settled {
 
 /// Finishes an interrupted change, or rolls it back if its root was not put yet.
 ///
-/// Its writer should be dead, or have lost its marker. If it is running after all, it fails because the root has changed, or stops because its marker
-/// was taken over.
+/// For a change whose writer has ended or has lost its marker. A writer that is still running fails because the root has changed, or stops because its
+/// marker was taken over.
 pub fn settle(target: &Arc<Target>, address: &str, lease: Duration) -> Result<Settled, WriteError> {
     let Some(root) = target.read(ROOT)? else {
         return Err(StoreError::no_root(address).into());
@@ -366,7 +366,7 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
     let mut left = change.left().clone();
     let root = change.root().to_vec();
     let done = match RootDoc::parse(&root) {
-        // An unreadable root names no committed edit: only the marker of a repair can exist together with it.
+        // This root cannot be parsed and mentions no edit, so no edit is committed: the marker is that of a repair.
         Err(_) if !left.edits.is_empty() && !mentions_edit(&root) => Settled::TakenBack,
         Err(error) => return Err(error.into()),
         Ok(doc) => match named(&doc)? {

@@ -23,7 +23,8 @@ pub fn float(text: &str, number: NumberType) -> Option<f64> {
     (!lost && !rounds_in(text, value, number)).then_some(value)
 }
 
-/// Whether a number is too large or too small for float64: its parsed `value` is infinite, or is 0 although the text has other digits.
+/// Whether a number is too large or too small for float64: its parsed `value` is infinite although the text has digits, or is 0 although the digits
+/// before the exponent are not all 0.
 #[must_use]
 pub fn out_of_range(text: &str, value: f64) -> bool {
     if value.is_infinite() {

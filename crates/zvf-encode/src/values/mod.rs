@@ -1,7 +1,7 @@
 //! Columns of numbers and texts, and the number types that stores have.
 //!
-//! [`Values`] is a column in the form of a caller. [`NumberType`] is the type of its numbers in a store, little-endian; [`NumberType::fills`] are the
-//! numbers that can mean absence.
+//! [`Values`] is a column as the caller passes it. [`NumberType`] is the type of its numbers in a store, little-endian; [`NumberType::fills`] are the
+//! numbers that can stand for a missing value.
 
 pub(crate) mod column;
 pub mod decimal;

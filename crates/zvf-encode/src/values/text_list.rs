@@ -5,7 +5,7 @@
 //! block   text "pearfig…"     ends 4, 7, …                 all texts one after another, and the end of each
 //! ```
 //!
-//! A growing list is never copied, and a list that is merged into another one is freed block by block.
+//! A growing list is never copied as a whole, and a list that is merged into another one is freed block by block.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -272,7 +272,7 @@ impl TextSet {
     }
 }
 
-/// A block in the form of a file.
+/// A block as it is serialized.
 #[derive(Serialize, Deserialize)]
 struct StoredBlock<'b> {
     text: Cow<'b, str>,
@@ -305,7 +305,7 @@ impl<'de> Deserialize<'de> for TextList {
                 .last()
                 .is_some_and(|end| index(*end) == block.text.len());
             if !full || !ends_last || (0..block.ends.len()).any(|at| block.get(at).is_none()) {
-                return Err(serde::de::Error::custom("texts without their ends"));
+                return Err(serde::de::Error::custom("a block of texts with invalid ends"));
             }
             list.blocks.push(block);
         }

@@ -1,6 +1,6 @@
 //! Element types, by their names in numpy's spelling.
 //!
-//! `spec/zvf-0.9.md` section 8.2. They are stored in the `dtype` attributes of arrays:
+//! `spec/zvf-0.9.md` section 8.2. The names are stored in the `dtype` attributes of arrays:
 //!
 //! ```text
 //! dtype  := name | order? code | order? letter
@@ -184,7 +184,7 @@ impl DType {
     }
 
     /// Bytes of one number inside an element: the unit in which the bytes of a big-endian element
-    /// are reversed. 4 for `complex64` and text, 1 for types without a byte order.
+    /// are reversed. 4 for `complex64` and text, 1 for `bool`, 8-bit integers and bytes.
     #[must_use]
     pub const fn number_size(&self) -> usize {
         match self.kind {
@@ -195,7 +195,7 @@ impl DType {
         }
     }
 
-    /// Whether the elements are integers. Link cells and codes must be.
+    /// Whether the elements are integers, as those of link cells and codes must be.
     #[must_use]
     pub const fn is_integer(&self) -> bool {
         use DTypeKind::{I8, I16, I32, I64, U8, U16, U32, U64};
@@ -232,7 +232,8 @@ impl TimeUnit {
     }
 }
 
-/// numpy's spelling of the type: its name if it is little-endian, else `>f4` and the like.
+/// numpy's spelling of the type: for little-endian types and types without a byte order the name,
+/// `<U5` or `|S3`; for big-endian types a code such as `>f4`.
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let big = self.order == ByteOrder::Big;

@@ -1,4 +1,4 @@
-//! Iterators over fragments and rows, each with constant steps.
+//! Iterators over fragments and rows, with constant cost per step.
 
 use core::iter::FusedIterator;
 

@@ -33,8 +33,8 @@
 //!
 //! # Cost of access
 //!
-//! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order with constant steps
-//! and suits nearly every reader. [`FragmentIndex::get`] counts the bits before f, one word at a time;
+//! [`FragmentIndex::is_range`] is one bit test. [`FragmentIndex::iter`] visits fragments in order, at constant cost per
+//! step, and suits nearly every reader. [`FragmentIndex::get`] counts the bits before f, one word at a time;
 //! [`RankDirectory`] stores these counts.
 //!
 //! Measured with `cargo bench -p zvf-format` on a two-core x86-64 server with other work running;

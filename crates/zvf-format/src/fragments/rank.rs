@@ -70,8 +70,7 @@ impl RankDirectory<alloc::vec::Vec<u32>> {
     /// Counts the bitmap of `index_` once.
     ///
     /// # Cost
-    /// O(F / 64), one allocation of 4 bytes per 64 fragments, never more than half a byte for
-    /// every byte of the bitmap.
+    /// O(F / 64), one allocation of 4 bytes per 64 fragments: half the size of the bitmap.
     #[must_use]
     pub fn build(index_: &FragmentIndex<'_>) -> Self {
         let mut before = alloc::vec::Vec::with_capacity(index_.words.len());

@@ -15,7 +15,7 @@
 //! level    := "0" | [1-9][0-9]*                   10            <store>/<level>
 //! ```
 //!
-//! Texts are parsed into slices of the caller and written by `Display` values, without a heap. Keys
+//! Parsers fill slices of the caller and `Display` values write texts, without a heap. Keys
 //! have exactly one spelling. For signed numbers, a redundant zero (`+01`) is read, as in the
 //! reference, but never written.
 //!

@@ -32,7 +32,8 @@ impl<'a> FlatRecords<'a> {
     /// O(1).
     ///
     /// # Errors
-    /// Malformed if the bytes are not a whole number of records; limit for a width or rank of 0.
+    /// Malformed if the bytes are not a whole number of records; limit for a width of 0, and for
+    /// records of 1 GiB or more.
     ///
     /// # Panics
     /// Never.
@@ -79,7 +80,7 @@ impl<'a> FlatRecords<'a> {
     }
 }
 
-/// Bytes of one record of `link_width` endpoints.
+/// Bytes of one record of `link_width` endpoints, which have `endpoint` bytes each.
 fn record_bytes(link_width: usize, endpoint: usize) -> Result<usize, DecodeError> {
     match link_width.checked_mul(endpoint) {
         Some(bytes) if bytes > 0 && bytes < 1 << 30 => Ok(bytes),

@@ -29,7 +29,7 @@
 //! | [`LinkRows`], [`RowView`] | the bare matrix, `perm` column included |
 //! | [`anchor`], [`endpoint_chunks`] | the chunks of a record |
 //! | [`canonical_order`], [`duplicate_order`] | the placement of a record by a writer |
-//! | [`legacy`] | the records of 0.7 and of the dialects of 0.8 |
+//! | [`legacy`] | the records of 0.7 |
 
 mod cell;
 pub mod legacy;

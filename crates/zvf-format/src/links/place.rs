@@ -24,8 +24,8 @@ impl Endpoint<'_> {
 }
 
 /// The placement s of an undirected canonical record: endpoints sorted by (chunk, row), stable. A
-/// record inside one chunk keeps its order, and so does any record of a directed family: its s is the
-/// identity and needs no function.
+/// record inside one chunk keeps its order. So does every record of a directed family, for which this
+/// function is not needed.
 ///
 /// # Shape
 /// Fills `out`, of length L: stored endpoint i is endpoint `out[i]` of the application.
@@ -104,7 +104,7 @@ pub fn duplicate_order(
     Ok(())
 }
 
-/// Fills `out` with `0, 1, 2, …`; fails if its length differs or the permutation has no code.
+/// Fills `out` with `0, 1, 2, …`; fails if its length differs or exceeds [`MAX_WIDTH`].
 fn identity(endpoints: &[Endpoint<'_>], out: &mut [u8]) -> Result<(), DecodeError> {
     let width = endpoints.len();
     if width > MAX_WIDTH {
@@ -206,8 +206,8 @@ pub fn anchor(
 /// `source` and `anchor` have K numbers, `offsets` (L - 1) K; fills the first L K numbers of `out`.
 ///
 /// # Errors
-/// Malformed if `offsets` is not a whole number of coordinates; limit if `out` is too short or
-/// a sum exceeds 64 bits.
+/// Malformed if `source` is empty, `anchor` has another rank, or `offsets` is not a whole number of
+/// coordinates; limit if `out` is too short or a sum exceeds 64 bits.
 ///
 /// # Panics
 /// Never.

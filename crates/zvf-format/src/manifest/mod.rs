@@ -14,7 +14,7 @@
 //!
 //! Nothing is aligned, and no bytes follow the last block. K is a property of the store (`sid_ndim`), not
 //! of the blob. An object without vertices is `00 00 00 00`. A row that was never written has no bytes,
-//! and is read as the same (trap T31).
+//! and is read as an object without vertices (trap T31).
 //!
 //! [`Manifest::parse`] validates everything that can be validated without the chunks, so that
 //! iteration cannot fail. Whether a fragment exists can only be checked with its chunk's index:

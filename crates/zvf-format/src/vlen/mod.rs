@@ -14,8 +14,8 @@
 //! elements to the full length, so the count always equals the size of the chunk shape; a chunk with
 //! another count is refused.
 //!
-//! Elements are iterated in order with constant steps. [`VlenChunk::get`] iterates, too. A
-//! [`VlenDirectory`] of element starts costs one iteration and finds elements in O(1).
+//! Elements are iterated in order, at constant cost per step. [`VlenChunk::get`] iterates from the
+//! start. A [`VlenDirectory`] of element starts costs one iteration and finds elements in O(1).
 
 mod directory;
 mod parse;

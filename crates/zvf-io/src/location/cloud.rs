@@ -60,7 +60,7 @@ fn check(
     Ok(())
 }
 
-/// The options of the client itself.
+/// The backend options without `profile`, which is not an option of the client.
 fn s3_options(options: &IoOptions) -> impl Iterator<Item = &(String, String)> {
     let all = options.backend.iter();
     all.filter(|(key, _)| !key.eq_ignore_ascii_case(profile::OPTION))

@@ -12,17 +12,18 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 
 use crate::IoOptions;
 
-/// The keys, which are taken from a single source, and the other supported settings.
+/// The credentials, which are all taken from the same source.
 const KEYS: [(&str, AmazonS3ConfigKey); 3] = [
     ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
     ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
     ("aws_session_token", AmazonS3ConfigKey::Token),
 ];
+/// The other supported settings.
 const SETTINGS: [(&str, AmazonS3ConfigKey); 2] = [
     ("region", AmazonS3ConfigKey::Region),
     ("endpoint_url", AmazonS3ConfigKey::Endpoint),
 ];
-/// Settings that refer to keys of another program or service.
+/// Settings that refer to another source of credentials.
 const ELSEWHERE: [&str; 5] = [
     "sso_session",
     "sso_start_url",
@@ -145,7 +146,7 @@ fn fill(
             }
             (false, Some(key)) => {
                 return Err(failed(format!(
-                    "the profile has no keys but {key}: `aws configure export-credentials --format env` prints keys for the environment"
+                    "the profile has no keys, only {key}: `aws configure export-credentials --format env` prints keys for the environment"
                 )));
             }
             (false, None) => {}

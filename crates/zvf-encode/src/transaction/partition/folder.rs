@@ -106,7 +106,7 @@ impl PartitionFolder {
         format!("{}/{name}@{round}", self.finished())
     }
 
-    /// The programs with a record in a group: the names of their parts and their owners.
+    /// The records in a group, each as the name of its part and its owner.
     pub fn owners(target: &Target, group: &str) -> Result<Vec<(String, String)>, WriteError> {
         let names = target.names(group)?;
         let split = |name: &String| {
@@ -116,7 +116,7 @@ impl PartitionFolder {
         Ok(names.iter().filter_map(split).collect())
     }
 
-    /// The record that a program began a part; `None` if it was removed or cannot be read.
+    /// The record that a program began a part; `None` if it was removed or cannot be parsed.
     pub fn begun_part(
         &self,
         target: &Target,
@@ -242,7 +242,7 @@ impl BegunStore {
         details
     }
 
-    /// The program that began.
+    /// The program that began the distributed write; `None` if the marker does not state it.
     pub fn by(&self) -> Option<Holder> {
         Holder::of_marker(&self.seen.bytes)
     }
@@ -250,9 +250,9 @@ impl BegunStore {
     /// The folder of the parts.
     ///
     /// # Errors
-    /// Misuse: a store that was begun by a version that had one folder for all.
+    /// Bug: the marker has no valid id, as in versions that had one folder for all.
     pub fn folder(&self) -> Result<&PartitionFolder, WriteError> {
-        self.folder.as_ref().or_bug("a beginning without an id")
+        self.folder.as_ref().or_bug("the marker of a distributed write has no id")
     }
 
     /// The names of finished parts, including parts that an earlier version recorded elsewhere.

@@ -1,7 +1,7 @@
 //! Which commit, or removal, of parts takes effect: a list of decisions, each put if absent.
 //!
 //! ```text
-//! commits/N        a commit, or a removal, lists the finished parts after this is put
+//! commits/N        put by a commit or removal before it lists the finished parts
 //! commits/N.done   the outcome: the chosen parts, nothing, or that all are discarded
 //! ```
 //!
@@ -81,10 +81,10 @@ pub enum PartitionState {
     Discarded,
 }
 
-/// The list of an unfinished store.
+/// The list of decisions of an unfinished store.
 #[derive(Debug, Clone, Copy)]
 pub struct PartitionLog<'l> {
-    /// The place of the store.
+    /// Where the store is written.
     pub target: &'l Target,
     /// The folder of the records of its parts.
     pub folder: &'l PartitionFolder,
@@ -127,7 +127,7 @@ impl PartitionLog<'_> {
         let Some(bytes) = self.target.read(&key)? else {
             return Ok(None);
         };
-        // The member before it only makes the bytes of each decision unique.
+        // The first element only makes the bytes of each decision unique.
         match serde_json::from_slice::<(String, Outcome)>(&bytes) {
             Ok((_, outcome)) => Ok(Some(outcome)),
             Err(_) => Err(WriteError::data(
@@ -138,7 +138,8 @@ impl PartitionLog<'_> {
         }
     }
 
-    /// Begins a commit, or joins a running one: only parts that are listed after this call can be chosen under the returned number.
+    /// Begins a commit or removal, or joins a running one, and returns its number. Only parts that are listed after this call can be chosen under that
+    /// number. Returns the state as the inner error if the parts are already chosen or discarded.
     pub fn look(&self) -> Result<std::result::Result<u32, PartitionState>, WriteError> {
         loop {
             let number = match self.last()? {
@@ -164,7 +165,7 @@ impl PartitionLog<'_> {
         if self.target.put_new(&key, bytes)? {
             return Ok(outcome.clone());
         }
-        // A removed record was decided and applied.
+        // The record was removed meanwhile: the decision was already applied.
         Ok(self.outcome(number)?.unwrap_or(Outcome::Nothing))
     }
 
