@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use rustc_hash::FxHashSet;
 use zvf_write::Axis;
 
-/// Intended mean of vertices in a chunk: few enough to read one for a small box, many enough that a store has few files.
+/// Target mean number of vertices in a chunk: few enough to read a chunk for a small box, many enough that a store has few files.
 const WANTED: f64 = 10_000.0;
 /// Above this number of chunks, their number grows with the square root of the vertices, because documents list the chunks of a level.
 const MANY: f64 = 10_000.0;
-/// Intended mean of points in a bin.
+/// Target mean number of points in a bin.
 const WANTED_IN_BIN: f64 = 500.0;
 /// Most positions of the sample.
 const SAMPLE: usize = 1 << 16;
@@ -27,7 +27,7 @@ pub(crate) struct VertexExtent {
     count: u64,
     sample: Vec<f64>,
     every: u64,
-    /// The number of the next vertex for the sample.
+    /// The number of the next vertex that the sample takes.
     next: u64,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct ChunkChoice {
 struct Time {
     axis: usize,
     span: f64,
-    /// The factor that makes its span comparable with the spans of space.
+    /// The factor that scales its span to the longest span of space.
     factor: f64,
     /// Whether all times are whole numbers, such as numbers of frames.
     whole: bool,
@@ -75,7 +75,7 @@ impl VertexExtent {
         }
     }
 
-    /// Takes positions one after another.
+    /// Adds positions.
     pub(crate) fn add_all<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
         let mut rest = positions;
         loop {
@@ -94,7 +94,7 @@ impl VertexExtent {
         }
     }
 
-    /// Moves the corners so that positions are between them.
+    /// Moves the corners so that the positions are between them.
     fn widen<T: Copy + Into<f64>>(&mut self, positions: &[T]) {
         let corners = self.low.iter_mut().zip(&mut self.high);
         for (axis, (low, high)) in corners.enumerate() {
@@ -142,7 +142,7 @@ impl VertexExtent {
         (self.count > 0).then(|| (self.low.clone(), self.high.clone()))
     }
 
-    /// Intended mean of vertices in a chunk: [`WANTED`] up to [`MANY`] chunks; above, four times as many vertices make twice as many chunks.
+    /// Target mean number of vertices in a chunk: [`WANTED`] up to [`MANY`] chunks; above, four times as many vertices make twice as many chunks.
     fn wanted(&self) -> f64 {
         WANTED * (float(self.count) / WANTED / MANY).sqrt().max(1.0)
     }
@@ -176,7 +176,7 @@ impl VertexExtent {
             longest.push_str(&format!(" of space and {} along {name}", brief(time.span)));
         }
         let mut reason = format!(
-            "{} vertices over {longest}: about {} in each chunk that holds any",
+            "{} vertices over {longest}: about {} in each chunk with vertices",
             self.count,
             mean.round()
         );
@@ -271,7 +271,7 @@ impl VertexExtent {
         even
     }
 
-    /// The side, and the vertices of an occupied chunk.
+    /// The chosen side of a chunk, and the estimated mean number of vertices in an occupied chunk.
     fn side(&self, span: f64) -> (f64, f64) {
         let wanted = self.wanted();
         let mut best: Option<(f64, f64)> = None;
@@ -279,7 +279,7 @@ impl VertexExtent {
         let mut shrinks = 2.0;
         let corners = self.low.iter().chain(&self.high);
         let far = corners.fold(0.0_f64, |far, corner| far.max(corner.abs()));
-        // Float64 does not tell the chunks of smaller sides apart.
+        // With smaller sides, chunk numbers exceed the whole numbers that float64 represents.
         let exact = |side: &f64| far / side <= EXACT;
         for side in descending(span * 8.0).take_while(exact) {
             let seen = float(self.sample.len() as u64) / float(self.dims as u64);
@@ -305,7 +305,7 @@ impl VertexExtent {
         best.unwrap_or((span, float(self.count)))
     }
 
-    /// How many chunks of this side hold a vertex of the sample.
+    /// The number of chunks of this side that contain a vertex of the sample.
     fn occupied(&self, side: f64) -> f64 {
         let chunk = |position: &[f64]| {
             let mut chunk = [0_i64; 4];
@@ -321,7 +321,7 @@ impl VertexExtent {
             Some((sizes, mut marks)) => {
                 for chunk in positions {
                     let axes = chunk.iter().zip(low).zip(sizes);
-                    // Values that are not numbers may be outside the box.
+                    // A NaN coordinate may be outside the box.
                     let number = axes.fold(0_usize, |number, ((at, low), size)| {
                         let along = at.abs_diff(low) as usize;
                         number.wrapping_mul(size).wrapping_add(along)
@@ -338,7 +338,7 @@ impl VertexExtent {
     }
 }
 
-/// Chunks along each axis of a box, and a mark for each of its chunks; `None` if there are too many.
+/// The number of chunks along each axis of a box, and a mark for each of its chunks; `None` if there are too many.
 fn marks(low: [i64; 4], high: [i64; 4]) -> Option<([usize; 4], Vec<bool>)> {
     const MOST: usize = 1 << 22;
     let mut sizes = [1_usize; 4];
@@ -356,7 +356,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Most sides that are tried; the largest is about a million times the smallest.
 const TRIED: usize = 64;
 
-/// Sides from the one just above `largest` downwards. Their decimal texts are short.
+/// Rounded sides in descending order, from at most 1.26 times `largest`. Their decimal texts are short.
 fn descending(largest: f64) -> impl Iterator<Item = f64> {
     let exponent = exponent(largest);
     let below = (-8..=0).flat_map(move |less: i32| {
@@ -400,7 +400,7 @@ fn float(count: u64) -> f64 {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "saturates; a chunk number that large is one of a sample only"
+    reason = "saturates; the chunk numbers only serve to count the chunks of the sample"
 )]
 fn floor(value: f64) -> i64 {
     value.floor() as i64

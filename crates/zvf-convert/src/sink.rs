@@ -23,7 +23,7 @@ pub trait Sink {
     fn groups(&mut self, groups: &Groups) -> Result<(), WriteError>;
 }
 
-/// The writer compares data with its journal and skips what the journal already has. So an interrupted reader can start over.
+/// Skips data that the journal of the writer already has, so that an interrupted import can start over.
 impl Sink for StoreWriter {
     fn batch(&mut self, batch: &Batch) -> Result<(), WriteError> {
         match self.skip_batch(batch)? {

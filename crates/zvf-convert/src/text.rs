@@ -14,7 +14,7 @@ pub(crate) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Lines of a file, each bounded.
+/// The lines of a file, whose length is limited.
 #[derive(Debug)]
 pub(crate) struct TextLines {
     path: PathBuf,
@@ -94,7 +94,7 @@ impl TextLines {
         }
     }
 
-    /// Whether the line has nothing but blanks.
+    /// Whether the line is empty or has only blanks.
     pub(crate) fn is_blank(&self) -> bool {
         self.marked().trim_ascii().is_empty()
     }
@@ -149,7 +149,7 @@ pub(crate) fn finite(text: &str) -> Option<f64> {
     (value.is_finite() && !other).then_some(value)
 }
 
-/// The expected text in the error for a text that is not a finite float64.
+/// What is expected instead of a text that is not a finite float64, for errors.
 pub(crate) fn no_finite(text: &str) -> &'static str {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() || text.bytes().any(|byte| byte.is_ascii_digit()) => {
@@ -161,8 +161,8 @@ pub(crate) fn no_finite(text: &str) -> &'static str {
 
 /// Whether float32 preserves a number with all decimals of its text.
 ///
-/// `20648.06445312` is a float32 that was written with eight decimals, and `0.959` needs no more; `16777217` and
-/// `1234567.89` do.
+/// `20648.06445312` is a float32 that was written with eight decimals, and float32 is enough for `0.959`, but not for
+/// `16777217` and `1234567.89`.
 pub(crate) fn single_holds(text: &str, value: f64) -> bool {
     if !value.is_finite() {
         return true;

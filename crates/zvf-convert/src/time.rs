@@ -29,7 +29,7 @@ use zvf_write::arrow::{DESCRIPTION, UNIT};
 
 /// The number that marks a missing value.
 pub(crate) use zvf_meta::moments::MISSING;
-/// The description of such an attribute.
+/// The description of an attribute with this number.
 pub(crate) const MISSING_TEXT: &str = "-9223372036854775808 is a missing value";
 const EPOCH: &str = "1970-01-01T00:00:00";
 
@@ -72,7 +72,7 @@ pub(crate) fn unit(column: &DataType) -> Option<String> {
     })
 }
 
-/// The type for a unit of a store.
+/// The type for a unit of a store; `None` for units that are not of time.
 pub(crate) fn of_unit(text: &str) -> Option<DataType> {
     match text {
         "days since 1970-01-01" => return Some(DataType::Date32),
@@ -103,7 +103,7 @@ pub(crate) fn of_unit(text: &str) -> Option<DataType> {
     }
 }
 
-/// The numbers of a column of such a type.
+/// The numbers of a column of timestamps, dates, times or durations; `None` for other types.
 pub(crate) fn numbers(column: &ArrayRef) -> Option<Vec<Option<i64>>> {
     macro_rules! wide {
         ($type:ty) => {
@@ -152,11 +152,10 @@ pub fn with_moments_as_numbers(schema: &Schema) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// A table with the schema that [`with_moments_as_numbers`] makes. Missing values become the number that means missing.
+/// A table with the schema that [`with_moments_as_numbers`] returns. Missing values become the number that marks them.
 ///
 /// # Errors
-///
-/// Columns of another length than the table, which Arrow does not make.
+/// A column whose length is not that of the table, which a valid batch does not have.
 pub fn moments_as_numbers(table: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = table.columns().iter().map(|column| match numbers(column) {
         None => Arc::clone(column),
@@ -170,7 +169,7 @@ pub fn moments_as_numbers(table: &RecordBatch) -> Result<RecordBatch, ArrowError
     RecordBatch::try_new_with_options(Arc::new(schema), columns.collect(), &rows)
 }
 
-/// Numbers as a column of such a type; `None` if one does not fit, or for another type.
+/// Numbers as a column of timestamps, dates, times or durations; `None` if a number does not fit, or for other types.
 pub(crate) fn column(numbers: &Int64Array, to: &DataType) -> Option<ArrayRef> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     let known = || {
@@ -214,7 +213,7 @@ pub(crate) fn column(numbers: &Int64Array, to: &DataType) -> Option<ArrayRef> {
     Some(column)
 }
 
-/// The type of a column of an answer, by the unit in its field.
+/// The type of a column of a query's answer, from the unit in the metadata of its field.
 pub(crate) fn of_field(field: &arrow_schema::Field) -> Option<DataType> {
     let unit = field.metadata().get("zvf.unit")?;
     (*field.data_type() == DataType::Int64).then(|| of_unit(unit))?
@@ -226,7 +225,7 @@ pub(crate) struct Moment {
     days: i64,
     /// Nanoseconds of the day.
     time: Option<i64>,
-    /// Digits of the fraction of its second.
+    /// Number of digits of the fraction of the second.
     pub(crate) digits: u32,
     /// Minutes east of UTC.
     pub(crate) offset: Option<i64>,
@@ -319,7 +318,7 @@ impl Moment {
                 let east = match (self.offset, zone) {
                     (None, None) => 0,
                     (Some(east), Some(_)) => east.checked_mul(60)?,
-                    // A timestamp with a zone and a type without one (or the reverse) cannot be compared.
+                    // A timestamp with a zone has no number in a type without a zone, and the reverse.
                     (Some(_), None) | (None, Some(_)) => return None,
                 };
                 let nanoseconds = self.time.unwrap_or(0);
@@ -417,9 +416,9 @@ pub fn number_of_text(text: &str, unit: &str) -> Option<Option<i64>> {
     })
 }
 
-/// A column of numbers as a column of timestamps of type `to`; `None` if a number is not a valid one.
-pub(crate) fn restored(column_: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    let numbers = column_.as_primitive_opt::<Int64Type>()?;
+/// A column of numbers as a column of type `to`; `None` if a number is not valid for the type.
+pub(crate) fn restored(stored: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    let numbers = stored.as_primitive_opt::<Int64Type>()?;
     let moments = Moments::of_unit(&unit(to)?)?;
     let odd = moments.first_odd(numbers.iter().flatten());
     odd.is_none().then(|| column(numbers, to))?
@@ -515,7 +514,7 @@ mod tests {
         ] {
             assert_eq!(number(no), None, "{no}");
         }
-        // Texts of columns whose type is derived from them are dates in years of four digits alone.
+        // The type of a column is derived only from dates in years of four digits.
         assert_eq!(Moment::of("12345-01-02"), None);
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn emptied<T>(list: &mut Vec<T>) -> Vec<T> {
 
 /// Receives the points of a file in their order.
 pub(crate) trait ChainVisitor<T> {
-    /// Points of the current chain: three coordinates of each, and all scalars of each.
+    /// Points of the current chain: the three coordinates and all scalars of each point.
     fn points(&mut self, positions: &[T], scalars: &[f32]) -> Result<(), ConvertError>;
 
     /// Ends the chain, which may be empty.
@@ -97,7 +97,7 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
         self.next = first;
     }
 
-    /// Checks that the last chain of a file has the id before `end`.
+    /// Checks that the next chain would have the id `end`, as the first pass found.
     pub(crate) fn check(&self, file: &Path, end: i64) -> Result<(), ConvertError> {
         match self.next == end {
             true => Ok(()),
@@ -105,7 +105,7 @@ impl<'s, T: Coordinate> ChainBatcher<'s, T> {
         }
     }
 
-    /// Passes the collected batch on.
+    /// Passes the collected batch to the sink.
     pub(crate) fn flush(&mut self) -> Result<(), ConvertError> {
         if self.open > 0 {
             self.runs.push((self.next, self.open));

@@ -67,7 +67,10 @@ impl VoxelGrid {
         })
     }
 
-    /// The letters of the axes of the affine.
+    /// The voxel order of the affine, as letters.
+    ///
+    /// # Errors
+    /// A text that describes what is wrong with the affine.
     pub(crate) fn order_of_affine(&self) -> Result<String, String> {
         let map = Affine::from_rows(&self.affine.concat(), 3).map_err(|error| error.to_string())?;
         let letters = axes(&map, &[(0, 1.0), (1, 1.0), (2, 1.0)])?.map(|(axis, sign)| {
@@ -128,7 +131,7 @@ fn axes_of_order(order: &str) -> Result<[VoxelAxis; 3], String> {
     }
 }
 
-/// Components of an axis that differ by less count as equal; the order in the header then decides.
+/// Components of an axis whose sizes differ by less count as equal; the order in the header then decides.
 const TIE: f64 = 1e-6;
 
 /// The scanner axis of each voxel axis, from the rotation that is nearest to the affine.
@@ -389,7 +392,7 @@ mod tests {
         }
     }
 
-    /// As nibabel's maps need them: a header in the order ASL counts its first dimension along A, the second axis of an affine LAS.
+    /// As in nibabel: the first dimension of a header in the order ASL is along A, the second axis of an affine LAS.
     #[test]
     fn dimensions_follow_the_axes_of_the_affine() {
         let affine = [

@@ -1,4 +1,4 @@
-//! Maps the positions of all readers: scales and affines in float64, with one rounding at the end.
+//! Maps the positions of all readers by scales and affines, in float64 with one rounding at the end.
 
 use std::path::Path;
 
@@ -24,16 +24,16 @@ pub(crate) const MILLIMETER: &str = "millimeter";
 #[derive(Debug, Clone)]
 pub(crate) struct ImportTransform {
     map: Affine,
-    /// The map that the user gave; the format applies its own map before it.
+    /// The map from the user, if the format has its own map, which is applied first.
     given: Option<Option<Affine>>,
-    /// How mapped positions are stored.
+    /// The number type of mapped positions.
     positions: NumberType,
-    /// The factor of radii, which are lengths.
+    /// The factor by which radii are multiplied.
     radius: Option<f64>,
 }
 
 impl ImportTransform {
-    /// A map for positions of a new store; `own` is the map of the format, applied before `given`.
+    /// A map for positions of a new store; `own` is the map of the format, applied before `given`. `None` without a map.
     pub(crate) fn new(
         given: Option<Affine>,
         own: Option<Affine>,
@@ -59,7 +59,7 @@ impl ImportTransform {
         })
     }
 
-    /// A map of files into an existing store, with the number type of its positions.
+    /// A map of files into an existing store; mapped positions are float64. `None` if neither positions nor radii are converted.
     pub(crate) fn into_store(
         placed: PositionConversion,
         own: Option<Affine>,
@@ -117,7 +117,7 @@ impl ImportTransform {
                 .push("positions were transformed; attributes are those of the file".to_owned()),
         }
         if mesh && self.map.determinant() < 0.0 {
-            notes.push("the affine mirrors: faces keep the order of their corners and so face the other way".to_owned());
+            notes.push("the affine mirrors: faces keep the order of their corners, so they face the other way".to_owned());
         }
         notes
     }
@@ -140,7 +140,7 @@ impl ImportTransform {
             sink: &mut places,
         })?;
         if !places.finite {
-            let expected = "numbers that the type of the positions holds";
+            let expected = "positions that their number type represents";
             return Err(ConvertError::usage(
                 "--affine or --scale",
                 "positions that exceed the range of their type",
@@ -151,7 +151,7 @@ impl ImportTransform {
     }
 }
 
-/// The options about positions of files.
+/// The options about the positions of files, parsed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PositionOptions {
     /// The map of positions.
@@ -225,7 +225,7 @@ pub(crate) fn given(
         return Err(ConvertError::usage(
             "space",
             found,
-            "none: it is for TRK, TCK and TRX",
+            "none: only TRK, TCK and TRX have it",
         ));
     }
     let units = axis_units(options.unit.as_deref(), axes)?;
@@ -410,8 +410,8 @@ pub(crate) fn axis_units(
             if let (Some(slot), Some(axis)) = (found.get_mut(at), axes.get(at)) {
                 if slot.name.is_some() {
                     let what = format!("unit of {}", axis.name);
-                    let found = format!("{item:?} beside another one");
-                    return Err(ConvertError::usage(what, found, "one"));
+                    let found = format!("{item:?} and another unit");
+                    return Err(ConvertError::usage(what, found, "one unit"));
                 }
                 *slot = AxisUnit {
                     factor,

@@ -67,7 +67,7 @@ fn check_moments(name: &str) {
     for said in [
         "column \"gap\": 6 values are missing, so its whole numbers become float64 with NaN (--nulls VALUE keeps int16)",
         "column \"flag\": 6 booleans are missing",
-        "column \"nothing\": no value at all",
+        "column \"nothing\": no values",
         "column \"price\": 6 missing values become NaN",
     ] {
         assert!(notes.contains(said), "{notes}");
@@ -196,7 +196,7 @@ fn missing_values_become_what_is_asked_for() {
     options.nulls = Nulls::Value(5);
     let (_, text) = refused(&file(), &options);
     assert!(
-        text.contains("column \"gap\" with 6 missing values and the number 5 itself"),
+        text.contains("column \"gap\" with 6 missing values, and values 5"),
         "{text}"
     );
     options.exclude = vec!["paths".into()];

@@ -541,7 +541,7 @@ fn maps_are_refused_where_they_mean_nothing() {
         (
             &csv,
             &|o| o.space = Some(Space::File),
-            "it is for TRK, TCK and TRX",
+            "only TRK, TCK and TRX have it",
         ),
         (
             &trk,

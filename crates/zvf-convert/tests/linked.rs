@@ -599,7 +599,7 @@ fn ids_that_do_not_fit_are_refused() {
     let import = open(&[nodes(["0", "1", "2"])], &options);
     for note in [
         "1 edges begin and end at the same vertex",
-        "1 edges have the two ends of another one: all are kept",
+        "1 edges have the same ends as another edge: all are kept",
     ] {
         assert!(
             import.notes().contains(&note.to_owned()),
@@ -758,7 +758,7 @@ fn lists_of_texts_are_no_ends() {
     let mut options = linked(ipc(&folder, "e.arrow", &[both]), false);
     options.node_id = Some("name".to_owned());
     let (_, text) = refused(&[folder.file("n.csv", NODES)], &options);
-    let says = "expected one of lists of whole numbers of one length, or columns vertices_0";
+    let says = "expected a column of lists of whole numbers of one length, or columns vertices_0";
     assert!(text.contains("column vertices of List("), "{text}");
     assert!(text.contains(says), "{text}");
     let alone = ipc(&folder, "v.arrow", &[table(vec![("vertices", ends())])]);

@@ -109,7 +109,7 @@ fn links_by_row_are_not_moved_by_rows_that_are_left_out() {
     );
     let (_, text) = refused(&[folder.file("a.npz", graph)], &drop_rows());
     assert!(
-        text.contains("links of the file name rows by their numbers"),
+        text.contains("links of the file refer to rows by number"),
         "{text}"
     );
 }

@@ -455,7 +455,7 @@ fn arrow_tables_that_do_not_fit_are_refused_by_name() {
                     Arc::new(Int64Array::from(vec![Some((1 << 53) + 1), None])),
                 ),
             ],
-            "column \"n\" with 1 missing values, and numbers that float64 with NaN does not hold",
+            "column \"n\" with 1 missing values, and numbers that float64 does not represent",
         ),
         (
             vec![

@@ -379,7 +379,7 @@ fn text_behind_a_closed_field_is_refused_with_its_line() {
         ("x,y,v\n1,2,\"a\" \"b\"\n", 2),
     ] {
         let (error, said) = refused(&[folder.file("a.csv", text)], &small());
-        let start = format!("a.csv, line {line}: found text behind the quote that closes a field");
+        let start = format!("a.csv, line {line}: found text after the closing quote of a field");
         assert!(said.starts_with(&start), "{text:?}: {said}");
         assert_eq!(error.class(), Class::Malformed);
     }
@@ -641,7 +641,7 @@ fn columns_get_names_that_a_store_holds() {
     assert_eq!(
         import.notes(),
         [
-            "column \"gene/name\" becomes the attribute gene_name_2: names have no slashes (--rename gives another one)"
+            "column \"gene/name\" becomes the attribute gene_name_2: a store cannot hold its name (--rename gives another one)"
         ]
     );
     let got = folder.store(&import, |_| {});

@@ -9,8 +9,8 @@ use zvf_encode::error::OrBug;
 use zvf_format::int::{index, wide};
 
 impl EditState {
-    /// Makes the column of an attribute ready to be [set](Self::set_values) in chunks, whose rows were [measured](Self::measure): reads its cells where
-    /// rows are not in memory.
+    /// Loads the column of an attribute in chunks whose rows were [measured](Self::measure), so that values can be [set](Self::set_values). Reads its
+    /// cells where rows are not in memory.
     ///
     /// # Errors
     /// I/O; chunks without a value for every row; a column that needs more than the memory budget.
@@ -80,10 +80,10 @@ impl EditState {
         Ok(())
     }
 
-    /// Replaces values of a column. Each chunk is in memory, or its column is [ready](Self::load_column).
+    /// Replaces values of a column. Each chunk is in memory, or its column was [loaded](Self::load_column).
     ///
     /// # Errors
-    /// Bug: a chunk is neither, or has no such row.
+    /// Bug: a chunk is not in memory and its column was not loaded, or it has no such row.
     pub(crate) fn set_values(
         &mut self,
         column: usize,

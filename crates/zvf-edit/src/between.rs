@@ -23,7 +23,7 @@ use zvf_format::int::wide;
 #[derive(Debug, Default)]
 pub(super) struct CrossLevelEdit {
     pub(super) arrays: BTreeMap<String, GridEdit>,
-    /// Documents of families, by path.
+    /// Paths and documents of families.
     pub(super) groups: Vec<(String, String)>,
 }
 
@@ -40,7 +40,7 @@ pub(super) async fn levels(state: &EditState) -> Result<Vec<Level>, WriteError> 
     Ok(levels)
 }
 
-/// The end of a record in level 0; `None` if neither end is.
+/// The ends of the records of a family that are in level 0; `None` if there are none, or if the family has links inside a level.
 fn side(level: &Level, family: &LinkFamily) -> Option<LinkEndSide> {
     let number = i64::from(level.number());
     let delta = i64::from(family.delta());
@@ -64,7 +64,7 @@ impl LinkEndSide {
     }
 }
 
-/// Refuses families that are not stored with offsets.
+/// Refuses families that are not stored by offsets, or whose rows begin with a permutation code.
 pub(super) fn check(levels: &[Level]) -> Result<(), WriteError> {
     for level in levels {
         for family in level
@@ -136,7 +136,7 @@ pub(super) async fn follow(
     Ok(between)
 }
 
-/// Returns the number of removed records.
+/// Renumbers the rows of level 0 in one array of a family. Returns the number of removed records.
 async fn of_array(
     state: &mut EditState,
     level: &Level,

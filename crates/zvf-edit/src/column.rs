@@ -59,7 +59,7 @@ pub struct ColumnEdit {
     cells: LevelCells,
     /// All chunks with vertices, in the order of the objects that contain them.
     chunks: Vec<ChunkCoord>,
-    /// How many chunks were returned, and how many have values.
+    /// The number of chunks that were read, and the number of those that have values.
     given: usize,
     done: usize,
     /// Vertices of chunks that were read but not returned yet, the next one at the end.
@@ -78,7 +78,8 @@ impl ColumnEdit {
     /// Begins the edit. `replace`: an attribute with this name may exist, of any type.
     ///
     /// # Errors
-    /// As [`Edit::open`]. Misuse: a name that is taken or invalid; an attribute of texts.
+    /// As [`Edit::open`]. Misuse: a name that is taken or invalid; an attribute of texts; the attribute that splits chunks. Unsupported: vertices in
+    /// the layout of an older version, or in another encoding than raw.
     pub fn open<'a>(
         address: &'a str,
         spec: AttributeSpec,
@@ -122,7 +123,7 @@ impl ColumnEdit {
     /// The vertices of the next chunk; `None` if all chunks have their values.
     ///
     /// # Errors
-    /// Misuse: the chunk before has no values yet. I/O; malformed cells.
+    /// Misuse: the previous chunk has no values yet. I/O; malformed cells.
     pub async fn next(&mut self) -> Result<Option<ChunkPositions>, WriteError> {
         self.next_chunk().await
     }
@@ -336,7 +337,7 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     if known.is_some() && !replace {
         return Err(WriteError::input(
             what(),
-            "one that is there",
+            "an existing attribute",
             "a new name, or permission to replace it",
         ));
     }
@@ -382,7 +383,7 @@ fn plan(edit: &Edit, spec: &AttributeSpec, replace: bool) -> Result<Planned, Wri
     Ok((cells, chunks, old, path))
 }
 
-/// The vertices of some chunks.
+/// Reads the vertices of some chunks.
 async fn read(edit: &Edit, chunks: &[ChunkCoord]) -> Result<Vec<ChunkPositions>, WriteError> {
     let level = &edit.state.level;
     let (vertices, dims) = (level.vertices(), level.dims());

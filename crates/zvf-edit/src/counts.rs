@@ -5,7 +5,7 @@ use zvf_encode::WriteError;
 /// The count in a document after an edit that removed `gone` items and added `added`.
 ///
 /// # Errors
-/// Malformed data: the document at `path` counts fewer items than the edit removes, or a sum is above 2^64.
+/// Malformed data: the document at `path` counts fewer items than the edit removes, or the new count exceeds 64 bits.
 pub(crate) fn recount(
     path: &str,
     name: &str,

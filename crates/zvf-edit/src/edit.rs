@@ -87,15 +87,15 @@ pub(crate) struct Added {
 /// A change of level 0 of a store of 0.9, made at once by [`commit`](Self::commit).
 ///
 /// Operations read the data that they need and change it in memory, in the order of the calls. The store does not change before `commit`; after it,
-/// every reader of this workspace sees all of the edit or nothing, even after an interruption. Ids of objects and numbers of fragments never change.
+/// every reader of this workspace sees all of the edit or none of it, even after an interruption. Ids of objects and numbers of fragments never change.
 /// If another writer changes the store in the meantime, this is detected, and its changes are not replaced. An operation that fails may have been done
 /// in part: the edit can then no longer be committed.
 ///
 /// # Cost
 /// Reads and writes the changed chunks, their links, and the manifests of the changed objects; reads the table of ids. Of other chunks of these
-/// objects, only the fragment indexes are read; of chunks with a changed attribute, only the values of this attribute. If a vertex moves beyond the lower corner of the grid, every cell of the level is written. All this
-/// data is held in memory: an operation is refused before it reads its chunks if all chunks of the edit would take more than 16 MiB plus twice the
-/// [memory budget](zvf_encode::WriteOptions::memory_budget).
+/// objects, only the fragment indexes are read; of chunks with a changed attribute, only the values of this attribute. If a vertex moves
+/// beyond the lower corner of the grid, every cell of the level is written. All this data is held in memory: an operation is refused before it reads its
+/// chunks if all chunks of the edit would take more than 16 MiB plus twice the [memory budget](zvf_encode::WriteOptions::memory_budget).
 ///
 /// # Examples
 /// See the crate's page.
@@ -109,13 +109,13 @@ pub struct Edit {
     pub(crate) state: EditState,
     pub(crate) index: Option<EditedIndex>,
     pub(crate) tables: AttributeTables,
-    /// The groups after the operations so far, if one of these needed them.
+    /// The groups after the operations so far; `None` until an operation needs them.
     pub(crate) groups: Option<GroupTable>,
     pub(crate) words: Vec<Words>,
     pub(crate) added: Vec<Added>,
     /// Whether the owner column is written again.
     pub(crate) new_owners: bool,
-    /// Fills of vertices and links.
+    /// Fills of vertices, objects and links.
     pub(crate) fills: fill::Fills,
     /// Fills that the commit records.
     pub(crate) recorded: Vec<fill::RecordedFill>,
@@ -150,7 +150,7 @@ impl Edit {
                 Ok((target, journal))
             })
             .await?;
-            let known = Self::know(&journal, address, &options).await;
+            let known = Self::read_state(&journal, address, &options).await;
             match known {
                 Ok((root, state, index, words)) => Ok(Self {
                     fills: fill::declared(&root),
@@ -180,7 +180,7 @@ impl Edit {
         })
     }
 
-    async fn know(
+    async fn read_state(
         journal: &Transaction,
         address: &str,
         options: &WriteOptions,
@@ -526,7 +526,7 @@ impl Edit {
             return Err(WriteError::unsupported(
                 one.array.path(),
                 found,
-                "none if rows are added, deleted or moved",
+                "only owner columns if rows are added, deleted or moved",
             ));
         }
         between::check(&between::levels(&self.state).await?)
@@ -539,7 +539,7 @@ impl Edit {
         }
     }
 
-    /// Records a failure: the operation may have been done in part, so nothing can be committed after it.
+    /// Records a failure: the operation may have been done in part, so the edit can no longer be committed.
     pub(crate) fn note(&mut self, done: Result<(), WriteError>) -> Result<(), WriteError> {
         if let Err(error) = &done {
             self.broken = Some(error.to_string());

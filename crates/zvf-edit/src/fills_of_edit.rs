@@ -12,7 +12,7 @@ use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, WriteError, documents};
 
 impl Edit {
-    /// Sets a fill, which the commit records; it is used from now on.
+    /// Sets a fill for this edit, which the commit also records.
     pub(super) fn record_fill(&mut self, scope: Scope, one: &AttributeSpec, text: &str) {
         self.fills
             .insert((scope, one.name.clone()), text.to_owned());
@@ -86,8 +86,8 @@ impl Edit {
         Ok(())
     }
 
-    /// Adds the fills of this edit to the declared attributes. If none were declared, all attributes are declared, because readers that cannot list
-    /// would otherwise find only those with a fill.
+    /// Adds the fills of this edit to the declared attributes. If none were declared, all attributes are declared, because readers of a store that
+    /// cannot be listed would otherwise find only those with a fill.
     ///
     /// # Errors
     /// Unsupported: attributes of objects that are neither numbers nor texts.

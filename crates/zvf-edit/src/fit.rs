@@ -29,7 +29,7 @@ pub struct Fitted {
 pub struct NotGiven {
     /// Attributes that are stored as missing values (NaN, or no text).
     pub missing: BTreeSet<String>,
-    /// Attributes that have their [fill](Edit::fill) instead.
+    /// Attributes that are stored as their [fill](Edit::fill).
     pub filled: BTreeSet<String>,
 }
 
@@ -62,7 +62,7 @@ impl Edit {
     /// the object for each id of the batch; a batch without ids is object 0.
     ///
     /// # Errors
-    /// Misuse: a number that the type of the store cannot represent; an attribute that is not given, of a type without a value for absence.
+    /// Misuse: a number that the type of the store cannot represent; an attribute without given values, whose type has no value that means missing.
     pub fn fit(&self, batch: &Batch, mut id: impl FnMut(i64) -> i64) -> Result<Fitted, WriteError> {
         let spec = &self.state.spec;
         let rows = batch.positions.len() / spec.dims().max(1);
@@ -129,7 +129,7 @@ impl Edit {
                             Scope::Vertex | Scope::Object => "",
                         };
                         let expected = format!(
-                            "values: {kind} cannot be missing (--fill {name}=VALUE gives all of them one, set-attribute {name}{of} --fill VALUE records it \
+                            "values: {kind} cannot be missing (--fill {name}=VALUE sets one value for all, set-attribute {name}{of} --fill VALUE records it \
                              for later)"
                         );
                         WriteError::input(format!("attribute {name}"), "none", expected)

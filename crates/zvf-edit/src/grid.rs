@@ -1,4 +1,4 @@
-//! Changes some cells of an array, and nothing else of it.
+//! Changes some cells of an array, and preserves the others.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::Peekable;
@@ -16,7 +16,7 @@ use zvf_encode::level::{CellContainer, EncodedCells, LevelCells, is_written, obj
 use zvf_encode::target::{ObjectPut, Target, is_temporary, node};
 use zvf_format::shard_lengths;
 
-/// An array of cells, and its changed cells.
+/// An edit of an array of cells.
 #[derive(Debug)]
 pub(crate) struct GridEdit {
     path: String,
@@ -139,7 +139,7 @@ impl GridEdit {
             return Err(WriteError::unsupported(
                 path,
                 "no list nonempty_chunks",
-                "one",
+                "an array with this list",
             ));
         }
         let cells = packing(&path, doc)?;
@@ -172,7 +172,7 @@ impl GridEdit {
         &self.path
     }
 
-    /// The attributes, to be changed.
+    /// The attributes of the array, to be changed.
     pub(crate) fn attributes(&mut self) -> &mut zvf_meta::ArrayAttributes {
         &mut self.doc.attributes
     }
@@ -330,7 +330,8 @@ impl GridEdit {
     }
 }
 
-/// Most shards that are written together, and their most bytes if there are several. Each is in memory twice: as it was read, and as it is written.
+/// Most shards that are written together, and most bytes of them if there are several. Each shard is in memory twice: as it was read, and as it is
+/// written.
 const SHARDS: usize = 4;
 const SHARD_BYTES: u64 = 16 << 20;
 
@@ -415,11 +416,11 @@ impl GridObjects {
         match unlisted.first() {
             Some((chunk, _)) if moved => {
                 let found = format!(
-                    "nonempty_chunks does not list chunk {chunk:?}, and its cell is there: `zvf repair` restores the list; nothing was changed"
+                    "nonempty_chunks does not list chunk {chunk:?}, but its cell is stored: `zvf repair` restores the list; nothing was changed"
                 );
                 return Err(WriteError::source(path, found));
             }
-            // They are written again unchanged, so that `zvf repair` finds them.
+            // Unlisted cells are written again unchanged, so that `zvf repair` finds them.
             _ => encoded.extend(
                 unlisted
                     .iter()
@@ -452,7 +453,7 @@ impl GridObjects {
         chunks
     }
 
-    /// The cells of the read shards that neither the edit nor the presence list names. Writers that race lose entries of the list (0.9, trap T34).
+    /// The cells of the read shards that neither the edit nor the presence list names. Concurrent writers can lose entries of the list (0.9, trap T34).
     fn unlisted<'s>(
         &'s self,
         edit: &GridEdit,

@@ -19,10 +19,10 @@ use crate::options::FileLimits;
 pub(super) enum Meshes {
     /// Manifests `ID:0` that name fragments.
     Legacy,
-    /// Manifests `ID.index`, or of a shard, and fragments by Draco.
+    /// Manifests in files `ID.index` or in shards, and fragments that Draco encoded.
     MultiLod {
         folder: PathBuf,
-        /// Greatest coordinate within a fragment.
+        /// The greatest stored coordinate in a fragment.
         greatest: f64,
     },
 }
@@ -66,7 +66,7 @@ impl MeshMerger {
 }
 
 impl Meshes {
-    /// The mesh of one record.
+    /// Decodes the mesh of one record.
     ///
     /// # Errors
     /// Malformed, by file and byte; I/O; limits.
@@ -105,7 +105,8 @@ fn legacy(record: &ObjectBytes, limits: &FileLimits) -> Result<MeshMerger, Conve
     let mut merged = MeshMerger::default();
     for name in manifest.list(&manifest.value, "fragments")? {
         let name = name.as_str();
-        let name = name.ok_or_else(|| manifest.bad("a fragment without a name", "texts"))?;
+        let name =
+            name.ok_or_else(|| manifest.bad("a fragment without a name", "names as texts"))?;
         let file = manifest.below(name)?;
         let fragment = ObjectBytes::read(&file, record.key, most(limits.held))?;
         let mut cursor = fragment.cursor();
@@ -262,7 +263,7 @@ fn damaged(path: &Path, at: u64, found: &str) -> ConvertError {
     ConvertError::malformed(path, InFile::Byte(at), found, "triangles encoded by Draco")
 }
 
-/// Positions as they are stored, and corners of triangles.
+/// Decodes a fragment: its positions as they are stored, and the corners of its triangles.
 fn draco(
     path: &Path,
     at: u64,
@@ -280,7 +281,7 @@ fn draco(
     let attribute = mesh.named_attribute(GeometryAttributeType::Position);
     let attribute = attribute.filter(|one| one.num_components() == 3);
     let attribute = attribute.ok_or_else(|| damaged(path, at, "no positions of three axes"))?;
-    // Exact: stored numbers have at most 16 bits.
+    // float32 represents the stored numbers exactly: they have at most 16 bits.
     let positions = attribute.read_f32s(mesh.num_points(), 3);
     if positions.iter().any(|value| !value.is_finite()) {
         return Err(damaged(path, at, "a position that is not finite"));
@@ -293,7 +294,7 @@ fn draco(
     ))
 }
 
-/// The kind of meshes in `info`, with the parameters of their decoder.
+/// Meshes of the multi-resolution form, with the greatest coordinate from `info`.
 ///
 /// # Errors
 /// Malformed documents.

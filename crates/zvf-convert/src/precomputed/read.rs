@@ -27,7 +27,7 @@ pub(crate) struct Precomputed {
     options: Options,
 }
 
-/// The requested kind, or the usual one of the content.
+/// The requested kind, or the default kind of the content.
 fn kind(
     content: &FolderContent,
     census: &FolderCensus,
@@ -66,7 +66,7 @@ impl Precomputed {
     /// Reads everything in a folder once. `map` transforms stored coordinates to the axes.
     ///
     /// # Errors
-    /// Malformed files, by byte; kinds that the folder cannot become; I/O; limits.
+    /// Misuse: not exactly one folder, a rule for ids, a kind that the folder cannot become. Malformed files, by byte; I/O; limits.
     pub(crate) fn survey(
         files: &[PathBuf],
         options: &Options,
@@ -80,7 +80,7 @@ impl Precomputed {
             ));
         };
         if !matches!(options.ids, ObjectIds::Kept | ObjectIds::New) {
-            let expected = "none: the folder names its objects";
+            let expected = "none: the folder states the ids of its objects";
             return Err(ConvertError::usage(
                 "ids",
                 "a rule for ids of files",

@@ -26,7 +26,7 @@ pub(super) struct SegmentTable {
 }
 
 impl SegmentTable {
-    /// The document of the folder that `info` names; `None` if it names none.
+    /// Reads the document in the folder that `info` names; `None` if `info` names no folder.
     ///
     /// # Errors
     /// Malformed documents; I/O.
@@ -63,7 +63,7 @@ impl SegmentTable {
         for property in document.list(inline, "properties")? {
             found.property(document, property)?;
         }
-        // The format has no missing texts: an export of zvf writes them as empty ones, and lists them here.
+        // The format has no missing texts: an export of zvf writes empty texts instead, and lists their rows here.
         let lists = document.value.pointer("/zvf/missing_texts");
         let lists = lists.and_then(Value::as_array).into_iter().flatten();
         lists.for_each(|list| found.remove_texts(list));
@@ -151,7 +151,7 @@ impl SegmentTable {
                 );
             }
         };
-        // The property `label` has the type of a name; stores call it `name`.
+        // In stores, the property of the type `label` is the attribute `name`.
         let name = if kind == "label" { "name" } else { name };
         if self.columns.iter().any(|(spec, _)| spec.name == name) {
             return Err(document.bad(
@@ -182,7 +182,7 @@ impl SegmentTable {
         self.rows.len()
     }
 
-    /// The table of objects; objects without properties are left out.
+    /// The properties of these objects as a table; objects without properties are left out.
     pub(super) fn table(&self, ids: &[i64]) -> ObjectTable {
         let row = |id: &i64| self.rows.get(&u64::try_from(*id).ok()?).copied();
         let found: Vec<(i64, usize)> = ids.iter().filter_map(|id| Some((*id, row(id)?))).collect();
@@ -224,7 +224,7 @@ impl SegmentTable {
     }
 }
 
-/// Whether a type has the number.
+/// Whether a type represents the number.
 fn holds(kind: NumberType, number: f64) -> bool {
     let between = |low: f64, high: f64| number.fract() == 0.0 && (low..=high).contains(&number);
     match kind {

@@ -8,7 +8,7 @@ use super::info::{JsonFile, number_type};
 use super::record::ObjectBytes;
 use crate::error::{ConvertError, shown};
 
-/// Components of an attribute.
+/// Most components of an attribute.
 const MOST_COMPONENTS: u64 = 1024;
 
 /// The vertex attributes that `info` names.
@@ -43,7 +43,7 @@ pub(super) fn fields(info: &JsonFile) -> Result<Vec<CollectedColumn>, ConvertErr
     Ok(fields)
 }
 
-/// One skeleton.
+/// Decodes one skeleton.
 ///
 /// # Errors
 /// Malformed, by byte.
@@ -73,8 +73,8 @@ pub(super) fn decode(
     })
 }
 
-/// Edges as pairs of a child and its parent, if they form trees. Pairs that already have this form are unchanged; otherwise the first vertex
-/// of each tree becomes its root.
+/// Edges as pairs of a child and its parent; `None` if they do not form trees. Pairs that already have this form are unchanged; otherwise the
+/// first vertex of each tree becomes its root.
 pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
     let (pairs, _) = links.as_chunks::<2>();
     let mut ends: Vec<[usize; 2]> = Vec::with_capacity(pairs.len());
@@ -135,7 +135,7 @@ pub(super) fn rooted(vertices: usize, links: &[u64]) -> Option<Vec<u64>> {
     Some(found)
 }
 
-/// Sets of connected vertices, by the smallest number in each.
+/// Disjoint sets of connected vertices: the parent of each vertex in its set. The smallest vertex represents the set.
 struct ConnectedVertices(Vec<usize>);
 
 impl ConnectedVertices {
@@ -177,9 +177,9 @@ mod tests {
 
     #[test]
     fn trees_hang_from_their_first_vertex_unless_every_vertex_has_one_parent_already() {
-        // Child and parent, as they came.
+        // Pairs of a child and its parent are unchanged.
         assert_eq!(rooted(3, &[1, 0, 2, 1]), Some(vec![1, 0, 2, 1]));
-        // A star whose centre comes first would need three parents.
+        // As pairs of a child and its parent, vertex 3 would have three parents.
         assert_eq!(rooted(4, &[3, 0, 3, 1, 3, 2]), Some(vec![3, 0, 1, 3, 2, 3]));
         assert_eq!(rooted(3, &[0, 1, 1, 2, 2, 0]), None);
         assert_eq!(rooted(2, &[0, 1, 1, 0]), None);

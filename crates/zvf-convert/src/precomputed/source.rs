@@ -18,18 +18,18 @@ use crate::options::FileLimits;
 /// Most bytes of the list of minishards, and of one unpacked minishard index.
 const MOST_INDEX: u64 = 64 << 20;
 
-/// Takes objects one after another.
+/// Receives objects one after another.
 pub(super) type TakeRecord<'a> = dyn FnMut(ObjectBytes) -> Result<(), ConvertError> + 'a;
 
 /// The objects of a folder.
 #[derive(Debug)]
 pub(super) enum SegmentSource {
-    /// A file each: keys and names, in the order of the keys.
+    /// One file for each object: keys and names, in the order of the keys.
     Files {
         folder: PathBuf,
         names: Vec<(u64, String)>,
     },
-    /// Shards, by their names.
+    /// The paths of shards, in the order of their numbers.
     Shards {
         files: Vec<PathBuf>,
         sharding: ShardingSpec,
@@ -49,7 +49,7 @@ pub(super) fn sharding(
     found.map_err(|error| info.bad(error.found, error.expected))
 }
 
-/// The names in a folder for which `key` returns a key, in the order of keys. `key` is called without an ending `.gz`.
+/// The names in a folder for which `key` returns a key, in the order of keys. `key` gets the names without an ending `.gz`.
 ///
 /// # Errors
 /// I/O; malformed: a file with and without `.gz`; more files than limits allow.
@@ -102,7 +102,7 @@ impl SegmentSource {
     /// Opens the objects of `folder`: in shards, or in files with names from which `key` parses numbers.
     ///
     /// # Errors
-    /// I/O; more files than limits allow.
+    /// I/O; malformed: a file with and without `.gz`; more files than limits allow.
     pub(super) fn open(
         folder: &Path,
         sharding: Option<ShardingSpec>,
@@ -135,7 +135,7 @@ impl SegmentSource {
         }
     }
 
-    /// Passes on every object once, always in the same order.
+    /// Calls `take` with every object once, always in the same order.
     ///
     /// # Cost
     /// The memory of one object and one minishard index.
@@ -187,7 +187,7 @@ impl ShardFile {
     /// A range of the file.
     ///
     /// # Errors
-    /// I/O; malformed: a range beyond the file; a limit.
+    /// I/O; malformed: a range beyond the file; limit: more than `most` bytes.
     pub(super) fn range(
         &mut self,
         start: u64,

@@ -1,4 +1,4 @@
-//! Files with nothing but the values of one attribute, for the vertices of another file.
+//! Files that contain only the values of one attribute, for the vertices of another file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,31 +19,32 @@ use crate::{Format, npy};
 
 /// Longest line of values.
 const LONGEST_LINE: u64 = 1 << 28;
-/// Bytes of texts of one column of Arrow.
+/// Most bytes of the texts in one Arrow column.
 const MOST_TEXT: u64 = i32::MAX as u64;
 
 /// The values of one attribute, from a file without other data: an array of NumPy (`.npy`), track scalars of MRtrix (`.tsf`), or a text
-/// of numbers without a header line.
+/// file of numbers without a header line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AttributeFile {
-    /// The column NAME, or `NAME_0`, `NAME_1`, … for several values a row. Numbers of a text file are texts.
+    /// The column NAME, or `NAME_0`, `NAME_1`, … if rows have several values. The numbers of a text file are a column of texts.
     pub values: RecordBatch,
-    /// The number of rows of each object, if the file separates objects: by streamlines in `.tsf`, by lines in a text.
+    /// The number of rows of each object, if the file separates objects: by streamlines in `.tsf`, by lines in a text file.
     pub lengths: Option<Vec<u64>>,
 }
 
 impl AttributeFile {
     /// Reads such a file as the attribute `name`; `None` if it is a table with names of columns, for [`read_table`](crate::read_table).
     ///
-    /// In a text, each line is a row; a single line has one value for each row. With `by_object`, each line is an object, with one value for each
+    /// In a text file, each line is a row; a single line has one value for each row. With `by_object`, each line is an object, with one value for each
     /// of its rows. Lines that begin with `#` are left out.
     ///
     /// # Cost
     /// The memory of the values.
     ///
     /// # Errors
-    /// I/O; a file that violates its format; a text with other words than numbers, or with lines of different lengths unless `by_object`.
+    /// I/O. Malformed: a file that violates its format; a text file with a value that is not a number after the first line, or with lines of
+    /// different lengths unless `by_object`. Limit: a text file of 2^31 bytes or more.
     pub fn read(
         path: &Path,
         name: &str,
@@ -144,7 +145,7 @@ impl AttributeFile {
         let width = lengths.first().copied().or_bug("lines without lengths")?;
         if let Some(other) = lengths.iter().find(|length| **length != width) {
             let found = format!("lines of {width} and of {other} values");
-            let expected = "as many in each line (--by-object-order: a line for each object, with a value for each of its vertices)";
+            let expected = "the same number in each line (--by-object-order: a line for each object, with a value for each of its vertices)";
             return Err(ConvertError::malformed(
                 path,
                 InFile::Whole,
@@ -152,7 +153,7 @@ impl AttributeFile {
                 expected,
             ));
         }
-        let width = usize::try_from(width).or_bug("more words than memory")?;
+        let width = usize::try_from(width).or_bug("more values than memory")?;
         let column = |at: usize| {
             let values = words.iter().skip(at).step_by(width.max(1));
             let values: ArrayRef = Arc::new(StringArray::from_iter_values(values));
@@ -165,7 +166,7 @@ impl AttributeFile {
     }
 }
 
-/// The words of a line, separated by commas, the delimiter of the options, or blanks.
+/// The fields of a line, separated by the delimiter of the options, else by commas, else by blanks.
 fn split<'t>(text: &'t str, options: &Options) -> Vec<&'t str> {
     let comma = (!options.decimal_comma && text.contains(',')).then_some(b',');
     match options.delimiter.or(comma) {

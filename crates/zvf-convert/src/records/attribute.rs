@@ -45,7 +45,7 @@ pub(crate) struct AttributeColumn {
 #[derive(Debug, Default)]
 pub(crate) struct ValueCensus {
     missing: u64,
-    /// Whether a whole number is outside of ±2^53.
+    /// Whether a whole number is outside ±2^53.
     rough: bool,
     /// Whether a value equals the fill number.
     taken: bool,
@@ -64,8 +64,8 @@ enum How {
     Floats,
     /// Stored with this number in place of missing values.
     Filled(i64),
-    /// To texts of booleans.
-    Truths,
+    /// To the texts `true` and `false`.
+    BooleanTexts,
 }
 
 /// How a column is stored.
@@ -91,7 +91,7 @@ impl AttributeColumn {
         matches!(self.raw, Raw::Text | Raw::Uuid)
     }
 
-    /// Whether the type of a column alone decides how it is stored, so that [`see`](Self::see) need not look at its values.
+    /// Whether the type of a column determines how it is stored, so that [`see`](Self::see) need not read its values.
     pub(crate) fn is_decided(&self, field: &Field, nulls: Nulls) -> bool {
         let counts = match &self.raw {
             Raw::Number(number) => is_counted(*number, nulls),
@@ -136,7 +136,7 @@ impl AttributeColumn {
             Raw::Time(_) => {
                 let numbers = time::numbers(column).unwrap_or_default();
                 if let Some(row) = numbers.iter().position(|one| *one == Some(time::MISSING)) {
-                    let found = format!("{}, which stands for a missing value", time::MISSING);
+                    let found = format!("{}, which marks a missing value", time::MISSING);
                     return Err((row, found));
                 }
             }
@@ -156,7 +156,7 @@ impl AttributeColumn {
         Ok(())
     }
 
-    /// Decides how the column is stored, with a remark for the user if the decision was not implied.
+    /// Decides how the column is stored. Also returns a note for the user if values are converted; the error states why the column cannot be stored.
     pub(crate) fn decide(
         &self,
         census: &ValueCensus,
@@ -189,7 +189,7 @@ impl AttributeColumn {
                 _ => number(*own),
             },
             Raw::Number(NumberType::Bool) if self.channels == 1 => {
-                how = How::Truths;
+                how = How::BooleanTexts;
                 note = Some(format!(
                     "column {name}: {missing} booleans are missing, so it becomes the texts true and false, some of them missing"
                 ));
@@ -199,12 +199,12 @@ impl AttributeColumn {
                 Nulls::Value(fill) if *own != NumberType::Bool => {
                     if census.taken {
                         return Err(format!(
-                            "{missing} missing values and the number {fill} itself, so that --nulls {fill} cannot stand for them"
+                            "{missing} missing values, and values {fill}, so --nulls {fill} cannot mark missing values"
                         ));
                     }
                     if !holds(*own, fill) {
                         return Err(format!(
-                            "{missing} missing values, and {own}, which does not hold {fill}"
+                            "{missing} missing values in a column of {own}, which does not represent {fill}"
                         ));
                     }
                     how = How::Filled(fill);
@@ -213,7 +213,7 @@ impl AttributeColumn {
                 }
                 _ if *own == NumberType::Bool || census.rough => {
                     return Err(format!(
-                        "{missing} missing values, and numbers that float64 with NaN does not hold"
+                        "{missing} missing values, and numbers that float64 does not represent"
                     ));
                 }
                 _ => {
@@ -244,9 +244,7 @@ impl AttributeColumn {
                 number(NumberType::F64)
             }
             Raw::Nothing => {
-                note = Some(format!(
-                    "column {name}: no value at all, kept as float32 NaN"
-                ));
+                note = Some(format!("column {name}: no values, stored as float32 NaN"));
                 number(NumberType::F32)
             }
         };
@@ -279,7 +277,7 @@ impl AttributeColumn {
             }
             (_, How::Floats) => Some(floats(column).values.into()),
             (_, How::Filled(fill)) => values(&without_nulls(&items, column, fill)),
-            (_, How::Truths) => {
+            (_, How::BooleanTexts) => {
                 let list = items.as_boolean_opt()?;
                 let word = |at| if list.value(at) { "true" } else { "false" };
                 let words = (0..list.len()).map(|at| (!absent.is(at)).then(|| word(at)));
@@ -290,7 +288,8 @@ impl AttributeColumn {
 }
 
 impl ValueCensus {
-    /// The census of a column of a table of text with `missing` missing fields, which are empty or words for a missing value.
+    /// The census of a column of a table of text with `missing` missing fields; `empty` if none of them are words for a
+    /// missing value.
     pub(crate) fn of_fields(missing: u64, empty: bool, taken: bool, rough: bool) -> Self {
         Self {
             missing,
@@ -392,8 +391,8 @@ impl Absent {
     }
 }
 
-/// Whether the census reads values of this type: of 64-bit integers, to find numbers that float64 does not hold; with [`Nulls::Value`], of
-/// all integers, to find the number that replaces missing values.
+/// Whether the census reads values of this type: of 64-bit integers, to find numbers that float64 does not represent; with [`Nulls::Value`],
+/// of all integers, to find the number that replaces missing values.
 fn is_counted(number: NumberType, nulls: Nulls) -> bool {
     match number {
         NumberType::I64 | NumberType::U64 => true,
@@ -402,7 +401,7 @@ fn is_counted(number: NumberType, nulls: Nulls) -> bool {
     }
 }
 
-/// Records the number that marks a missing value.
+/// Records the number that marks a missing value in the description.
 fn stands_for_missing(spec: AttributeSpec, fill: i64) -> AttributeSpec {
     spec.with_description(format!("{fill} is a missing value"))
 }

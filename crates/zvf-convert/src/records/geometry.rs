@@ -27,7 +27,7 @@ const POINT: &str = "geoarrow.point";
 /// The coordinate reference system of a GeoParquet file that states none.
 const NO_CRS: &str = "OGC:CRS84";
 
-/// What a program should do with geometry other than points.
+/// The expected geometry in errors, with a way to convert other geometry to points.
 const POINTS: &str =
     "points: GeoPandas makes a row of each vertex with get_coordinates(include_z=True)";
 
@@ -59,7 +59,7 @@ pub(crate) fn marked(schema: SchemaRef, geo: Option<&str>, options: &Options) ->
     Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
 }
 
-/// The column of geometry and its coordinate reference system, as the metadata of the file or of the column states.
+/// The column of geometry and its coordinate reference system, from the metadata of the file or of the column.
 fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)> {
     if let Some(geo) = geo {
         let geo: Value = serde_json::from_str(geo).ok()?;
@@ -84,7 +84,7 @@ fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)>
     })
 }
 
-/// Whether points are lists with a measure, which would be taken for a coordinate.
+/// Whether points are lists with a measure, which would be read as a coordinate.
 fn has_measure(kind: &DataType) -> bool {
     matches!(kind, DataType::FixedSizeList(item, _) if item.name().ends_with('m'))
 }
@@ -163,7 +163,7 @@ struct Points {
     path: PathBuf,
     /// The schema with lists.
     schema: SchemaRef,
-    /// The column.
+    /// The index of the column.
     at: usize,
     dims: usize,
 }
@@ -264,9 +264,9 @@ fn point(
     })
 }
 
-/// Reads the coordinates of a point in well-known binary, in the form of ISO or of PostGIS. The error names the geometry that was found instead.
+/// Reads the coordinates of a point in well-known binary, in the variant of ISO or of PostGIS. The error names the geometry that was found instead.
 fn decoded_point(bytes: &[u8]) -> Result<Vec<f64>, String> {
-    let cut = || "bytes that are no well-known binary".to_owned();
+    let cut = || "bytes that are not well-known binary".to_owned();
     let (order, rest) = bytes.split_first().ok_or_else(cut)?;
     let is_little = match order {
         0 => false,

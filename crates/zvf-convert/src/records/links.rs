@@ -1,4 +1,5 @@
-//! A table of links beside a table of vertices: edges or faces, one row for each link, by rows of the vertex table from 0 or by ids of its column.
+//! A table of links beside a table of vertices: edges or faces, one row for each link. Ends are rows of
+//! the vertex table, from 0, or ids in a column of it.
 
 use std::path::{Path, PathBuf};
 
@@ -56,9 +57,9 @@ pub(crate) struct SurveyedLinks {
     attributes: Vec<AttributeColumn>,
     /// How attributes are stored; empty during the first pass.
     decided: Vec<Decided>,
-    /// Ends of a link.
+    /// The number of ends of a link.
     pub(crate) width: usize,
-    /// Rows.
+    /// The number of rows.
     pub(crate) links: u64,
     /// Notes about data of the file that is not stored.
     pub(crate) notes: Vec<String>,
@@ -71,7 +72,8 @@ struct Repeated {
     faces: bool,
     /// The two ends of each edge, the smaller one first; `None` once there are too many to hold.
     ends: Option<Vec<u64>>,
-    turning: u64,
+    /// The number of links that name a vertex twice.
+    degenerate: u64,
 }
 
 impl Repeated {
@@ -82,7 +84,7 @@ impl Repeated {
         Self {
             faces,
             ends: (!faces && vertices <= 1 << 32).then(Vec::new),
-            turning: 0,
+            degenerate: 0,
         }
     }
 
@@ -90,7 +92,7 @@ impl Repeated {
         for link in ends.chunks(width.max(1)) {
             let twice =
                 (1..link.len()).any(|at| link.iter().take(at).any(|end| link.get(at) == Some(end)));
-            self.turning = self.turning.saturating_add(u64::from(twice));
+            self.degenerate = self.degenerate.saturating_add(u64::from(twice));
             if let (Some(all), [from, to]) = (&mut self.ends, link) {
                 all.push(from.min(to) << 32 | from.max(to));
             }
@@ -106,10 +108,10 @@ impl Repeated {
 
     fn notes(self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.turning > 0 {
+        if self.degenerate > 0 {
             notes.push(match self.faces {
-                true => format!("{} faces name a vertex twice", self.turning),
-                false => format!("{} edges begin and end at the same vertex", self.turning),
+                true => format!("{} faces name a vertex twice", self.degenerate),
+                false => format!("{} edges begin and end at the same vertex", self.degenerate),
             });
         }
         if let Some(mut ends) = self.ends {
@@ -118,7 +120,7 @@ impl Repeated {
             ends.dedup();
             if all > ends.len() {
                 notes.push(format!(
-                    "{} edges have the two ends of another one: all are kept",
+                    "{} edges have the same ends as another edge: all are kept",
                     all - ends.len()
                 ));
             }
@@ -152,13 +154,13 @@ impl SurveyedLinks {
         let mut own = options.clone();
         (own.position, own.object_column, own.attributes) = (None, None, None);
         (own.exclude, own.columns_in) = (Vec::new(), None);
-        // Ends refer to the vertex table, so this table has no links and ids itself.
+        // Ends refer to the vertex table: this table has neither links nor ids of its own.
         (own.edges, own.faces, own.node_id) = (None, None, None);
         if own.nulls == Nulls::DropRow {
             own.nulls = Nulls::Keep;
         }
         if format.is_text() && !own.attribute_types.is_empty() {
-            // Types of columns that only the vertex table has.
+            // Drops the types of columns that only the vertex table has.
             let columns = OpenTextTable::texts(path, format, &own)?.schema();
             let names = names_of(&columns);
             own.attribute_types
@@ -201,7 +203,7 @@ impl SurveyedLinks {
             _ => ends.len(),
         };
         let legal = if faces { 3..=4 } else { 2..=2 };
-        // Lists without a fixed length, as Parquet has them, have no length in a table without rows.
+        // Without rows, the length of Parquet's lists is unknown, because the schema does not fix it.
         let width = match width {
             1 if is_listed(&schema, &ends) && !has_rows(source.as_ref())? => *legal.start(),
             width => width,
@@ -252,7 +254,7 @@ impl SurveyedLinks {
         let mut repeated = Repeated::new(faces, vertices);
         let mut seen: Vec<ValueCensus> = Vec::new();
         seen.resize_with(table.attributes.len(), ValueCensus::default);
-        table.links = table.walk(vertices, &mut |first, batch, ends| {
+        table.links = table.visit_links(vertices, &mut |first, batch, ends| {
             repeated.see(&ends, table.width);
             for (one, census) in table.attributes.iter().zip(&mut seen) {
                 let column = batch.columns().get(one.column);
@@ -289,7 +291,7 @@ impl SurveyedLinks {
         Ok(Some(table))
     }
 
-    /// The specification with these links.
+    /// Adds these links to the specification.
     pub(crate) fn specify(&self, mut spec: StoreSpec) -> StoreSpec {
         if spec.kind == Kind::Mesh {
             spec = spec.with_link_width(self.width);
@@ -314,7 +316,7 @@ impl SurveyedLinks {
 
     /// Reads the table again, batch by batch.
     pub(crate) fn read(&self, vertices: u64, take: &mut TakeLinks<'_>) -> Result<(), ConvertError> {
-        let links = self.walk(vertices, &mut |_, batch, ends| {
+        let links = self.visit_links(vertices, &mut |_, batch, ends| {
             let mut attributes = Vec::new();
             for (one, decided) in self.attributes.iter().zip(&self.decided) {
                 let column = batch.columns().get(one.column);
@@ -357,7 +359,7 @@ impl SurveyedLinks {
     }
 
     /// Checks the links and passes them on; returns their number.
-    fn walk(&self, vertices: u64, take: &mut TakeRows<'_>) -> Result<u64, ConvertError> {
+    fn visit_links(&self, vertices: u64, take: &mut TakeRows<'_>) -> Result<u64, ConvertError> {
         let mut first = 0_u64;
         self.source.vertices(self.options.batch, &mut |batch| {
             let ends = self.ends(batch, first, vertices)?;
@@ -391,7 +393,7 @@ impl SurveyedLinks {
                     .map_or("", |field| field.name());
                 let found = format!("column {} of {}", shown(name), column.data_type());
                 let expected = format!(
-                    "whole numbers, none missing: rows of the vertex table, from 0 (--node-id names the column of the vertex table whose values they are){}",
+                    "whole numbers, none missing: rows of the vertex table, from 0 (--node-id COLUMN, if they are values of that column of the vertex table){}",
                     self.way_out()
                 );
                 return Err(self.bad(first, 0, &found, &expected));
@@ -557,7 +559,7 @@ pub fn link_ends(
             None => shown(&names.join(", ")),
         };
         let expected = match schema.column_with_name(LISTED) {
-            Some(_) => format!("one of lists of whole numbers of one length, or {expected}"),
+            Some(_) => format!("a column of lists of whole numbers of one length, or {expected}"),
             None => expected.to_owned(),
         };
         ConvertError::malformed(path, InFile::Whole, found, expected)

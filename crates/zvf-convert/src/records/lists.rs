@@ -10,12 +10,12 @@ use arrow_select::take::take;
 
 use crate::error::{ConvertError, InFile, shown};
 
-/// Whether a table has such a column.
+/// Whether a table has a column of lists without a fixed length.
 pub(crate) fn any(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| listed(field))
 }
 
-/// Whether a column has lists without a fixed length.
+/// Whether a column has lists of numbers or booleans without a fixed length.
 pub(crate) fn listed(field: &Field) -> bool {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) => {
@@ -26,7 +26,7 @@ pub(crate) fn listed(field: &Field) -> bool {
     }
 }
 
-/// The lengths of lists, by column, as far as they were found.
+/// The length of the lists of each column; `None` while it is unknown.
 #[derive(Debug)]
 pub(crate) struct ListLengths(Vec<Option<i32>>);
 
@@ -52,7 +52,7 @@ impl ListLengths {
     }
 }
 
-/// The schema with lists of fixed length: the length of the first present list, which `look` finds.
+/// The schema with lists of fixed length: that of the first list that is present. To find it, `look` passes batches to [`ListLengths::see`].
 pub(crate) fn found(
     schema: &SchemaRef,
     look: impl FnOnce(&mut ListLengths) -> Result<(), ConvertError> + Send,
@@ -81,7 +81,7 @@ pub(crate) fn found(
     )))
 }
 
-/// Most rows of a batch. Lists of a fixed length take space also where they are missing.
+/// The most rows of a batch, which limits its memory: missing lists of a fixed length take space, too.
 pub(crate) fn at_most(schema: &Schema) -> usize {
     const VALUES: usize = 1 << 22;
     let widths = schema.fields().iter().map(|field| match field.data_type() {
@@ -119,8 +119,9 @@ pub(crate) fn fixed(
         });
         list.map(|list| Arc::new(list) as ArrayRef).ok_or_else(|| {
             let found = format!("column {} with lists of other lengths", shown(field.name()));
-            let expected =
-                format!("{width} values in each, as in the first; --exclude leaves the column out");
+            let expected = format!(
+                "{width} values in each, as in the first list; --exclude leaves the column out"
+            );
             ConvertError::malformed(path, InFile::Whole, found, expected)
         })
     });

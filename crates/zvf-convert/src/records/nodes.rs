@@ -99,7 +99,7 @@ impl NodeCensus {
         Self::Counted(counted.collect())
     }
 
-    /// Adds a field of a table of text in the watched column `number`; the error is the text for the message.
+    /// Adds a field of a table of text in the watched column `number`; the error is what was found and what is expected.
     pub(crate) fn field(
         &mut self,
         number: usize,
@@ -117,7 +117,7 @@ impl NodeCensus {
         }
     }
 
-    /// Adds a watched column of a batch; the error is the row and the text for the message.
+    /// Adds a watched column of a batch; the error is the row, what was found and what is expected.
     pub(crate) fn column(
         &mut self,
         number: usize,
@@ -144,7 +144,7 @@ impl NodeCensus {
         }
     }
 
-    /// How links name vertices, once the whole table was seen.
+    /// How links name vertices, after the whole table was read.
     pub(crate) fn finish(self) -> Result<Naming, ConvertError> {
         Ok(match self {
             Self::Ids(mut ids) => {
@@ -194,7 +194,7 @@ pub(crate) fn doubtful(name: &str, row: u64, value: &str, ends: &str) -> Convert
         shown(value)
     );
     let expected = format!(
-        "an option that states what they name: --node-id {name} for values of that column, or --links-by-row for rows of the vertex table, from 0"
+        "an option that states what the ends are: --node-id {name} for values of that column, or --links-by-row for rows of the vertex table, from 0"
     );
     ConvertError::usage("ends of links", found, expected)
 }
@@ -202,7 +202,7 @@ pub(crate) fn doubtful(name: &str, row: u64, value: &str, ends: &str) -> Convert
 /// Ids of the vertices of a table, by which links name them: whole numbers or texts, each once.
 ///
 /// # Cost
-/// 16 bytes for a whole number; the text and 40 bytes for a text.
+/// 16 bytes for each id that is a whole number; 40 bytes plus its length for each text.
 #[derive(Debug)]
 pub struct NodeIds {
     name: String,
@@ -219,7 +219,7 @@ enum SortedNodeIds {
     Texts(Vec<(Box<str>, u64)>),
 }
 
-/// The number in a text in its canonical form: no leading zeros, no plus sign.
+/// The number in a text if it is in canonical form: no leading zeros, no plus sign.
 fn whole(text: &str) -> Option<i64> {
     let bare = text.strip_prefix('-').unwrap_or(text);
     let plain = match bare.as_bytes() {
@@ -230,7 +230,7 @@ fn whole(text: &str) -> Option<i64> {
     plain.then(|| text.parse().ok())?
 }
 
-/// The whole numbers or texts of a column, as texts; nothing for a column of another type.
+/// The whole numbers or texts of a column, as texts; empty for a column of another type.
 fn values_of(column: &ArrayRef) -> Vec<Option<Cow<'_, str>>> {
     if !column.data_type().is_integer() {
         return texts(column);
@@ -255,7 +255,7 @@ impl NodeIds {
     /// The ids of a whole column.
     ///
     /// # Errors
-    /// Malformed data: a missing or repeated id; a column of another type. Limit: more than `most` bytes of ids.
+    /// Misuse: a missing or repeated id; a column of another type; more than `most` bytes of ids.
     pub fn of(name: &str, column: &ArrayRef, most: u64) -> Result<Self, ConvertError> {
         let mut ids = Self::new(name, most);
         ids.add(column).map_err(|(row, (found, expected))| {
@@ -399,10 +399,11 @@ impl NodeIds {
         list.get(at).map(|(_, row)| *row)
     }
 
-    /// The rows of the vertices that a column of ends names.
+    /// The rows of the vertices to which a column of ends refers.
     ///
     /// # Errors
-    /// Malformed data: ends that are not ids. The error is the row of the first one, and a text with the first few.
+    /// Ends that are not ids, or a column of another type: the row of the first such end, what was found (the first few ends), and what is
+    /// expected.
     pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
         let ends = &without_points(ends);
         let mut rows = Vec::with_capacity(ends.len());
@@ -438,7 +439,7 @@ impl NodeIds {
                 }
                 for (at, value) in values.into_iter().enumerate() {
                     let value = value.unwrap_or_default();
-                    // Tables of text trim their ids, others do not.
+                    // The ids of tables of text are trimmed, those of other tables are not.
                     let row = self.row(&value).or_else(|| self.row(value.trim()));
                     put(at, row, &|| match value.is_empty() {
                         true => "nothing".to_owned(),
@@ -466,7 +467,7 @@ impl NodeIds {
     /// The rows of the vertices to which a column of ends refers.
     ///
     /// # Errors
-    /// Misuse: ends that are not ids; the message has the first of them.
+    /// Misuse: ends that are not ids, which the message lists; a column of another type.
     pub fn find(&self, ends: &ArrayRef) -> Result<Vec<u64>, ConvertError> {
         self.rows(ends).map_err(|(row, (found, expected))| {
             ConvertError::usage(
@@ -482,7 +483,7 @@ impl NodeIds {
 /// table, `ends` is a text with the columns of ends.
 ///
 /// # Errors
-/// Misuse: a column with a usual name of ids, and other values than row numbers.
+/// Misuse: a column with a usual name of ids has other values than row numbers.
 pub fn check_rows<'a>(
     columns: impl IntoIterator<Item = (&'a str, &'a ArrayRef)>,
     ends: &str,

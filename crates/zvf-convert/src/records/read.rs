@@ -33,24 +33,24 @@ pub(crate) struct RecordFiles {
     /// How the attributes of the layout are stored.
     pub(super) decided: Vec<Decided>,
     pub(super) owners: RowOwners,
-    /// Ends of a link; 0 if the kind has no links.
+    /// The number of ends of a link; 0 without links.
     pub(super) width: usize,
     /// A table of links beside the vertex table.
     pub(super) table: Option<SurveyedLinks>,
 }
 
-/// Which object a row belongs to.
+/// How the object of a row is determined.
 #[derive(Debug)]
 pub(super) enum RowOwners {
     None,
-    /// To the object of its file.
+    /// Each file is an object: the ids by file.
     Files(Vec<i64>),
-    /// To the object in its column.
+    /// A column has the id of the object.
     Column,
 }
 
 impl RecordFiles {
-    /// Whether the objects of the vertices are in a column.
+    /// Whether a column has the objects of the vertices.
     pub(crate) fn has_object_column(&self) -> bool {
         matches!(self.owners, RowOwners::Column)
     }
@@ -238,7 +238,7 @@ impl RecordFiles {
     }
 }
 
-/// Refuses data that must be held in memory and exceeds the limit.
+/// Refuses a skeleton that exceeds the limit of nodes in memory.
 pub(super) fn whole_in_memory(
     files: &[PathBuf],
     vertices: u64,

@@ -10,7 +10,7 @@ use super::columns::names_of;
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
 
-/// The name of a column.
+/// The name of a column after the requested renames.
 fn new_name<'n>(name: &'n str, options: &'n Options) -> &'n str {
     let mut pairs = options.rename.iter();
     let pair = pairs.find(|(old, _)| old == name);
@@ -38,7 +38,7 @@ pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
-/// Refuses renames and types of columns that no table has; the schemas have the new names already.
+/// Refuses renames and types of columns that no table has. The schemas already have the new names.
 pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
     let renames = options.rename.iter();
     let renames = renames.map(|(old, new)| ("rename", old, new));
@@ -56,7 +56,7 @@ pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), Convert
     Ok(())
 }
 
-/// Renames attributes whose names a store cannot hold; the new names differ from all columns.
+/// Renames attributes whose names a store cannot hold; the new names differ from those of all columns.
 pub(crate) fn hold(attributes: &mut [AttributeColumn], schema: &Schema) {
     let mut taken: HashSet<String> = names_of(schema).into_iter().map(str::to_owned).collect();
     for attribute in attributes {
@@ -82,13 +82,13 @@ pub fn held_names(names: &[&str]) -> Vec<String> {
     names.iter().map(one).collect()
 }
 
-/// Remarks on columns that [`hold`] gave other names.
+/// Remarks on attributes that [`hold`] renamed.
 pub(crate) fn notes(attributes: &[AttributeColumn], schema: &Schema) -> Vec<String> {
     let notes = attributes.iter().filter_map(|attribute| {
         let name = schema.fields().get(attribute.column)?.name();
         (*name != attribute.name).then(|| {
             format!(
-                "column {} becomes the attribute {}: names have no slashes (--rename gives another one)",
+                "column {} becomes the attribute {}: a store cannot hold its name (--rename gives another one)",
                 shown(name),
                 attribute.name
             )

@@ -1,4 +1,4 @@
-//! The first pass over files of vertices: determines the store that they need.
+//! The first pass over files of vertices: determines the specification of the store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,12 +48,12 @@ struct Looked {
     /// The kind that the links of the files imply.
     linked: Option<Kind>,
     widths: Widths,
-    /// Rows that are left out.
+    /// The number of rows that are left out.
     dropped: u64,
     nodes: NodeCensus,
     /// The coordinate reference system, which must be the same in all files.
     crs: Option<Value>,
-    /// The header, if it is the same in all files.
+    /// The members of the header that are the same in all files.
     header: Option<Value>,
 }
 
@@ -147,7 +147,7 @@ fn look_at_columns(
         looked.same_system(file, source.as_ref(), options)?;
         let kind = kind_of(options, looked.linked);
         if kind.is_chain() && looked.layout.object.is_some() && is_in_chunk_order(&schema) {
-            let expected = "the rows of an object one after another: `zvf query --select objects` or `zvf export` writes them so";
+            let expected = "the rows of an object one after another, as `zvf query --select objects` and `zvf export` write them";
             return Err(ConvertError::malformed(
                 file,
                 InFile::Whole,
@@ -168,7 +168,7 @@ fn look_at_columns(
                 "drop-row, which leaves out {dropped} rows of {}",
                 file.display()
             );
-            let expected = "another one: the links of the file name rows by their numbers";
+            let expected = "another value: the links of the file refer to rows by number";
             return Err(ConvertError::usage("nulls", found, expected));
         }
         // Links refer to rows of the file, including rows that were left out. Only points may leave out rows, and points have no links.
@@ -192,7 +192,8 @@ fn look_at_columns(
     known.ok_or_else(|| ConvertError::usage("files", "none", "at least one"))
 }
 
-/// The kind that the links of the files imply, if any has some. Fails if the store would keep links, and files have links of different kinds.
+/// The kind that the links of the files imply; `None` without links. Fails if the store would keep links and the files have links of different
+/// kinds.
 fn linked(
     files: &[PathBuf],
     format: Format,
@@ -211,7 +212,7 @@ fn linked(
         if own != kind && matches!(options.kind, None | Some(Kind::Graph | Kind::Mesh)) {
             let what = |kind| if kind == Kind::Mesh { "faces" } else { "edges" };
             let expected = format!(
-                "{}, as in {}: a store has one of them (--kind graph takes the edges of files with both; --kind point_cloud leaves both out)",
+                "{}, as in {}: a store has only edges or only faces (--kind graph takes the edges of files with both; --kind point_cloud leaves both out)",
                 what(kind),
                 first.display()
             );
@@ -227,7 +228,8 @@ fn linked(
 }
 
 impl Looked {
-    /// Refuses a file with another coordinate reference system.
+    /// Refuses a file with another coordinate reference system, frame of positions or kind of GPS times than the first file or the store. Keeps only
+    /// the members of the header that this file also states.
     fn same_system(
         &mut self,
         file: &Path,
@@ -277,7 +279,7 @@ impl Looked {
         let (own, whose) = match &options.into {
             Some(store) => (
                 store.gps_time.clone(),
-                "in the store: `zvf import --exclude gps_time` makes a store of the file without them, which can be appended",
+                "in the store: `zvf import --exclude gps_time` makes a store of the file without GPS times, which can be appended",
             ),
             None => (
                 self.header.as_ref().and_then(times),

@@ -4,14 +4,14 @@ use zvf_write::Kind;
 
 use crate::error::ConvertError;
 
-/// Numbers of links by their ends.
+/// Numbers of links, by their number of ends.
 #[derive(Debug, Default)]
 pub(crate) struct Widths {
     two: u64,
     three: u64,
     four: u64,
     more: u64,
-    /// Triangles that larger faces can be cut into.
+    /// The number of triangles if all faces are cut into triangles.
     cut: u64,
 }
 
@@ -30,7 +30,7 @@ impl Widths {
         }
     }
 
-    /// The ends of a link in the store, and the number of links.
+    /// The number of ends of a link in the store, and the number of links.
     pub(crate) fn decide(
         &self,
         kind: Kind,

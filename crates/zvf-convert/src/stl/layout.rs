@@ -1,4 +1,4 @@
-//! Binary STL, declared: a head, then the triangles. Numbers are little-endian.
+//! The layout of binary STL: a header, then triangles. Numbers are little-endian.
 
 use zerocopy::little_endian::{F32, U16, U32};
 

@@ -28,10 +28,12 @@ pub(crate) struct Stl {
     options: Options,
 }
 
-/// Notes and counts.
+/// Facts about the files that the first pass collects.
 #[derive(Debug)]
 struct StlSurvey {
+    /// Whether float32 preserves all coordinates.
     single: bool,
+    /// Triangles with attribute bytes other than 0.
     marked: u64,
     solids: u64,
 }
@@ -43,7 +45,7 @@ struct Vertices {
 }
 
 impl Vertices {
-    /// The number of a corner, and whether it is new.
+    /// The vertex of a corner, and whether it is new.
     fn number(&mut self, corner: &[f64; 3]) -> (u64, bool) {
         // Normalizes -0.0 to 0.0.
         let key = corner.map(|value| (value + 0.0).to_bits());
@@ -57,7 +59,7 @@ impl Vertices {
             return Err(ConvertError::limit(
                 path,
                 place,
-                "vertices of a file of corners",
+                "vertices of an STL file",
                 limit,
             ));
         }
@@ -97,7 +99,7 @@ impl Stl {
         }
         let mut notes = vec![
             names::note(&ids, by_name, options.ids),
-            "corners at one place are one vertex; normals are not kept".to_owned(),
+            "corners at equal positions become one vertex; normals are not kept".to_owned(),
         ];
         if seen.marked > 0 {
             notes.push(format!(
@@ -106,7 +108,7 @@ impl Stl {
             ));
         }
         if seen.solids > files.len() as u64 {
-            notes.push("the solids of a file are one object".to_owned());
+            notes.push("the solids of a file become one object".to_owned());
         }
         let spec = draft(Kind::Mesh, &["x", "y", "z"], float_type(seen.single));
         let found = FirstPass {
@@ -173,8 +175,8 @@ impl Stl {
 
 type VisitTriangle<'a> = dyn FnMut([[f64; 3]; 3], InFile) -> Result<(), ConvertError> + 'a;
 
-/// Reads one file. It is binary if its length matches the number of triangles in its header: headers of binary files
-/// begin with `solid`, too.
+/// Reads one file. It is binary if its length matches the number of triangles in its header, because headers of binary
+/// files may begin with `solid`, too.
 fn parse(
     path: &Path,
     options: &Options,

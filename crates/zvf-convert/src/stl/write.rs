@@ -180,7 +180,7 @@ impl BatchReceiver for StlWriter<'_> {
                     self.used.push(false);
                 }
                 if self.corners.len() as u64 > self.limit {
-                    let what = "vertices of a file of corners";
+                    let what = "vertices of an STL file";
                     return Err(ConvertError::limit(
                         self.path,
                         InFile::Whole,

@@ -78,7 +78,7 @@ impl ArcLength {
         &self.rows
     }
 
-    /// Adds the next row at distance `far` from the previous one.
+    /// Adds the next row, at distance `far` from the previous one.
     pub(super) fn add(&mut self, row: usize, far: f64) {
         let way = self.ways.last().map_or(0.0, |way| way + far);
         self.rows.push(row);
@@ -97,7 +97,7 @@ impl ArcLength {
         reason = "whole numbers from 2 to 2^31"
     )]
     pub(super) fn count(&self, spacing: NewPoints) -> Option<u64> {
-        // More would fill a disk: a step in another unit than the positions.
+        // More points would fill a disk; such a step is probably in another unit than the positions.
         const MOST: u32 = 1 << 31;
         match spacing {
             NewPoints::Count(count) => (count <= MOST).then_some(u64::from(count)),
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(found(&ways, NewPoints::Step(5.0)), [0.0, 5.0, 10.0]);
         assert_eq!(found(&ways, NewPoints::Step(10.0)), [0.0, 10.0]);
         assert_eq!(found(&ways, NewPoints::Step(1e300)), [0.0, 10.0]);
-        // No new segment is almost without length.
+        // There is no last segment of almost no length.
         assert_eq!(found(&ways, NewPoints::Step(10.0 / 3.0)).len(), 4);
         assert_eq!(found(&[0.0, 0.0], NewPoints::Count(3)), [0.0, 0.0, 0.0]);
         assert_eq!(found(&[0.0, 0.0, 0.0], NewPoints::Step(1.0)), [0.0, 0.0]);

@@ -1,4 +1,4 @@
-//! Compares what attributes of two stores state about their values; see [`AttributeSpec::other_meaning`].
+//! Compares what the attributes of two stores state about the meaning of their values; see [`AttributeSpec::other_meaning`].
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use zvf_write::AttributeSpec;
 use crate::ConvertError;
 use crate::error::shown;
 
-/// Advice if attributes have different meanings.
+/// Advice in errors about attributes with different meanings.
 pub(super) const OTHER_WAYS: &str = "`zvf import --nulls` takes one number for all files, `zvf query --attributes` leaves an attribute out";
 
 /// The attributes of level 0 with channel names and descriptions. The key is the table (vertices, objects or links) and the name.

@@ -57,7 +57,7 @@ pub struct Merged {
 /// Reads the documents of level 0 of both stores.
 ///
 /// # Errors
-/// Misuse: the stores differ; the message names the difference.
+/// Misuse: the stores differ; the message names the difference. The errors of the stores.
 pub fn check_joinable<'a>(
     store: &'a Store,
     own: &'a Store,
@@ -143,7 +143,7 @@ async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
 /// bytes for each object.
 ///
 /// # Errors
-/// Misuse: fewer than two stores, stores of other kinds, axes or frames, ids or attributes that do not fit together. The errors of the
+/// Misuse: fewer than two stores, stores of other kinds, axes or frames, ids or attributes that contradict each other. The errors of the
 /// queries and the writer. After an error there is no store.
 pub fn merge<'a>(
     stores: &'a [Store],
@@ -348,7 +348,7 @@ fn unite(
     Ok(spec)
 }
 
-/// A store in messages about its attributes.
+/// The name of a store in messages about its attributes.
 fn place_of_attributes(store: &Store) -> String {
     match store.names_unknown().is_empty() {
         true => store.url().to_owned(),
@@ -415,7 +415,7 @@ fn attributes(
     Ok(out)
 }
 
-/// One attribute of two stores.
+/// Extends the specification `own` of an attribute by that of another store.
 fn join(
     of: &str,
     url: &str,
@@ -483,10 +483,10 @@ fn join(
             shown(other)
         )),
         (Some(mark), None) if own.missing_mark().is_some() => Some(format!(
-            "states no number for missing values, and gets that of the stores before: {mark}"
+            "states no number for missing values, and gets the one of the stores before: {mark}"
         )),
         (None, Some(mark)) if one.missing_mark().is_some() => Some(format!(
-            "{mark}, now also of the stores before, which state no such number"
+            "{mark}; this now also applies to the stores before, which state no such number"
         )),
         _ => None,
     };
@@ -561,7 +561,7 @@ impl Sink for Fitting<'_> {
         let links = batch.links.len() / spec.links.width.max(1);
         let positions = batch.positions.exactly(spec.positions).ok_or_else(|| {
             let expected = format!(
-                "numbers up to 2^53, since those of {converted} are converted to the unit of the first store as {}: give {converted} as the first store",
+                "numbers up to 2^53, since the positions of {converted} are converted to the unit of the first store as {}: give {converted} as the first store",
                 spec.positions,
                 converted = self.converted
             );

@@ -46,7 +46,7 @@ pub(crate) struct StoreDescription {
     pub(crate) notes: Vec<String>,
     /// The objects with their numbers of vertices, in the order of the index; empty without objects.
     pub(crate) objects: Vec<(i64, u64)>,
-    /// The rows of the objects without vertices.
+    /// The rows of the object table for objects without vertices.
     bare: Vec<RecordBatch>,
     /// The columns of the vertices.
     pub(crate) vertices: SchemaRef,
@@ -57,7 +57,7 @@ pub(crate) struct StoreDescription {
 }
 
 impl StoreDescription {
-    /// The object attributes in their own types, also those that some objects lack.
+    /// The object attributes in the types of this store, also booleans that some objects lack.
     pub(crate) fn stored_object_attributes(&self) -> Vec<AttributeSpec> {
         let mut all = self.spec.object_attributes.clone();
         for one in &mut all {
@@ -74,10 +74,10 @@ impl StoreDescription {
     }
 }
 
-/// Reads what [`StoreDescription`] holds.
+/// Reads the description of level 0 of a store.
 ///
 /// # Errors
-/// Misuse: a store that no writer could have made. The errors of the store.
+/// Misuse: no index of objects although the kind needs it; a coordinate offset; a line with vertices in several levels. The errors of the store.
 pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertError> {
     let level = store.level(0, &Need::all()).await?;
     level.check_complete()?;
@@ -88,7 +88,7 @@ pub(crate) async fn describe(store: &Store) -> Result<StoreDescription, ConvertE
     if kind != Kind::PointCloud && !has_objects {
         return refused(
             format!("a {kind} without an index of objects"),
-            "one with objects",
+            "an index of objects",
         );
     }
     let offset = root.zarr_vectors.coordinate_offset.iter().flatten();
@@ -365,7 +365,8 @@ impl StoreDescription {
             return Ok(());
         }
         let found = format!("{orphans} vertices that belong to no object");
-        let expected = "objects alone: `zvf split STORE DIR --by count 1` leaves the others out";
+        let expected =
+            "only vertices of objects: `zvf split STORE DIR --by count 1` leaves the others out";
         Err(ConvertError::usage(store.url(), found, expected))
     }
 }
@@ -455,7 +456,7 @@ pub(crate) async fn pass(
     Ok(passed)
 }
 
-/// Makes batches of whole lines: the first vertex of a line whose second vertex is in the next batch is held until then.
+/// Makes batches of whole lines: holds the first vertex of a line until the next batch, if its second vertex is there.
 struct WholeLines(Option<RecordBatch>);
 
 impl WholeLines {
@@ -485,7 +486,7 @@ fn bare_of(asked: &Query) -> BTreeSet<i64> {
     }
 }
 
-/// Some rows of a table.
+/// The rows of a table for which `wanted` is true.
 fn rows_where(
     table: &RecordBatch,
     wanted: impl Fn(usize) -> bool,
@@ -606,9 +607,9 @@ fn counts_of(batch: &RecordBatch) -> Result<&[u64], WriteError> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SelectionWritten {
-    /// Its vertices; if 0, no store was written.
+    /// The number of its vertices; if 0, no store was written.
     pub vertices: u64,
-    /// Its objects.
+    /// The number of its objects.
     pub objects: u64,
     /// Notes about data that is left out, and defects of the store.
     pub notes: Vec<String>,
@@ -621,7 +622,8 @@ pub struct SelectionWritten {
 /// One run of the query, and a writer. Memory: their budgets, and the tables of objects.
 ///
 /// # Errors
-/// Misuse: a store without the index of objects that its kind needs. The errors of the query and the writer. After an error there is no store.
+/// Misuse: no index of objects although the kind needs it; a coordinate offset; a line with vertices in several levels. The errors of the query and
+/// the writer. After an error there is no store.
 pub fn write_selection<'a>(
     store: &'a Store,
     selection: &'a Query,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 /// Longest name in characters, without its ending.
 const LONGEST: usize = 100;
 
-/// Names that Windows keeps for devices.
+/// Names that Windows reserves for devices.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
 /// Replaces all characters except letters and digits of any script, `-`, `_` and `.` by `_`, so that the name is legal on every system.

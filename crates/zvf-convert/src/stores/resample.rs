@@ -1,4 +1,4 @@
-//! Places other points along the same lines and skeletons.
+//! Resamples lines and skeletons: places new points along them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use super::{describe, pass};
 use crate::answered::groups_of;
 use crate::{ConvertError, Sink};
 
-/// Points that are computed before they are pushed.
+/// New points that are collected before they are pushed.
 const PIECE: usize = 1 << 16;
 
 /// How a store is resampled.
@@ -104,7 +104,7 @@ pub fn resample<'a>(
         };
         let mut spec = described.spec.clone();
         if let Some(one) = spec.links.attributes.first() {
-            let expected = "skeletons whose links have none, since new links have no values of it: `zvf export SRC -o '{id}.swc'` writes files without them, \
+            let expected = "skeletons without link attributes, since new links have no values: `zvf export SRC -o '{id}.swc'` writes files without these, \
                             which `zvf import` reads";
             return Err(ConvertError::usage(
                 store.url(),
@@ -170,8 +170,8 @@ pub fn resample<'a>(
             }
         }
         if !writer.is_caught_up() {
-            let found = "more data than come from this source";
-            let expected = "one that was begun with the same source and points";
+            let found = "more data than this source has";
+            let expected = "a journal that was begun with the same source and points";
             return Err(ConvertError::usage("journal", found, expected));
         }
         writer.finish().await?;
@@ -192,7 +192,7 @@ fn row_bytes(spec: &StoreSpec) -> usize {
     values.fold(fixed, usize::saturating_add)
 }
 
-/// How distances are measured. Refuses kinds without lines, invalid spacings, and axes of several units.
+/// The metric of distances. Refuses kinds without lines, invalid spacings, and axes of several units.
 fn check(store: &Store, spacing: NewPoints) -> Result<Metric, ConvertError> {
     let kind = store.kind();
     let refused =
@@ -310,7 +310,7 @@ fn between(
 ) -> Result<(), WriteError> {
     let of = |row: usize| from.get(row * width..(row + 1) * width);
     let ends = of(place.from).zip(of(place.to));
-    let (a, b) = ends.or_bug("a place beside the rows")?;
+    let (a, b) = ends.or_bug("a position outside the rows")?;
     let share = place.share;
     match share > 0.0 {
         // Because of rounding, the shares of two equal numbers may not add up to the number.
@@ -347,7 +347,7 @@ impl ObjectRows {
     /// The rows of a batch.
     fn of_batch(spec: &StoreSpec, batch: &Batch) -> Result<Self, WriteError> {
         let mut rows = Self::of(spec);
-        // Larger whole numbers may be rounded to 2^53, so the conversion back is checked, too.
+        // Whole numbers beyond 2^53 may be rounded, so the conversion back is checked, too.
         let returns =
             |wide: &Values| spec.positions.is_float() || wide.exactly(spec.positions).is_some();
         let wide = batch.positions.exactly(NumberType::F64);
@@ -360,7 +360,7 @@ impl ObjectRows {
                         "whole numbers of {} beyond 2^53",
                         batch.positions.type_name()
                     ),
-                    "smaller ones, which float64 holds",
+                    "numbers that float64 represents",
                 ));
             }
         };
@@ -432,7 +432,7 @@ impl ObjectRows {
     fn batch(&self, spec: &StoreSpec) -> Result<Batch, WriteError> {
         let rounded = |list: &[f64], number: NumberType| {
             let rounded = Values::from(list).exactly(number);
-            rounded.or_bug("numbers between others that their type does not hold")
+            rounded.or_bug("interpolated numbers that their type does not represent")
         };
         let mut batch = Batch::new(rounded(&self.positions, spec.positions)?);
         for (one, (_, column)) in spec.vertex_attributes.iter().zip(&self.columns) {
@@ -495,7 +495,7 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// The rows of a line with the arc lengths up to them.
+    /// Measures the arc length up to each row of a line.
     fn way(
         &self,
         id: i64,
@@ -550,7 +550,7 @@ impl Resampling<'_> {
         Ok((count, Box::new(way.places(self.points, count))))
     }
 
-    /// Resamples the line that is complete.
+    /// Resamples the collected line, which is complete.
     fn end_line(&mut self) -> Result<(), WriteError> {
         let Some(id) = self.id.take() else {
             return Ok(());
@@ -675,14 +675,14 @@ impl Resampling<'_> {
             let at = open.len();
             open.extend(forest.children(end).map(|child| (end, before, child)));
             open.get_mut(at..)
-                .or_bug("ways that were just added")?
+                .or_bug("branches that were just added")?
                 .reverse();
         }
         Ok(seen)
     }
 }
 
-/// The children of each row.
+/// The parent and the children of each row.
 struct Forest {
     parents: Vec<Option<usize>>,
     first: Vec<Option<usize>>,
@@ -690,7 +690,7 @@ struct Forest {
 }
 
 impl Forest {
-    /// Links from child to parent.
+    /// Builds the forest from pairs of child and parent. Fails if a link joins two objects, or if a row has two parents.
     fn of(count: usize, runs: &[(i64, usize)], links: &[u64]) -> Result<Self, WriteError> {
         let mut owners = Vec::with_capacity(count);
         for (id, rows) in runs {
@@ -739,7 +739,7 @@ impl Forest {
         std::iter::successors(first, |child| self.after.get(*child).copied().flatten())
     }
 
-    /// The child of a row with exactly one.
+    /// The child of a row that has exactly one child.
     fn only_child(&self, row: usize) -> Option<usize> {
         let mut children = self.children(row);
         children.next().filter(|_| children.next().is_none())

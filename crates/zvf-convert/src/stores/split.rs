@@ -66,7 +66,7 @@ const MOST: usize = 1 << 16;
 /// owners of vertices and the links. Memory: about 50 bytes an object, 8 bytes a vertex with such links.
 ///
 /// # Errors
-/// Misuse: no such attribute, one of floats, no groups, more than 65,536 values or parts. The errors of the query.
+/// Misuse: no such attribute, an attribute of floats, no groups, more than 65,536 values or parts. The errors of the query.
 pub fn split_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -111,13 +111,13 @@ pub fn named_parts(parts: Vec<(String, Query)>) -> SplitParts {
 }
 
 /// A part for each object of a selection of level 0. Its name is made from a template: `{id}` is replaced by the id of the object, `{NAME}` by the
-/// value of an object attribute. Characters in them that are not legal in file names on every system are replaced.
+/// value of an object attribute. Characters in these values that are not legal in file names on every system are replaced.
 ///
 /// # Cost
 /// As [`split_parts`].
 ///
 /// # Errors
-/// Misuse: a template without braces, or with an unknown name; two objects with the same file. The errors of the query.
+/// Misuse: a template without braces, or with an unknown name; two objects with the same file; a store without objects. The errors of the query.
 pub fn object_parts<'a>(
     store: &'a Store,
     selection: &'a Query,
@@ -167,7 +167,7 @@ pub fn is_template(path: &str) -> bool {
     after.is_some_and(|after| after.contains('}'))
 }
 
-/// Parts of a template: texts, and the names between braces after them.
+/// Parts of a template: texts, each with the name between braces after it, and the text at the end.
 #[derive(Debug, PartialEq, Eq)]
 struct Template {
     places: Vec<(String, String)>,
@@ -180,7 +180,7 @@ impl Template {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, after)) = after.split_once('}') else {
-                let expected = "a closing brace after each opening one";
+                let expected = "a closing brace for each opening brace";
                 return Err(ConvertError::usage("template", shown(text), expected));
             };
             places.push((before.to_owned(), name.to_owned()));
@@ -206,7 +206,7 @@ impl Template {
                     .map(|id| Some(id.to_string()))
                     .collect()
             } else {
-                words(store, batch, name)?
+                value_texts(store, batch, name)?
             };
             for (out, word) in names.iter_mut().zip(filled) {
                 out.push_str(before);
@@ -218,15 +218,15 @@ impl Template {
     }
 }
 
-/// Values as texts, and as conditions state them; `None` for missing ones.
+/// Values as texts, and as literals of conditions; `None` for missing values.
 #[derive(Debug)]
-struct Words {
+struct ValueTexts {
     texts: Vec<Option<String>>,
     literals: Vec<Option<String>>,
 }
 
-impl Words {
-    /// Texts, which conditions contain either unquoted or in quotes.
+impl ValueTexts {
+    /// The literals of the texts are in quotes if `are_quoted`.
     fn new(texts: Vec<Option<String>>, are_quoted: bool) -> Self {
         let literal = |text: &String| match are_quoted {
             true => quoted(text, '\'').into_owned(),
@@ -243,8 +243,12 @@ impl Words {
 /// The values of an attribute of dates, times or durations. `None` for another attribute.
 ///
 /// # Errors
-/// Malformed: a number that is not a date or time of its unit.
-fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Words>, ConvertError> {
+/// Misuse: a number that is not a date or time of its unit.
+fn moments(
+    store: &Store,
+    batch: &RecordBatch,
+    name: &str,
+) -> Result<Option<ValueTexts>, ConvertError> {
     let timed = batch_with_times(batch).map_err(|error| {
         let expected = "dates and times of the units that their attributes state";
         ConvertError::usage(store.url(), error.to_string(), expected)
@@ -261,21 +265,21 @@ fn moments(store: &Store, batch: &RecordBatch, name: &str) -> Result<Option<Word
     };
     let texts = (0..column.len()).map(text).collect();
     Ok(Some(match column.data_type() {
-        DataType::Duration(_) => Words::new(texts, false),
+        DataType::Duration(_) => ValueTexts::new(texts, false),
         // Conditions compare times of day with numbers only.
         DataType::Time32(_) | DataType::Time64(_) => {
             let stored = attribute_column(batch, name).or_bug("times of no attribute")?;
-            Words {
+            ValueTexts {
                 literals: numbers(name, stored)?.or_bug("times that are no whole numbers")?,
                 texts,
             }
         }
-        _ => Words::new(texts, true),
+        _ => ValueTexts::new(texts, true),
     }))
 }
 
 /// The values of an object attribute as texts; `None` for missing ones.
-fn words(
+fn value_texts(
     store: &Store,
     batch: &RecordBatch,
     name: &str,
@@ -523,7 +527,7 @@ async fn by_attribute(
     let (mut parts, mut none): (BTreeMap<SplitKey, Vec<i64>>, u64) = (BTreeMap::new(), 0);
     let mut list = list_objects(store, 0, false).await?;
     while let Some((_, batch)) = list.next().await? {
-        let words = words(store, &batch, name)?;
+        let words = value_texts(store, &batch, name)?;
         for (id, word) in ids_of(&batch)?.iter().zip(words) {
             if !wanted.as_ref().is_none_or(|wanted| wanted.contains(id)) {
                 continue;
@@ -547,7 +551,7 @@ async fn by_attribute(
         .collect())
 }
 
-/// A value; numbers are ordered as numbers.
+/// The text of a value. Whole numbers are sorted by value, after other texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SplitKey {
     number: Option<i128>,
@@ -602,7 +606,7 @@ async fn by_vertices(
             None => {
                 let column = attribute_column(&batch, name);
                 let are_texts = column.is_some_and(|column| texts(column).is_some());
-                Words::new(words(store, &batch, name)?, are_texts)
+                ValueTexts::new(value_texts(store, &batch, name)?, are_texts)
             }
         };
         for word in words.texts.into_iter().zip(words.literals) {

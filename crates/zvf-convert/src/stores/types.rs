@@ -8,7 +8,7 @@ use zvf_write::{AttributeSpec, AttributeType, NumberType, StoreSpec, Values, Wri
 /// `own` is the attribute in the store at `url`.
 ///
 /// # Errors
-/// Misuse: a moment that the other unit does not represent.
+/// Misuse: a time that the other unit does not represent.
 pub(super) fn in_common_unit(
     values: &Values,
     (url, own): (&str, Option<&AttributeSpec>),
@@ -41,7 +41,7 @@ pub(super) fn in_common_unit(
 /// The smallest type for numbers of type `number` after a conversion to another unit.
 pub(super) fn after_conversion(number: NumberType) -> NumberType {
     match number {
-        // A larger number of a smaller unit may be beyond float16.
+        // In a smaller unit, the number is larger and may exceed the range of float16.
         NumberType::F16 | NumberType::F32 => NumberType::F32,
         _ => NumberType::F64,
     }
@@ -71,7 +71,7 @@ pub(super) fn wider(a: NumberType, b: NumberType) -> Option<NumberType> {
     by_size.iter().find(both).copied()
 }
 
-/// Whether a type holds every number of another one.
+/// Whether a type represents every number of another type.
 fn holds(wide: NumberType, narrow: NumberType) -> bool {
     use NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     // Bits of whole numbers, and whether they are signed.

@@ -26,7 +26,7 @@ use crate::{ConvertError, Format, InFile};
 /// Attributes with a column in the file.
 const OWN: [&str; 3] = ["node_id", "type", "radius"];
 
-/// Bytes of nodes that are sorted in memory at one time.
+/// Bytes of nodes that are sorted in memory before they go to a temporary file.
 const SORTED: usize = 16 << 20;
 
 pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError> {
@@ -62,7 +62,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     } = topology;
     let count = usize::try_from(rows).or_bug("more nodes than the limit")?;
     let parents = parents(count, &links).ok_or_else(|| {
-        let expected = "a tree: every node has one parent at most, and no edges form a ring";
+        let expected = "a tree: each node has at most one parent, and no edges form a ring";
         ConvertError::usage("SWC", "a graph with a ring", expected)
     })?;
     drop(links);
@@ -193,12 +193,12 @@ struct NodeSorter<'a> {
     /// `None`: ids are rows of the file, from 1.
     ids: Option<Vec<i64>>,
     sorter: Sorter<SwcNode>,
-    /// Whether all batches have radii, and types.
+    /// Whether all batches have radii, and whether all have types.
     radii: bool,
     types: bool,
-    /// Positions, radii.
+    /// Whether positions, and radii, are written with the digits of float32.
     single: [bool; 2],
-    /// Whether every coordinate, every radius is a float64.
+    /// Whether float64 represents every coordinate, and every radius.
     exact: bool,
     exact_radii: bool,
     /// Nodes without a radius, though others have one.
@@ -272,7 +272,7 @@ impl NodeSorter<'_> {
         }
         let mut file = job.create()?;
         let mut text = String::from("# id type x y z radius parent\n");
-        // In the form of navis, which imports read.
+        // In the form of navis, which `zvf import` reads.
         if let Some(unit) = unit_of_swc(job.store.root().axes()) {
             text.push_str(&format!("# Meta: {}\n", serde_json::json!({"units": unit})));
         }
@@ -291,7 +291,7 @@ impl NodeSorter<'_> {
                 .map_err(|error| job.failed(error))?;
             text.clear();
         }
-        // Without nodes, the file has only the line of column names.
+        // Without nodes, the file has only these comments.
         file.write_all(text.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| job.failed(error))
@@ -371,6 +371,7 @@ impl BatchReceiver for NodeSorter<'_> {
     }
 }
 
+/// Whether ids are different, and none is negative.
 fn distinct(ids: &[i64]) -> bool {
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();

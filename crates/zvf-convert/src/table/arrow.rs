@@ -27,7 +27,7 @@ const MAGIC: &[u8; 6] = b"ARROW1";
 #[derive(Debug)]
 pub(crate) struct Arrow {
     path: PathBuf,
-    /// A stream: there is no footer.
+    /// Whether the file is a stream, which has no footer.
     stream: bool,
     /// The columns that are read.
     columns: Vec<usize>,
@@ -35,7 +35,7 @@ pub(crate) struct Arrow {
     notes: Vec<String>,
 }
 
-/// The batches of either form.
+/// The batches of a file or a stream.
 type ArrowBatches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
 /// All rows of a file, in the types of the file.
@@ -72,7 +72,7 @@ impl Arrow {
         Ok(open)
     }
 
-    /// Reads the beginning of a file.
+    /// Detects the format from the first bytes of a file.
     fn begin(path: &Path) -> Result<Self, ConvertError> {
         let io = |error| ConvertError::io(path, error);
         let mut magic = [0; 6];
@@ -81,7 +81,8 @@ impl Arrow {
         let stream = match magic.get(..got).unwrap_or_default() {
             start if start == MAGIC => false,
             [b'F', b'E', b'A', b'1', ..] => {
-                let expected = "version 2 of it, an Arrow IPC file: pandas and pyarrow write it";
+                let expected =
+                    "Feather version 2, an Arrow IPC file, which pandas and pyarrow write";
                 let found = "version 1 of Feather";
                 return Err(ConvertError::malformed(
                     path,
@@ -92,7 +93,7 @@ impl Arrow {
             }
             [0xff, 0xff, 0xff, 0xff, ..] => true,
             _ => {
-                let expected = "\"ARROW1\", or the head of a stream: Arrow IPC";
+                let expected = "Arrow IPC: \"ARROW1\", or the first message of a stream";
                 let found = "other first bytes";
                 return Err(ConvertError::malformed(
                     path,
@@ -164,8 +165,7 @@ pub fn decoded_schema(schema: &SchemaRef) -> SchemaRef {
 /// A batch with the columns of [`decoded_schema`].
 ///
 /// # Errors
-///
-/// A batch of other columns.
+/// The columns of the batch do not have the types of the schema.
 pub fn decoded(schema: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| match column.as_any_dictionary_opt() {
@@ -194,7 +194,7 @@ impl TableSource for Arrow {
     }
 }
 
-/// Reads batches on a thread of its own, and passes them on in parts of `rows` rows.
+/// Reads batches on a separate thread, and passes them to `take` in parts of at most `rows` rows.
 pub(crate) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
     path: &Path,
     schema: &SchemaRef,
@@ -220,7 +220,7 @@ pub(crate) fn hand_over<B: Iterator<Item = Result<RecordBatch, ArrowError>>>(
     })
 }
 
-/// Passes a batch on in parts of `rows` rows.
+/// Passes a batch to `take` in parts of at most `rows` rows.
 fn sliced(batch: &RecordBatch, rows: usize, take: &mut TakeBatch<'_>) -> Result<(), ConvertError> {
     let mut start = 0;
     while start < batch.num_rows() {

@@ -31,7 +31,7 @@ pub(crate) struct Tck {
     batch: usize,
 }
 
-/// How a number is stored.
+/// How numbers are stored: as float64 or float32, in big- or little-endian order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NumberFormat {
     double: bool,
@@ -41,7 +41,7 @@ struct NumberFormat {
 #[derive(Debug)]
 struct TckHeader {
     stored: NumberFormat,
-    /// Where points begin.
+    /// The byte at which points begin.
     data: u64,
     count: Option<u64>,
     members: Map<String, Value>,
@@ -159,7 +159,7 @@ fn parse(path: &Path, visit: &mut dyn ChainVisitor<f64>) -> Result<TckHeader, Co
 /// Track scalars of MRtrix.
 #[derive(Debug, Default)]
 pub(crate) struct Scalars {
-    /// Whether they are stored in eight bytes, instead of four.
+    /// Whether values are stored as float64 rather than float32.
     pub(crate) double: bool,
     /// The values of the points of all streamlines.
     pub(crate) values: Vec<f64>,
@@ -172,7 +172,8 @@ pub(crate) struct Scalars {
 /// A NaN ends a streamline, an infinity the file.
 ///
 /// # Errors
-/// I/O; a file of another format, or one that ends before its infinity.
+/// I/O; a header that is too long. Malformed: another format; a file that ends before its infinity, or whose header states another number of
+/// streamlines.
 pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     let header = header(path, "mrtrix track scalars")?;
     let mut bytes = Bytes::open(path)?;
@@ -216,10 +217,10 @@ pub(crate) fn scalars(path: &Path) -> Result<Scalars, ConvertError> {
     }
 }
 
-/// The expectation before the infinity, for messages.
+/// The expected text in errors at the end of a truncated file.
 const VALUE: &str = "a value, or the infinity that ends the file";
 
-/// The numbers of three times four or eight bytes; `None` for fewer bytes.
+/// Decodes three numbers of four or eight bytes; `None` if there are fewer bytes.
 fn triplet_of(raw: &[u8], stored: NumberFormat) -> Option<[f64; 3]> {
     match (stored.double, stored.big) {
         (false, false) => numbers(raw, |one: F32<LittleEndian>| one.get().into()),
@@ -281,7 +282,7 @@ fn header(path: &Path, magic: &str) -> Result<TckHeader, ConvertError> {
         }
         let Some((key, value)) = text.split_once(':') else {
             // Long values continue in the next line.
-            if !last.is_empty() && go_on(&mut members, &last, text) {
+            if !last.is_empty() && append_line(&mut members, &last, text) {
                 continue;
             }
             return Err(bad(shown(text), "`key: value` or END"));
@@ -352,7 +353,7 @@ fn remember(members: &mut Map<String, Value>, key: &str, value: &str) {
 }
 
 /// Appends a line to the last value of a member.
-fn go_on(members: &mut Map<String, Value>, key: &str, line: &str) -> bool {
+fn append_line(members: &mut Map<String, Value>, key: &str, line: &str) -> bool {
     let slot = match members.get_mut(key) {
         Some(Value::Array(list)) => list.last_mut(),
         other => other,
@@ -386,7 +387,9 @@ mod tests {
         for value in ["a", "b", "c"] {
             remember(&mut members, "history", value);
         }
-        assert!(go_on(&mut members, "history", "d") && !go_on(&mut members, "other", "d"));
+        assert!(
+            append_line(&mut members, "history", "d") && !append_line(&mut members, "other", "d")
+        );
         assert_eq!(
             Value::Object(members),
             json!({"history": ["a", "b", "c\nd"]})

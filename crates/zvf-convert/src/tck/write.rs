@@ -40,7 +40,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     Ok(())
 }
 
-/// The header, with the members of the source file if it was a TCK file.
+/// The header. If the source was a TCK file, it has the members of that header.
 fn header(job: &mut ExportState<'_>, count: usize, double: bool) -> Vec<u8> {
     let frame = job.frame.clone();
     let mut text = String::from("mrtrix tracks\n");
@@ -84,7 +84,7 @@ fn header(job: &mut ExportState<'_>, count: usize, double: bool) -> Vec<u8> {
 struct TckWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
-    /// The header for float32, for float64.
+    /// The header for float32, and the header for float64.
     heads: [Vec<u8>; 2],
     double: bool,
     row: Vec<u8>,

@@ -18,7 +18,7 @@ pub(super) struct TrackPoints<'a> {
     path: &'a Path,
     decode: Decode,
     map: Option<[[f64; 4]; 3]>,
-    /// Numbers of a point: its coordinates and its scalars.
+    /// The number of values of a point: coordinates and scalars.
     width: usize,
     raw: Vec<u8>,
     /// Positions of the last block, after the map.
@@ -49,7 +49,7 @@ impl<'a> TrackPoints<'a> {
         }
     }
 
-    /// Reads the next points: `most` or fewer. Returns how many.
+    /// Reads at most `most` points; returns their number.
     ///
     /// # Errors
     /// I/O; malformed, at the first wrong or missing number. Positions and scalars before it are kept.
@@ -131,7 +131,7 @@ impl<'a> TrackPoints<'a> {
 /// Reads `count` numbers of one streamline into `properties`.
 ///
 /// # Errors
-/// I/O; malformed: the file ends before them.
+/// I/O; malformed: the file ends before the last of these numbers.
 pub(super) fn read_properties(
     bytes: &mut Bytes,
     big: bool,

@@ -113,7 +113,7 @@ fn field(column: &Numeric) -> Option<[u8; NAME]> {
     bytes.try_into().ok()
 }
 
-/// The number of values of all columns, and their names.
+/// The number of values of all columns together, and the names of the columns.
 fn names(columns: &[Numeric]) -> Result<(I16, [[u8; NAME]; NAMES]), ConvertError> {
     let width: usize = columns.iter().map(|column| column.width).sum();
     let Ok(width) = i16::try_from(width) else {
@@ -152,8 +152,8 @@ fn header(
     let affine = |row: usize, column: usize| {
         let rows = own.and_then(|frame| frame.get("voxel_to_rasmm"));
         let number = rows.and_then(|rows| rows.get(row)?.get(column)?.as_f64());
-        // Without a frame to restore, positions are scanner millimetres: TRK counts from the corner of the first voxel,
-        // half a voxel before its middle.
+        // Without a frame to restore, positions are scanner millimetres. TRK counts from the corner of the first voxel,
+        // half a voxel before its centre.
         let plain = match (row == column, column == 3) {
             _ if own.is_some() => 0.0,
             (true, _) => 1.0,

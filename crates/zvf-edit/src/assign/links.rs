@@ -7,9 +7,10 @@ use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
+use super::stated::{check_ends, check_level, check_order};
 use super::{
-    Matched, PairedRows, Search, by_rows, check_ends, check_level, check_order, exclusive, ignored,
-    in_order, key_column, no_way, not_a_key, row_major,
+    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
+    not_a_key, row_major,
 };
 use crate::edit::Edit;
 use crate::link_values::{FoundLink, LinkEndColumns};

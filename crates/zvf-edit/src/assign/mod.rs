@@ -2,6 +2,7 @@
 
 mod links;
 mod objects;
+mod stated;
 mod vertices;
 
 use std::collections::{BTreeSet, HashSet};
@@ -13,7 +14,7 @@ use super::matching::{
     Coding, KeyColumn, KeyState, Matching, Scope, TableKeys, TableValues, listed,
 };
 use super::{Edit, tabular};
-use zvf_encode::arrow::{DELTA, LEVEL, ORDER, SELECTED, in_stored_units, values_with_gaps};
+use zvf_encode::arrow::{in_stored_units, values_with_gaps};
 use zvf_encode::error::{OrBug, to_index};
 use zvf_encode::{AttributeSpec, NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
@@ -103,13 +104,13 @@ impl SetAttribute {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Matched {
-    /// How they were matched: the columns, for messages.
+    /// How the rows were matched: the columns, for messages.
     pub by: String,
     /// Vertices, objects or links that the store has.
     pub of: u64,
-    /// How many of these have a row in the table.
+    /// The number of these that have a row in the table.
     pub found: u64,
-    /// Rows that are not in the store, and were left out.
+    /// Rows of the table that the store does not have, and that were left out.
     pub ignored: u64,
 }
 
@@ -271,7 +272,7 @@ impl TableKeys {
 #[derive(Debug)]
 struct Search<'k> {
     keys: &'k TableKeys,
-    /// How often each row of the table was found.
+    /// The number of rows of the store that were found for each row of the table.
     hits: Vec<u32>,
     pairs: Vec<(u64, usize)>,
 }
@@ -316,7 +317,7 @@ impl<'k> Search<'k> {
                     .map(|(row, hits)| format!("{} of {hits} {}", keys.show(*row), scope.plural()));
                 let found = listed(shown);
                 let expected = format!(
-                    "a key with a different value for each {} of the store; several columns together can be one (--key A,B)",
+                    "a key with a different value for each {} of the store; several columns together can be a key (--key A,B)",
                     scope.name()
                 );
                 return Err(WriteError::input(what, found, expected));
@@ -605,7 +606,7 @@ impl Edit {
                     scope.plural()
                 );
                 let expected = format!(
-                    "one for each: type {} has no value that means missing; --fill VALUE sets one for the others",
+                    "one for each: type {} has no value that means missing; --fill VALUE sets a value for the others",
                     one.values.name()
                 );
                 WriteError::input(format!("{} attribute {}", scope.name(), one.name), found, expected)
@@ -625,7 +626,7 @@ impl Edit {
     }
 }
 
-/// The whole numbers of some columns, with the columns of a row together.
+/// The whole numbers of some columns, row by row.
 fn row_major(
     name: &str,
     columns: &[arrow_array::ArrayRef],
@@ -663,8 +664,8 @@ fn by_rows<'v>(
     given.iter().map(one).collect()
 }
 
-/// Counts the rows that are ignored because the store has no target for them. `show` names the target of such a row; in an error, `lacks` precedes
-/// it.
+/// Returns the number of rows that are ignored because the store has no target for them. `show` names the target of such a row; in an error, `lacks`
+/// precedes it.
 ///
 /// # Errors
 /// Misuse: such a row, unless these rows are left out.
@@ -718,61 +719,7 @@ fn not_a_key(scope: Scope, name: &str, known: &[&str]) -> WriteError {
     WriteError::input(what, found, expected)
 }
 
-/// Refuses a table of a coarse level, or of links between levels, if its rows are matched by place or by order. An edit changes level 0 and the links
-/// in it, which have other places and another order.
-fn check_level(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
-    let stated = table.schema_ref().metadata();
-    if let Some(delta) = stated.get(DELTA).filter(|delta| delta.as_str() != "0") {
-        let what = format!("rows by {by}");
-        let found = format!("links of delta {delta}");
-        let expected = "links inside level 0, which edits change: delta 0";
-        return Err(WriteError::input(what, found, expected));
-    }
-    let Some(level) = stated.get(LEVEL).filter(|level| level.as_str() != "0") else {
-        return Ok(());
-    };
-    let expected = "those of level 0, which edits change: a table that was queried there, \
-        or one with values that are the same on level 0 (--key COLUMN)";
-    Err(WriteError::input(
-        format!("rows by {by}"),
-        format!("rows of level {level}"),
-        expected,
-    ))
-}
-
-/// Refuses a table whose rows are in the order of objects, if they are matched with the order of the store.
-fn check_order(table: &RecordBatch, of: Scope) -> Result<(), WriteError> {
-    if table.schema_ref().metadata().get(ORDER).map(String::as_str) != Some("object") {
-        return Ok(());
-    }
-    let expected = match of {
-        Scope::Vertex => {
-            "rows in the order of chunks; --by-object-order takes rows in the order of objects"
-        }
-        _ => "rows in the order of the store",
-    };
-    Err(WriteError::input(
-        "rows by order",
-        "rows in the order of objects",
-        expected,
-    ))
-}
-
-/// Refuses links of an answer that has only a part of the vertices, or has them in another order: their ends are row numbers of that answer.
-fn check_ends(table: &RecordBatch, by: &str) -> Result<(), WriteError> {
-    let stated = table.schema_ref().metadata();
-    let found = if stated.contains_key(SELECTED) {
-        "row numbers of a query that selected vertices"
-    } else if stated.get(ORDER).is_some_and(|order| order == "object") {
-        "row numbers of a query in the order of objects"
-    } else {
-        return Ok(());
-    };
-    let expected = "numbers of vertices of the store: the table of `zvf links`, the links of a query of all vertices, or object_id and vertex_0, vertex_1, …";
-    Err(WriteError::input(format!("column {by}"), found, expected))
-}
-
-/// Refuses several requested ways of matching, and a way that `scope` does not have.
+/// Refuses several ways of matching at once, and a way that `scope` does not have.
 fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
     let asked = [
         ("a key", !how.key.is_empty()),
@@ -786,7 +733,7 @@ fn exclusive(scope: Scope, how: &Matching) -> Result<(), WriteError> {
     }
     if how.by_object_order && scope != Scope::Vertex {
         let found = format!("the order of objects, for {}", scope.plural());
-        return Err(WriteError::input("matching", found, "the order, by_order"));
+        return Err(WriteError::input("matching", found, "by_order, or a key"));
     }
     Ok(())
 }

@@ -8,9 +8,10 @@ use zvf_encode::tables::HeldColumn;
 use zvf_encode::{NumberType, ObjectTable, Values, WriteError};
 use zvf_format::int::wide;
 
+use super::stated::check_level;
 use super::{
-    Matched, PairedRows, Search, by_rows, check_level, exclusive, ignored, in_order, key_column,
-    no_way, not_a_key,
+    Matched, PairedRows, Search, by_rows, exclusive, ignored, in_order, key_column, no_way,
+    not_a_key,
 };
 use crate::edit::Edit;
 use crate::matching::{Coding, Matching, Scope, TableKeys, normalize};
@@ -82,8 +83,7 @@ impl Edit {
                     Some(Some(id)) => format!("object {id}"),
                     _ => format!("no id in row {row}"),
                 };
-                let expected =
-                    "objects of this store (--new makes them, --ignore-missing leaves them out)";
+                let expected = "objects of this store (--new adds the others, --ignore-missing leaves them out)";
                 let ignored = ignored(("column object_id", "", expected), &unknown, show, how)?;
                 let ids: Vec<i64> = live.iter().map(|(_, id)| *id).chain(fresh).collect();
                 let id = |row| usize::try_from(row).ok().and_then(|row| ids.get(row));
@@ -201,14 +201,14 @@ impl AttributeTable {
     }
 }
 
-/// The places in `from` of rows that have a gap.
+/// The indices in `from` of rows that have a gap.
 pub(super) fn taken_gaps(from: &[usize], gaps: &BTreeSet<usize>) -> BTreeSet<usize> {
     let rows = from.iter().enumerate();
     let rows = rows.filter(|(_, row)| gaps.contains(*row));
     rows.map(|(at, _)| at).collect()
 }
 
-/// Replaces numbers of objects in pairs by their ids, in the order of pairs.
+/// Returns the ids of the paired objects instead of their numbers, in the order of the pairs.
 fn named(ids: &[i64], pairs: PairedRows) -> Result<(Vec<i64>, Vec<usize>, Matched), WriteError> {
     let mut found = Vec::with_capacity(pairs.rows.len());
     for row in &pairs.rows {

@@ -7,9 +7,10 @@ use zvf_encode::error::OrBug;
 use zvf_encode::{NumberType, Values, WriteError};
 use zvf_format::int::wide;
 
+use super::stated::{check_level, check_order};
 use super::{
-    Matched, PairedRows, Search, by_rows, check_level, check_order, exclusive, in_order,
-    key_column, no_way, not_a_key, row_major, unmatched,
+    Matched, PairedRows, Search, by_rows, exclusive, in_order, key_column, no_way, not_a_key,
+    row_major, unmatched,
 };
 use crate::edit::{At, Edit};
 use crate::matching::{
@@ -18,7 +19,7 @@ use crate::matching::{
 use crate::scan::KeySource;
 use crate::{ops, tabular};
 
-/// The columns that name a vertex by its object and its place in it.
+/// The columns that name a vertex by its object and its place in the object.
 const BY_OBJECT: &str = "object_id, vertex";
 
 impl Edit {
@@ -74,7 +75,7 @@ impl Edit {
         Ok(pairs.matched)
     }
 
-    /// The places of the columns of a key of vertices in the store.
+    /// For each column of a key of vertices, its source in the store and its column of the table.
     fn vertex_key(
         &self,
         table: &RecordBatch,
@@ -227,7 +228,7 @@ impl Edit {
         let (mut parts, mut columns) = (Vec::new(), Vec::new());
         if owned {
             parts.push(KeySource::Owner);
-            // An attribute with this name would have the prefix.
+            // An attribute with this name would have the prefix `attribute:`.
             columns.push(KeyColumn {
                 name: "object_id".to_owned(),
                 columns: tabular::plain(table, "object_id").into_iter().collect(),
@@ -306,7 +307,7 @@ impl Edit {
         shown.join(", ")
     }
 
-    /// The vertices that the columns of a table name, in each possible way: for each name of columns, the number of the vertex in each row.
+    /// The vertices that a table names by `chunk` and `row`, and by `vertex`: the names of the columns, and the number of the vertex in each row.
     async fn addresses(
         &mut self,
         table: &RecordBatch,
@@ -398,7 +399,7 @@ impl Edit {
         self.rows_at(spots).await
     }
 
-    /// The vertices for a table with one row per vertex of the store at the beginning of the edit.
+    /// Pairs the rows of a table with the vertices that the store had at the beginning of the edit, in order.
     async fn in_opened_order(
         &mut self,
         rows: usize,
@@ -422,7 +423,7 @@ impl Edit {
         Ok(pairs)
     }
 
-    /// The vertices for a table with one row per vertex of each object.
+    /// Pairs the rows of a table with the vertices of each object, in order.
     async fn along_objects(
         &mut self,
         rows: usize,
@@ -471,7 +472,7 @@ impl Edit {
     }
 }
 
-/// Codes of texts, by text.
+/// The code of each text: its index.
 fn coded(texts: &[String]) -> HashMap<String, i64> {
     texts.iter().cloned().zip(0..).collect()
 }

@@ -305,7 +305,9 @@ impl<'de> Deserialize<'de> for TextList {
                 .last()
                 .is_some_and(|end| index(*end) == block.text.len());
             if !full || !ends_last || (0..block.ends.len()).any(|at| block.get(at).is_none()) {
-                return Err(serde::de::Error::custom("a block of texts with invalid ends"));
+                return Err(serde::de::Error::custom(
+                    "a block of texts with invalid ends",
+                ));
             }
             list.blocks.push(block);
         }

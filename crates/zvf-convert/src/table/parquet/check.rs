@@ -9,7 +9,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::thrift::{I32, LIST, STRUCT, ThriftReader};
 use crate::error::{ConvertError, InFile, shown};
 
-/// Longest footer.
+/// Most bytes of a footer.
 const LONGEST: u64 = 256 << 20;
 /// Most levels of nested groups of columns.
 const DEEPEST: usize = 32;
@@ -69,19 +69,19 @@ pub(super) fn footer(path: &Path, mut file: &File) -> Result<(), ConvertError> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(io)?;
     file.take(size).read_to_end(&mut bytes).map_err(io)?;
-    match walk(&bytes) {
+    match is_tree(&bytes) {
         Some(true) => Ok(()),
         Some(false) => bad(
             start,
             "a schema that is not a tree",
-            "columns, and groups of them",
+            "a tree of columns and groups",
         ),
         None => bad(start, "bytes that cannot be decoded", "a footer of Parquet"),
     }
 }
 
-/// Parses a footer; returns whether its schema is a tree.
-fn walk(bytes: &[u8]) -> Option<bool> {
+/// Parses a footer; returns whether its schema is a tree, `None` if the footer is malformed.
+fn is_tree(bytes: &[u8]) -> Option<bool> {
     let mut walk = ThriftReader::new(bytes);
     let (mut last, mut tree) = (0, false);
     while let Some((field, kind)) = walk.field(&mut last)? {
@@ -94,13 +94,13 @@ fn walk(bytes: &[u8]) -> Option<bool> {
     Some(tree)
 }
 
-/// Parses the schema: a root, and for each group its stated number of elements.
+/// Parses the schema, and returns whether it has one root, and for each group the stated number of children.
 fn schema(walk: &mut ThriftReader<'_>) -> Option<bool> {
     let (kind, count) = walk.list()?;
     if kind != STRUCT {
         return None;
     }
-    // Missing children of the open groups.
+    // The number of children that each open group still lacks.
     let mut open: Vec<u64> = vec![1];
     let mut tree = true;
     for _ in 0..count {
@@ -176,7 +176,7 @@ pub(super) fn columns(
                     "column {} of row group {number} outside of the file",
                     name()
                 );
-                return bad(found, "inside");
+                return bad(found, "a range inside the file");
             }
         }
     }

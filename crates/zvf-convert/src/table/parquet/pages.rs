@@ -23,7 +23,7 @@ use super::thrift::{I32, STRUCT, ThriftReader};
 
 /// Most bytes of a page after decompression.
 const LARGEST: i64 = 256 << 20;
-/// Longest head of a page.
+/// Most bytes of the header of a page.
 const LONGEST_HEAD: u64 = 1 << 16;
 /// Most values of a list.
 const LONGEST_LIST: usize = 1 << 16;
@@ -117,7 +117,7 @@ fn wrong(what: &str) -> ParquetError {
 }
 
 impl Pages {
-    /// Checks the head of the next page, and skips the page.
+    /// Checks the header of the next page, and moves to the page after it.
     fn look(&mut self) -> Result<()> {
         if self.ahead || self.left == 0 {
             return Ok(());
@@ -126,7 +126,7 @@ impl Pages {
         self.file.seek(SeekFrom::Start(self.at))?;
         let most = self.left.min(LONGEST_HEAD);
         (&mut self.file).take(most).read_to_end(&mut bytes)?;
-        let head = head(&bytes).ok_or_else(|| wrong("a page without a head"))?;
+        let head = head(&bytes).ok_or_else(|| wrong("a page without a valid header"))?;
         let size = head.size.saturating_add(head.packed);
         let left = self.left.checked_sub(size);
         let start = self.at.saturating_add(head.size).saturating_add(head.plain);
@@ -170,7 +170,7 @@ struct PageHeader {
     unpacked: u64,
 }
 
-/// Parses the head of a page; `None` for an invalid one, or one with impossible sizes.
+/// Parses the header of a page; `None` if it is invalid or has impossible sizes.
 fn head(bytes: &[u8]) -> Option<PageHeader> {
     let mut walk = ThriftReader::new(bytes);
     let (mut last, mut numbers, mut plain) = (0, [None; 3], 0);
@@ -202,7 +202,7 @@ fn head(bytes: &[u8]) -> Option<PageHeader> {
     let [Some(kind), Some(unpacked), Some(packed)] = numbers else {
         return None;
     };
-    // Data, dictionary, data of version 2. The reader would skip pages of other kinds and read the next head unchecked.
+    // Data, dictionary, data of version 2. The reader would skip pages of other kinds and read the next header unchecked.
     let fits = matches!(kind, 0 | 2 | 3) && (0..=LARGEST).contains(&unpacked);
     Some(PageHeader {
         size: u64::try_from(walk.taken()).ok()?,
@@ -284,7 +284,7 @@ fn lists(page: &Page, most: u64, check: &mut dyn FnMut(&[u8], usize) -> bool) ->
     }
 }
 
-/// Bits of a level.
+/// The number of bits of a level of at most `most`.
 fn width(most: u64) -> u32 {
     u64::BITS.saturating_sub(most.leading_zeros())
 }
@@ -339,7 +339,7 @@ fn hybrid(
 mod tests {
     use super::*;
 
-    /// The numbers that a walk sees.
+    /// The decoded numbers.
     fn walked(bytes: &[u8], bits: u32, count: usize) -> Option<Vec<u64>> {
         let mut all = Vec::new();
         hybrid(bytes, bits, count, &mut |value, times| {
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn runs_and_packed_numbers_are_walked() {
-        // The example of the format's page: 0 to 7 in three bits each; then four times 5.
+        // The example in the documentation of Parquet: 0 to 7 in three bits each; then four times 5.
         let bytes = [0x03, 0x88, 0xc6, 0xfa, 0x08, 0x05];
         assert_eq!(
             walked(&bytes, 3, 12),

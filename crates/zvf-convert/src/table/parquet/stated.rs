@@ -1,6 +1,6 @@
 //! The Arrow schema that writers record in the metadata of a file.
 //!
-//! The parquet crate merges it with the types of the file. It panics at whole numbers of more than 64 bits, which Polars has, and drops the time zone of
+//! The parquet crate merges it with the types of the file. It panics at integers of more than 64 bits, which Polars has, and drops the time zone of
 //! timestamps in seconds, which Parquet stores in milliseconds.
 
 use arrow_schema::{DataType, Field, Schema};

@@ -1,6 +1,6 @@
 //! A parser of the compact protocol of Thrift, which Parquet uses for headers. It allocates nothing.
 
-/// Numbers of the types.
+/// Codes of types.
 pub(super) const I32: u8 = 5;
 pub(super) const LIST: u8 = 9;
 pub(super) const STRUCT: u8 = 12;
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn counts_and_depths_beyond_the_bytes_end_the_walk() {
-        // A list of 2^31 numbers in five bytes; structs in structs for ever.
+        // A list that states almost 2^31 numbers, in six bytes; then structs that are nested too deeply.
         assert_eq!(
             ThriftReader::new(&[0xf5, 0xff, 0xff, 0xff, 0xff, 0x07]).skip(LIST),
             None

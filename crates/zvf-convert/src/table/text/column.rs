@@ -28,11 +28,11 @@ pub(super) struct TextCensus {
     missing: u64,
     blanks: u64,
     words: u64,
-    /// The first of these words that is not a NaN.
+    /// The first of these words.
     word: Option<String>,
     nans: u64,
     present: u64,
-    truths: bool,
+    booleans: bool,
     whole: bool,
     numbers: bool,
     single: bool,
@@ -48,7 +48,7 @@ pub(super) struct TextCensus {
     /// Whether the number that replaces missing values occurs.
     taken: bool,
     texts: TextSet,
-    /// Whether there were more different texts than allowed; ignored while all are numbers.
+    /// Whether there were more distinct texts than allowed; ignored while the values can be numbers, booleans or timestamps.
     many: bool,
     /// The requested type, and the first value that it cannot hold.
     asked: Option<DataType>,
@@ -67,7 +67,7 @@ pub(super) struct FoundValue {
     pub(super) text: String,
 }
 
-/// Why a column cannot be read: the value, and what is expected.
+/// The reason why a column cannot be read: the value, and what is expected.
 pub(super) type RefusedValue = (FoundValue, String);
 
 /// The census of the timestamps of a column.
@@ -126,7 +126,7 @@ impl TextCensus {
             word: None,
             nans: 0,
             present: 0,
-            truths: true,
+            booleans: true,
             whole: true,
             numbers: true,
             single: true,
@@ -178,7 +178,7 @@ impl TextCensus {
             return self.add(field, most);
         }
         self.present += 1;
-        self.truths &= Fields::boolean(text).is_some();
+        self.booleans &= Fields::boolean(text).is_some();
         let plain = fields.plain(text);
         let digits = &*plain;
         let whole = match &self.asked {
@@ -240,19 +240,19 @@ impl TextCensus {
                 self.texts = TextSet::default();
             }
         }
-        // With a requested type, only texts can be too many.
+        // With a requested type, the limit applies to texts only.
         let free = self
             .asked
             .as_ref()
             .is_none_or(|asked| *asked == DataType::Utf8);
-        let others = self.numbers || self.truths || self.grouped || !self.moments.none;
+        let others = self.numbers || self.booleans || self.grouped || !self.moments.none;
         !self.many || !free || self.asked.is_none() && others
     }
 
     /// The type of the column: the requested one, or the narrowest that holds every value.
     ///
     /// # Errors
-    /// A value that the type does not hold, and what is expected.
+    /// A value that the type does not represent, and what is expected.
     pub(super) fn decide(
         &self,
         name: &str,
@@ -278,7 +278,7 @@ impl TextCensus {
                 DataType::Null
             });
         }
-        if self.truths {
+        if self.booleans {
             return Ok(DataType::Boolean);
         }
         if let Some(kind) = self.moments.kind() {
@@ -338,7 +338,7 @@ impl TextCensus {
         })
     }
 
-    /// Fields that are missing in a column that is not of texts.
+    /// The number of fields that are missing unless the column becomes texts.
     fn gaps(&self) -> u64 {
         self.missing + self.blanks + self.words
     }
@@ -373,7 +373,7 @@ impl TextCensus {
             shown(word),
             match kind {
                 DataType::Boolean => "booleans".to_owned(),
-                DataType::Null => "one without any value".to_owned(),
+                DataType::Null => "a column without values".to_owned(),
                 other if other.is_numeric() => "numbers".to_owned(),
                 _ => "dates or times".to_owned(),
             }

@@ -18,8 +18,9 @@ const SEPARATORS: [char; 7] = [',', '.', '\'', ' ', '\u{a0}', '\u{202f}', '\u{20
 #[derive(Debug, Clone)]
 pub struct Fields {
     words: Vec<String>,
-    /// Whether the words mark missing values in columns of texts too: true if the user gave them.
+    /// Whether the words also mark missing values in columns of texts: true if the user gave them.
     everywhere: bool,
+    /// Whether the decimal mark is a comma.
     comma: bool,
 }
 
@@ -81,7 +82,7 @@ impl Fields {
         (!out_of_range(&text, value)).then_some(value)
     }
 
-    /// A whole number, which may have decimals of zeros, such as `3.0`.
+    /// A whole number, whose decimals may only be zeros, such as `3.0`.
     #[must_use]
     pub fn whole<T: FromStr>(&self, text: &str) -> Option<T> {
         whole_part(&self.plain(text)).parse().ok()
@@ -103,7 +104,7 @@ impl Fields {
         }
     }
 
-    /// The advice for a text that is not a number only because of its separators between digits or its decimal mark.
+    /// Advice for a text that would be a number without its separators of digits, or with another decimal mark.
     pub(super) fn hint(&self, text: &str) -> Option<&'static str> {
         let other = self.comma && text.contains('.') && text.parse::<f64>().is_ok();
         if !(other || is_separated(text)) {
@@ -118,7 +119,7 @@ impl Fields {
     }
 }
 
-/// The digits of a whole number that may have decimals of zeros: `3` of `3.0`.
+/// The digits of a whole number without decimals that are all zeros: `3` of `3.0`.
 pub(super) fn whole_part(digits: &str) -> &str {
     match digits.split_once('.') {
         Some((whole, zeros)) if zeros.bytes().all(|byte| byte == b'0') => whole,

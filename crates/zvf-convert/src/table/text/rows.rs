@@ -14,7 +14,7 @@ pub(super) trait TextRows {
     /// Whether a header names the columns of all rows.
     fn has_header(&self) -> bool;
 
-    /// Reads all rows to find their columns and starts over. Does nothing if a header names them.
+    /// Reads all rows to find their columns, and starts over. Does nothing if a header names the columns.
     fn find_columns(&mut self) -> Result<(), ConvertError>;
 
     /// Reads the next row; false at the end.
@@ -28,7 +28,7 @@ pub(super) trait TextRows {
         &[]
     }
 
-    /// The position of the row.
+    /// The position of the row in the file.
     fn place(&self) -> InFile;
 }
 

@@ -1,4 +1,4 @@
-//! Separated values: the records of a file, with a limited length.
+//! Separated values: the records of a file, whose length is limited.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::records::rename::renamed;
 /// The input of the parser: the file, followed by a sentinel record. If the parser does not return the sentinel, a quote was never closed.
 /// The input also ends after a limited number of bytes without the end of a record, so that an unclosed quote does not load the whole file
 /// into memory.
-struct Fed {
+struct ParserInput {
     file: Box<dyn Read>,
     state: Rc<ParserState>,
 }
@@ -53,7 +53,7 @@ enum Quotes {
     Inside,
     /// After a quote that closes a field or is the first of a doubled quote.
     Closed,
-    /// In the blanks after a closed field.
+    /// In the blanks after the closing quote of a field.
     Behind,
 }
 
@@ -83,15 +83,15 @@ impl Quotes {
     }
 }
 
-impl std::fmt::Debug for Fed {
+impl std::fmt::Debug for ParserInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Fed")
+        f.debug_struct("ParserInput")
             .field("state", &self.state)
             .finish_non_exhaustive()
     }
 }
 
-impl Read for Fed {
+impl Read for ParserInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut got = self.file.read(buffer)?;
         let state = &self.state;
@@ -157,7 +157,7 @@ enum Separator {
 }
 
 impl Separator {
-    /// By the format, by the ending of a file and by its first line.
+    /// Determined by the options, by the format, by the ending of the file name and by the first line.
     fn of(path: &Path, format: Format, options: &Options, line: &[u8]) -> Self {
         match options.delimiter {
             Some(b' ') if format == Format::Xyz => return Self::Blanks,
@@ -207,7 +207,7 @@ struct LeadingLines {
     skipped: u64,
     /// The comment directly before the first record, without its mark; it may have the names of the columns.
     comment: Option<String>,
-    /// The first line after them, or its beginning.
+    /// The first line after these lines, or its beginning.
     line: Vec<u8>,
     rest: BufReader<Unpacked>,
 }
@@ -243,10 +243,10 @@ impl LeadingLines {
     }
 }
 
-/// A mark of the byte order, as some editors write it.
+/// The byte order mark of UTF-8, which some editors write.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// The error text for too many bytes without the end of a record.
+/// The internal error for too many bytes without the end of a record.
 const SPENT: &str = "a record without end";
 
 /// Replaces several blanks by one, and removes blanks at both ends of lines; blanks in quotes are unchanged.
@@ -306,7 +306,7 @@ impl<R: Read> Read for Blanks<R> {
 #[derive(Debug)]
 pub(super) struct Separated {
     path: PathBuf,
-    reader: Reader<Fed>,
+    reader: Reader<ParserInput>,
     names: Vec<String>,
     record: StringRecord,
     /// Whether the first record is a row, because the file has no header line.
@@ -320,7 +320,7 @@ pub(super) struct Separated {
     notes: Vec<String>,
 }
 
-/// Read size of the parser: bytes read ahead do not belong to a record.
+/// Read size of the parser. Limits allow for it, because bytes that are read ahead do not belong to the record.
 const AHEAD: usize = 1 << 16;
 
 impl Separated {
@@ -358,7 +358,7 @@ impl Separated {
             .flexible(true)
             .delimiter(between.byte())
             .buffer_capacity(AHEAD)
-            .from_reader(Fed {
+            .from_reader(ParserInput {
                 file,
                 state: Rc::clone(&state),
             });
@@ -443,7 +443,7 @@ impl Separated {
             return Err(ConvertError::malformed(
                 &self.path,
                 self.place(),
-                "text behind the quote that closes a field",
+                "text after the closing quote of a field",
                 "the end of the field; a quote in a field with quotes is written twice",
             ));
         }
@@ -482,7 +482,7 @@ impl Separated {
         line.saturating_add(self.skipped)
     }
 
-    /// Refuses a record of another number of fields.
+    /// Refuses a record whose number of fields differs from the number of columns.
     fn check(&self) -> Result<(), ConvertError> {
         let (found, wanted) = (self.record.len(), self.names.len());
         if found == wanted {

@@ -12,7 +12,7 @@ use crate::npy::NpyHeader;
 use crate::numbers::floats;
 use crate::options::Options;
 
-/// Parses the name of a member: `fa.float32`, `color.3.uint8`.
+/// Parses the name of a member, such as `fa.float32` or `color.3.uint8`; `None` if it is not of this form, or if the size does not fit.
 pub(super) fn array(file: &str, member: &ArchiveMember) -> Option<TrxArray> {
     let (_, name, width, word) = parts(file)?;
     Some(TrxArray {
@@ -87,7 +87,7 @@ pub(super) fn ends(
         Some(stated) => {
             return bad(
                 format!("{count} offsets"),
-                &format!("{stated}, or one more: NB_STREAMLINES"),
+                &format!("{stated}, as NB_STREAMLINES states, or one more"),
             );
         }
         None => count > 0 && starts.last() == Some(&points) && points > 0,

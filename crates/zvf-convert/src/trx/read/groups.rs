@@ -1,7 +1,7 @@
 //! Groups of streamlines, `groups/NAME.uint32`, and their attributes, `dpg/GROUP/NAME.TYPE`.
 //!
-//! A store has one table of attributes for all groups. Floats that a group lacks are NaN; other numbers cannot be missing, so an attribute of
-//! them that only some groups have is left out.
+//! A store has one table of attributes for all groups. Missing floats are NaN; other numbers cannot be missing, so such an attribute is left
+//! out if only some groups have it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,7 +27,7 @@ pub(super) struct TrxGroups {
     places: HashMap<String, usize>,
     members: Vec<Vec<i64>>,
     fields: Vec<GroupAttribute>,
-    /// Members of all groups.
+    /// The number of members of all groups.
     held: u64,
     notes: Vec<String>,
 }
@@ -65,7 +65,10 @@ impl TrxGroups {
             let numbers = whole(&column).unwrap_or_default();
             let wrong = numbers.iter().find(|line| !(0..lines).contains(*line));
             if wrong.is_some() || numbers.len() as u64 != group.array.rows {
-                let found = wrong.map_or_else(|| "other members".to_owned(), ToString::to_string);
+                let found = wrong.map_or_else(
+                    || "members that are not whole numbers".to_owned(),
+                    ToString::to_string,
+                );
                 return Err(ConvertError::malformed(
                     path,
                     InFile::Whole,
@@ -113,7 +116,7 @@ impl TrxGroups {
             let field = field.or_bug("a field that is not there")?;
             if field.kind != kind {
                 self.note(format!(
-                    "{} is not kept: it is of another type in another group",
+                    "{} is not kept: it has another type in another group",
                     what()
                 ));
                 continue;
@@ -164,7 +167,7 @@ impl TrxGroups {
 }
 
 impl GroupAttribute {
-    /// The rows of all groups; `None` if a group has no value and the column cannot mark it.
+    /// The rows of all groups; `None` if a group has no value and the type cannot represent this.
     fn column(&self, groups: usize) -> Option<Values> {
         let missing = new_null_array(&self.kind, 1);
         let rows = (0..groups).map(|group| self.rows.get(&group).unwrap_or(&missing).as_ref());

@@ -46,7 +46,7 @@ impl Open {
         let Some(head) = archive.find(HEADER) else {
             return Err(bad(
                 format!("no {HEADER}"),
-                "it in the same folder as the arrays",
+                "header.json in the folder of the arrays",
             ));
         };
         if head.size > LONGEST {
@@ -218,7 +218,7 @@ impl Open {
     }
 }
 
-/// The next rows of some columns.
+/// Reads the next rows of some columns.
 pub(super) fn next(
     columns: &[TrxArray],
     open: &mut [Bytes],

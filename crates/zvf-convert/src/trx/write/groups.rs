@@ -11,7 +11,7 @@ use crate::ConvertError;
 use crate::archive::ArchiveWriter;
 use crate::export::job::ExportState;
 
-/// Writes the groups of the level with those members that are in the file.
+/// Writes the groups of the level, with their members that are in the file.
 pub(super) async fn write<W: Write + Seek>(
     job: &mut ExportState<'_>,
     ids: &[i64],

@@ -1,4 +1,4 @@
-//! TRX: raw arrays in an archive, stored: positions, offsets, attributes of points (`dpv`) and of streamlines (`dps`), groups.
+//! TRX: raw arrays in an archive, not compressed: positions, offsets, attributes of points (`dpv`) and of streamlines (`dps`), groups.
 
 mod groups;
 
@@ -116,7 +116,7 @@ fn header(frame: Option<&SourceHeader>, points: u64, lines: usize) -> Value {
     json!({
         "DIMENSIONS": match (dimensions, member("dimensions")) {
             (Some(dimensions), _) => json!(dimensions),
-            // The axes of the affine are unknown.
+            // Without the axes of the affine, the dimensions keep their order.
             (None, Some(stated)) => stated.clone(),
             (None, None) => json!([1, 1, 1]),
         },
@@ -144,7 +144,7 @@ fn spooled<W: Write + Seek>(
     archive.add(name, file)
 }
 
-/// A number as bytes of its type, in which it was stored. Returns whether it is a missing whole number, which is written as 0.
+/// Appends a number in the type in which it was stored. Returns whether it is a missing whole number, which is written as 0.
 fn encode(value: f64, element: &DataType, out: &mut Vec<u8>) -> bool {
     #[expect(
         clippy::cast_possible_truncation,

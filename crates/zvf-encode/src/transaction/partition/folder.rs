@@ -252,7 +252,9 @@ impl BegunStore {
     /// # Errors
     /// Bug: the marker has no valid id, as in versions that had one folder for all.
     pub fn folder(&self) -> Result<&PartitionFolder, WriteError> {
-        self.folder.as_ref().or_bug("the marker of a distributed write has no id")
+        self.folder
+            .as_ref()
+            .or_bug("the marker of a distributed write has no id")
     }
 
     /// The names of finished parts, including parts that an earlier version recorded elsewhere.
