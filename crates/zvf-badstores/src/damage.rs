@@ -1,4 +1,4 @@
-//! One random damage to one store.
+//! Damages one object of a store at random.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,26 @@ use crate::decode::{Objects, array_of, elements, is_plain};
 use crate::files::unpacked;
 use crate::random::Random;
 
-/// What kind of damage.
+/// The kind of a damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DamageKind {
     /// An object ends early.
     Truncate,
-    /// One bit of an object is turned.
+    /// One bit of an object is flipped.
     BitFlip,
-    /// Two objects have each other's content.
+    /// The contents of two objects are swapped.
     Swap,
-    /// An object is gone.
+    /// An object is deleted.
     Delete,
-    /// An object is as it was before its last row, key or member came.
+    /// An object is in an older state: a cell lacks its last bytes, a document lacks a member or the last item of a list.
     Stale,
-    /// An object is compressed in another way than its array says.
+    /// The compression of an object differs from the codecs of its array.
     WrongCodec,
-    /// A count or number is huge.
+    /// A number is overwritten with a huge one.
     HugeCount,
-    /// A document says what cannot be, goes round in a circle, or is of another shape.
+    /// A member of a document has an impossible value or another JSON type.
     Absurd,
-    /// A name is a trick with paths.
+    /// A name contains path syntax, or a folder is renamed.
     PathTrick,
 }
 
@@ -69,7 +69,7 @@ pub struct Damage {
     pub kind: DamageKind,
     /// The object that was chosen.
     pub key: String,
-    /// The change, in words.
+    /// A description of the change.
     pub what: String,
     /// The objects that differ; `None` for removed ones.
     pub changes: BTreeMap<String, Option<Vec<u8>>>,
@@ -82,7 +82,7 @@ impl Damage {
         self.key.ends_with("zarr.json")
     }
 
-    /// The store after it.
+    /// Returns the objects of the damaged store.
     #[must_use]
     pub fn apply(&self, objects: &Objects) -> Objects {
         let mut after = objects.clone();
@@ -100,9 +100,9 @@ impl Damage {
     }
 }
 
-/// Does one random damage to a store. The same seed does the same.
+/// Damages a store once, at random. The same seed gives the same damage.
 ///
-/// Documents and data are chosen equally often, and of each every kind of array is.
+/// Documents and data are chosen equally often, and so are the kinds of arrays within each.
 pub fn damage(objects: &Objects, random: &mut Random) -> Damage {
     loop {
         let metadata = random.below(2) == 0;
@@ -142,7 +142,7 @@ pub fn damage(objects: &Objects, random: &mut Random) -> Damage {
     }
 }
 
-/// The kind of array that a key is of: its first folder inside of the level.
+/// The kind of array that a key belongs to: its first folder inside the level.
 fn class(key: &str) -> String {
     let mut parts = key.split('/');
     let first = parts.next().unwrap_or_default();
@@ -160,7 +160,7 @@ fn one(key: &str, what: impl Into<String>, bytes: Option<Vec<u8>>) -> Done {
     Some((what.into(), BTreeMap::from([(key.to_owned(), bytes)])))
 }
 
-/// Damage of both.
+/// The kinds of damage that documents and data share.
 fn any(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> Done {
     let mut bytes = objects.get(key)?.clone();
     let at = random.below(bytes.len());
@@ -172,7 +172,7 @@ fn any(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> D
         DamageKind::BitFlip => {
             let bit = random.below(8);
             *bytes.get_mut(at)? ^= 1 << bit;
-            one(key, format!("bit {bit} of byte {at} turned"), Some(bytes))
+            one(key, format!("bit {bit} of byte {at} flipped"), Some(bytes))
         }
         DamageKind::Swap => {
             let class_of = |one: &str| (class(one), one.ends_with("zarr.json"));
@@ -186,7 +186,7 @@ fn any(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> D
                 BTreeMap::from([(key.to_owned(), Some(there)), (other.clone(), Some(bytes))]);
             Some((format!("swapped with {other}"), changes))
         }
-        DamageKind::Delete => one(key, "gone", None),
+        DamageKind::Delete => one(key, "deleted", None),
         _ => None,
     }
 }
@@ -200,13 +200,13 @@ fn data(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> 
                 let packed = crate::files::Packing::Zstd.pack(bytes).ok()?;
                 one(
                     key,
-                    "compressed by zstd, which the array does not say",
+                    "compressed with zstd, which is not a codec of the array",
                     Some(packed),
                 )
             } else {
                 one(
                     key,
-                    "not compressed, other than the array says",
+                    "not compressed, unlike the codecs of the array",
                     Some(plain),
                 )
             }
@@ -235,7 +235,7 @@ fn data(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> 
             }
             one(
                 key,
-                format!("without its last {less} bytes, packed anew"),
+                format!("an element without its last {less} bytes, compressed again"),
                 Some(packing.pack(&stale).ok()?),
             )
         }
@@ -256,7 +256,7 @@ fn data(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> 
             }
             one(
                 key,
-                format!("{width} bytes of {value:#x} at {at} of what is packed"),
+                format!("{width} bytes of {value:#x} at {at} of the decompressed bytes"),
                 Some(packing.pack(&plain).ok()?),
             )
         }
@@ -264,7 +264,7 @@ fn data(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random) -> 
     }
 }
 
-/// Pointers of all members and elements of a document, the document itself left out.
+/// JSON pointers of the members and elements of a document, without the document itself.
 fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -275,7 +275,7 @@ fn pointers(value: &Value, at: &str, into: &mut Vec<String>) {
             }
         }
         Value::Array(list) => {
-            // Of a long list the first elements are enough.
+            // The first elements of a long list are enough.
             for (number, element) in list.iter().enumerate().take(8) {
                 into.push(format!("{at}/{number}"));
                 pointers(element, &format!("{at}/{number}"), into);
@@ -358,7 +358,7 @@ fn document(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random)
                     .pointer_mut(parent)?
                     .as_object_mut()?
                     .shift_remove(&name.replace("~1", "/").replace("~0", "~"));
-                format!("{at} is gone")
+                format!("{at} is removed")
             }
         }
         DamageKind::WrongCodec => {
@@ -377,7 +377,7 @@ fn document(objects: &Objects, key: &str, kind: DamageKind, random: &mut Random)
     one(key, what, Some(serde_json::to_vec(&document).ok()?))
 }
 
-/// The folder of a document under another name.
+/// Renames the folder of a document.
 fn renamed(objects: &Objects, key: &str, random: &mut Random) -> Done {
     let folder = key.strip_suffix("/zarr.json")?;
     let (parent, name) = folder
@@ -410,5 +410,5 @@ fn renamed(objects: &Objects, key: &str, random: &mut Random) -> Done {
             changes.insert(format!("{to}{rest}"), Some(bytes.clone()));
         }
     }
-    Some((format!("{folder} is called {to}"), changes))
+    Some((format!("{folder} is renamed to {to}"), changes))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-/// The result of a change; the message is for people.
+/// The result of a change; callers only print the error.
 pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// The objects of a store by key, relative to its root.
@@ -22,7 +22,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// For an unknown case or a damaged archive.
+    /// The case is unknown, or its archive is damaged.
     pub fn of(case: &str) -> Outcome<Self> {
         Ok(Self {
             objects: zvf_testkit::files(case)?,
@@ -49,13 +49,13 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// No such key; no JSON.
+    /// The key does not exist, or its object is not JSON.
     pub fn document(&self, key: &str) -> Outcome<Value> {
         let bytes = self.objects.get(key).ok_or_else(|| format!("no {key}"))?;
         Ok(serde_json::from_slice(bytes)?)
     }
 
-    /// Everything that is no document.
+    /// All objects except documents.
     #[must_use]
     pub fn payloads(&self) -> BTreeMap<&str, &[u8]> {
         let objects = self.objects.iter();
@@ -70,7 +70,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// There is no such place.
+    /// The parent does not exist, is not an object or list, or the list has no such item.
     pub fn set(&mut self, key: &str, pointer: &str, value: Value) -> Outcome {
         self.edit(key, |document| {
             let (parent, name) = pointer
@@ -82,12 +82,12 @@ impl Files {
             match parent {
                 Value::Array(list) => {
                     let at: usize = name.parse()?;
-                    *list.get_mut(at).ok_or("a place beyond the list")? = value;
+                    *list.get_mut(at).ok_or("an index beyond the list")? = value;
                 }
                 Value::Object(members) => {
                     members.insert(name.to_owned(), value);
                 }
-                _ => return Err("no place for a member".into()),
+                _ => return Err("the parent is not an object or list".into()),
             }
             Ok(())
         })
@@ -136,7 +136,7 @@ impl Files {
         })
     }
 
-    /// Changes the payloads of a stored chunk of an array of payloads, compressed or not.
+    /// Changes the elements of a stored chunk of variable-length bytes, compressed or not.
     pub(crate) fn payloads_of(
         &mut self,
         key: &str,
@@ -147,7 +147,7 @@ impl Files {
             let mut rest = plain.get(4..).ok_or("a chunk without a head")?;
             while let Some((head, tail)) = rest.split_first_chunk::<4>() {
                 let length = usize::try_from(u32::from_le_bytes(*head))?;
-                let (element, tail) = tail.split_at_checked(length).ok_or("a cut element")?;
+                let (element, tail) = tail.split_at_checked(length).ok_or("a truncated element")?;
                 elements.push(element.to_vec());
                 rest = tail;
             }
@@ -166,7 +166,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// No such object; damaged compression; the function's.
+    /// The object does not exist, its compression is damaged, or the function fails.
     pub fn plain(&mut self, key: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
         let bytes = self
             .objects
@@ -178,7 +178,7 @@ impl Files {
         Ok(())
     }
 
-    /// Changes the blob of an array of bytes, as stores before 0.9 have one for each chunk, and its shape.
+    /// Changes the blob in an array of bytes, which stores before 0.9 have for each chunk, and the shape of the array.
     pub(crate) fn blob(&mut self, path: &str, f: impl FnOnce(&mut Vec<u8>) -> Outcome) -> Outcome {
         let mut length = 0;
         self.plain(&format!("{path}/c/0"), |bytes| {
@@ -195,7 +195,7 @@ impl Files {
         )
     }
 
-    /// Makes an array of payloads in the grid of another one, without cells.
+    /// Makes an array of variable-length bytes with the grid of another array, without cells.
     pub(crate) fn array_like(&mut self, model: &str, array: &str, attributes: Value) -> Outcome {
         let bytes = self
             .objects
@@ -216,7 +216,7 @@ impl Files {
         })
     }
 
-    /// Puts a cell, not compressed, into an array from [`Files::array_like`] where another array has one.
+    /// Adds an uncompressed cell to an array from [`Files::array_like`], in the chunk of the cell `object` of another array.
     pub(crate) fn cell_like(
         &mut self,
         model: &str,
@@ -266,7 +266,7 @@ impl Files {
             .unwrap_or_default();
         let mut parts = Vec::new();
         for (axis, part) in place
-            .ok_or("no object of the array")?
+            .ok_or("not an object of the array")?
             .split('/')
             .enumerate()
         {
@@ -350,7 +350,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// Compresses.
+    /// Compresses bytes.
     pub(crate) fn pack(self, plain: &[u8]) -> Outcome<Vec<u8>> {
         Ok(match self {
             Self::None => plain.to_vec(),
@@ -387,7 +387,7 @@ pub(crate) fn payload(bytes: &[u8]) -> Outcome<(Vec<u8>, Packing)> {
     ))
 }
 
-/// Puts bytes in the place of others.
+/// Overwrites the bytes at a position.
 pub(crate) fn put(bytes: &mut [u8], at: usize, new: &[u8]) -> Outcome {
     let place = bytes.get_mut(at..at + new.len());
     place.ok_or("beyond the end")?.copy_from_slice(new);

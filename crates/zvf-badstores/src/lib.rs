@@ -1,7 +1,7 @@
 //! Test support: bundled stores, each broken in one named way, with the check that must report it.
 //!
 //! A line of the table defines how a store is broken. The expected check is a rule of the format's pages and never taken from
-//! the validator's output.
+//! the validator's output. [`damage()`] damages a store at random, and [`judge`] decides without the validator whether this breaks a rule.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

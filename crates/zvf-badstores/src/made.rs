@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::files::{Files, Outcome, payload, put};
 
-/// Makes level 0 of a store of 0.9 one that is chunked by an attribute of a single value: one more axis in front.
+/// Converts level 0 of a 0.9 store to chunks by an attribute with a single value: adds an axis in front.
 ///
 /// Only for stores without objects and links.
 pub(crate) fn split(files: &mut Files) -> Outcome {
@@ -59,7 +59,7 @@ pub(crate) fn other_value(files: &mut Files) -> Outcome {
     })
 }
 
-/// Makes an attribute of fragments, each cell with some rows more than fragments.
+/// Makes a fragment attribute of which each cell has `more` rows more than fragments; all bytes are `byte`.
 pub(crate) fn fragment_column(files: &mut Files, name: &str, more: usize, byte: u8) -> Outcome {
     let model = "0/vertex_fragments";
     let array = format!("0/fragment_attributes/{name}");

@@ -1,17 +1,17 @@
-//! Random numbers that are the same everywhere.
+//! Random numbers that are the same on every machine.
 
-/// SplitMix64: as many numbers as wanted of one seed.
+/// SplitMix64: an endless sequence of numbers from one seed.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
 impl Random {
-    /// Begins with a seed.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number below an end; 0 where the end is 0.
+    /// Returns the next number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -22,7 +22,7 @@ impl Random {
         usize::try_from(mixed % end).unwrap_or(0)
     }
 
-    /// One of a list; `None` of an empty one.
+    /// Returns a random element of a list; `None` if the list is empty.
     pub fn choose<'a, T>(&mut self, list: &'a [T]) -> Option<&'a T> {
         list.get(self.below(list.len()))
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::files::{Files, Outcome, list, put};
 use crate::made;
 
-/// Does one step.
+/// Applies one step to a store.
 pub(crate) fn step(files: &mut Files, line: &str) -> Outcome {
     let words: Vec<&str> = line.split(' ').collect();
     match words.as_slice() {
@@ -44,7 +44,7 @@ pub(crate) fn step(files: &mut Files, line: &str) -> Outcome {
     }
 }
 
-/// The whole pointer of a shortened one.
+/// Expands a shortened pointer: `@` stands for the attributes, or for the ZVF block in the attributes of a root or level.
 fn full(key: &str, pointer: &str) -> String {
     let Some(rest) = pointer.strip_prefix('@') else {
         return pointer.to_owned();
@@ -99,7 +99,7 @@ fn edit_bytes(bytes: &mut Vec<u8>, edit: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Bytes from two hexadecimal digits each.
+/// Parses bytes of two hexadecimal digits each.
 fn from_hex(hex: &str) -> Outcome<Vec<u8>> {
     (0..hex.len())
         .step_by(2)

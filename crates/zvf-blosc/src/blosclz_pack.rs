@@ -8,15 +8,15 @@ const SLOTS: usize = 1 << 13;
 const LITERALS: usize = 32;
 /// Shortest match that is used.
 const SHORTEST: usize = 5;
-/// Distance, less one, from which on the two escape bytes are used.
+/// Smallest distance, less one, that is stored in two extra bytes.
 const NEAR: usize = 8191;
 /// Largest distance, less one.
 const MOST: usize = NEAR + 65535;
 
-/// A packer with its table.
+/// An encoder with its table of candidates.
 #[derive(Debug, Default)]
 pub(crate) struct Packer {
-    /// Position of the last four bytes with a hash, plus one.
+    /// For each hash, one more than the last position whose four bytes have it; 0 for none.
     table: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ impl Packer {
         write_literals(data.get(literals..).unwrap_or_default(), out);
     }
 
-    /// A match at `at`, as distance less one and length; enters `at` into the table.
+    /// Finds a match at `at`: its distance, less one, and its length. Adds `at` to the table.
     fn find(&mut self, data: &[u8], at: usize) -> Option<(usize, usize)> {
         let four = data.get(at..)?.first_chunk::<4>()?;
         let hash = u32::from_le_bytes(*four).wrapping_mul(2_654_435_761) >> 19;
@@ -70,7 +70,7 @@ fn write_literals(data: &[u8], out: &mut Vec<u8>) {
 
 fn write_match(distance: usize, length: usize, out: &mut Vec<u8>) {
     let byte = |n: usize| u8::try_from(n & 255).unwrap_or_default();
-    // `length - 2` in three bits; 7 says that more bytes follow.
+    // `length - 2` in three bits; 7 marks that more bytes follow.
     let short = (length - 2).min(7);
     let near = distance.min(NEAR);
     out.push(byte(short << 5 | near >> 8));

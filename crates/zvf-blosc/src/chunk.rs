@@ -4,7 +4,7 @@ use crate::header::u32_at;
 use crate::stream::{BlockContext, decode_block};
 use crate::{Body, DecodeError, Expand, Expected, Header, Pipeline, Special, SpecialKind};
 
-/// Most bytes of a dictionary.
+/// Largest size of a dictionary, in bytes.
 const DICTIONARY: u32 = 32768;
 
 /// The table of block starts, and the dictionary after it. Both are needed before any block of a compressed chunk
@@ -144,7 +144,8 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`Header::parse`] and [`BlockTable::parse`]; truncated if there are fewer than `cbytes`.
+    /// As for [`Header::parse`] and [`BlockTable::parse`]; truncated if there are fewer than `cbytes`
+    /// bytes.
     ///
     /// # Panics
     ///
@@ -186,7 +187,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed: NaN for items that are not of 4 or 8 bytes.
+    /// None: [`Self::parse`] rejects NaN for items that are not of 4 or 8 bytes.
     pub fn special(&self) -> Result<Option<Special<'a>>, DecodeError> {
         match self.header.body() {
             Body::Special(SpecialKind::Value) => {
@@ -204,7 +205,8 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`decode_block`].
+    /// Limit: `out` does not have the length of the block. Malformed: the block starts outside of the
+    /// chunk. Otherwise as for [`stream::decode_block`](crate::stream::decode_block).
     pub fn decode_block(
         &self,
         pipeline: &Pipeline,
@@ -263,7 +265,7 @@ impl<'a> Chunk<'a> {
         }
     }
 
-    /// The filters of its blocks: none, if they are not compressed.
+    /// The filters of the blocks; none if the chunk is not compressed.
     fn pipeline(&self, frame_typesize: usize) -> Result<Pipeline, DecodeError> {
         match self.header.body() {
             Body::Compressed => self.header.pipeline(frame_typesize),
@@ -275,7 +277,8 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`decode_block`] and [`Header::pipeline`].
+    /// Limit: `out` has another length. Otherwise as for [`Self::decode_block`] and
+    /// [`Header::pipeline`].
     pub fn decode_into(
         &self,
         frame_typesize: usize,
@@ -314,7 +317,8 @@ impl Chunk<'_> {
     ///
     /// # Errors
     ///
-    /// A limit error if the header states more bytes than the stored ones can decode to; else the errors of [`Self::decode_into`].
+    /// Limit: the header states more bytes than the stored ones can decode to. Otherwise as for
+    /// [`Self::decode_into`].
     pub fn decode_first(
         &self,
         frame_typesize: usize,
@@ -349,7 +353,8 @@ impl Chunk<'_> {
         Ok(kept)
     }
 
-    /// Decodes the whole chunk, if it has at most `cap` bytes and no more than its stored bytes can produce.
+    /// Decodes the whole chunk, if it decodes to at most `cap` bytes and no more than its stored bytes can
+    /// produce.
     ///
     /// # Errors
     ///

@@ -66,15 +66,15 @@ impl fmt::Display for Codec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The bytes are no stream of that length.
+    /// The bytes are not a stream that decodes to the requested length.
     Damaged,
-    /// This build, or this implementation, has no such codec.
+    /// This build, or this implementation, does not have the codec, or not with a dictionary.
     Missing,
 }
 
 /// A decoder of streams; [`Codecs`] is the implementation of this crate.
 pub trait Expand {
-    /// Decodes `stream` into exactly `out`; with the history `dictionary` if it is given.
+    /// Decodes `stream` into exactly `out`, with `dictionary` as the history if there is one.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ pub trait Expand {
     ) -> Result<(), StreamError>;
 }
 
-/// The codecs that this crate was built with; keeps their state from stream to stream.
+/// The codecs that this crate was built with. Their state is reused for the next stream.
 ///
 /// BloscLZ is always available; the others depend on the crate's features.
 #[derive(Default)]

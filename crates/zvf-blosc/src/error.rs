@@ -14,7 +14,8 @@ pub enum Class {
     Malformed,
     /// A version, codec or filter that this build does not read; the bytes may be sound.
     Unsupported,
-    /// A size above the caller's limit, or above what the bytes can produce.
+    /// A size above the caller's limit or above what the bytes can produce, or a buffer of another
+    /// length than the block or chunk.
     Limit,
 }
 
@@ -58,7 +59,7 @@ impl fmt::Display for Expected {
 /// ```
 // A deliberate duplicate of `zvf_format::DecodeError`: chunks are used without Zarr Vectors, so neither crate may depend on the
 // other. A third crate for the 40 common lines would be one more dependency of both. Only this type has codecs; only the other
-// one has the letters of texts.
+// type shows an invalid byte as a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeError {
     what: &'static str,
@@ -100,7 +101,8 @@ impl DecodeError {
         Self { what, at, kind }
     }
 
-    /// The field states more than the caller allows.
+    /// The field states more than the caller allows or the bytes can produce, or a buffer has another
+    /// length.
     #[cold]
     #[must_use]
     pub const fn limit(what: &'static str, at: u64, found: u64, limit: u64) -> Self {

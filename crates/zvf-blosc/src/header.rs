@@ -22,7 +22,7 @@ use crate::{Codec, DecodeError, Expected, Pipeline};
 pub const SHORT: usize = 16;
 /// Bytes of a Blosc2 header.
 pub const LONG: usize = 32;
-/// Most bytes a chunk decodes to (`spec/caterva-b2nd.md` 5.4).
+/// Most bytes that a chunk can decode to (`spec/caterva-b2nd.md` 5.4).
 pub const MOST: u32 = i32::MAX as u32 - 32;
 
 /// The body after a header, in the order in which it is detected.
@@ -199,7 +199,7 @@ impl Header {
             return Err(unsupported("chunk format version", 0, self.version, words));
         }
         if flags2 & 1 != 0 {
-            let words = "blocks of one length";
+            let words = "blocks of equal length";
             return Err(unsupported("chunk flags2", 30, flags2, words));
         }
         if self.blosc2_flags & 0x80 != 0 {
@@ -208,7 +208,7 @@ impl Header {
         }
         if self.blosc2_flags & 8 != 0 {
             let found = i64::from(self.blosc2_flags);
-            let expected = Expected::Text("no mark of a lazy chunk");
+            let expected = Expected::Text("bit 3 clear: not a lazy chunk");
             return Err(DecodeError::malformed("blosc2 flags", 31, found, expected));
         }
         if self.typesize == 0 {
@@ -257,7 +257,7 @@ impl Header {
             )),
             Body::Special(SpecialKind::Value) => {
                 if room == 0 || !(self.nbytes as usize).is_multiple_of(room) {
-                    return cbytes(Expected::Text("a value whose length divides the chunk's"));
+                    return cbytes(Expected::Text("a value whose length divides nbytes"));
                 }
                 Ok(())
             }
@@ -443,7 +443,7 @@ impl Header {
         }
     }
 
-    /// The filters; they use the width `frame_typesize` if the format requires the frame's.
+    /// The filters. `frame_typesize` is the item size of the frame, which some filters use as their width.
     ///
     /// # Errors
     ///
@@ -459,11 +459,12 @@ impl Header {
         ))
     }
 
-    /// The decoded bytes of the chunk, if there are at most `cap` and no more than its stored bytes can produce.
+    /// The number of bytes that the chunk decodes to, if it is at most `cap` and, for a compressed
+    /// chunk, at most 2^18 times the stored size.
     ///
     /// # Errors
     ///
-    /// Limit: the header states more.
+    /// Limit: the header states a larger number.
     pub fn possible(&self, cap: usize) -> Result<usize, DecodeError> {
         /// Most decoded bytes per byte of a stream: a run in Zstandard.
         const GAIN: usize = 1 << 18;

@@ -47,12 +47,13 @@
 //! ```
 //!
 //! To fetch only ranges, parse [`Header`] and [`BlockTable`] from a prefix, and pass the bytes of single blocks to
-//! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, Blosc1 included, under a cap.
+//! [`stream::decode_block`]. [`Chunk::decode_vec`] decodes a whole chunk, also of Blosc1, up to a size limit.
 //!
 //! # Hostile bytes
 //!
-//! Nothing panics, and every loop is bounded by the available bytes. Only `decode_vec` allocates, and only sizes
-//! that the chunk's own bytes can produce. A [`DecodeError`] names field, position, found and
+//! Nothing panics, and every loop is bounded by the available bytes. Decoding allocates only the state of codecs,
+//! and in `decode_vec` (at most the caller's limit) and `decode_first` (its result and three blocks). Both first reject a compressed
+//! chunk whose stated size exceeds what its stored bytes can produce. A [`DecodeError`] names field, position, found and
 //! expected value, and has a [`Class`]. The format has no checksum: a flipped bit in stored bytes or literals is not detected.
 //!
 //! # Features

@@ -21,7 +21,7 @@ impl Special<'static> {
     ///
     /// # Errors
     ///
-    /// Malformed: NaN for items of another size than 4 or 8, or a kind that needs a stored value.
+    /// Malformed: NaN for items that are not of 4 or 8 bytes, or a kind that needs a stored value.
     pub const fn of(kind: SpecialKind, typesize: usize) -> Result<Self, DecodeError> {
         match (kind, typesize) {
             (SpecialKind::Zeros | SpecialKind::Uninit, _) => Ok(Self::Zeros),
@@ -33,7 +33,7 @@ impl Special<'static> {
                 Err(DecodeError::malformed("typesize", 0, found, expected))
             }
             (SpecialKind::Value, _) => {
-                let expected = Expected::Text("a special chunk without a value");
+                let expected = Expected::Text("a code without a stored value");
                 Err(DecodeError::malformed("special chunk", 0, 3, expected))
             }
         }

@@ -28,7 +28,7 @@ impl<'a> Streams<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed: the block's length is no multiple of the number of streams.
+    /// Malformed: the length of the block is not a multiple of the number of streams.
     pub fn new(header: &Header, block: usize, bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let (n, left) = (header.block_len(block), header.stream_count(block));
         if left == 0 || !n.is_multiple_of(left) {
@@ -49,7 +49,7 @@ impl<'a> Streams<'a> {
         })
     }
 
-    /// Bytes of the streams that were taken.
+    /// Bytes of the streams that were taken, with their sizes.
     #[must_use]
     pub const fn taken(&self) -> usize {
         self.at
@@ -147,7 +147,9 @@ pub struct BlockContext<'a> {
 ///
 /// # Errors
 ///
-/// Truncated, malformed or unsupported, with the position from the start of `bytes`; limit if a buffer is too short.
+/// Truncated, malformed or unsupported, with the position from the start of `bytes`. Limit: `out` has
+/// another length than the block, `scratch` is too short, or `reference` is missing or too short for a
+/// block with delta.
 ///
 /// # Panics
 ///
@@ -184,7 +186,7 @@ pub fn decode_block(
 ///
 /// # Errors
 ///
-/// As [`decode_block`].
+/// As for [`decode_block`]; `scratch` and `reference` are not used.
 pub fn join_streams(
     context: BlockContext<'_>,
     block: usize,
@@ -222,7 +224,7 @@ pub fn join_streams(
                     Ok(()) => {}
                     Err(StreamError::Damaged) => return Err(DecodeError::stream(codec, at)),
                     Err(StreamError::Missing) => {
-                        let expected = Expected::Text("a codec of this build");
+                        let expected = Expected::Text("a codec that this build supports");
                         let found = i64::from(codec.format());
                         return Err(DecodeError::unsupported("codec", at, found, expected));
                     }

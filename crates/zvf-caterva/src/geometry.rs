@@ -27,7 +27,7 @@ pub struct Geometry {
     pub blocks: Dims,
     /// Bytes of an item.
     pub item: usize,
-    /// All chunks; 0 where an axis has extent 0.
+    /// Number of chunks; 0 if an axis has extent 0.
     pub chunk_count: u64,
     /// Blocks of a chunk.
     pub block_count: usize,
@@ -42,15 +42,15 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// Malformed: ranks that differ, a cell of extent 0. Limit: a chunk of more than 2^31 - 33 bytes, or products that
-    /// do not fit 64 bits.
+    /// Malformed: ranks that differ, or a chunk or block of extent 0 that divides a longer extent. Limit: a chunk of more
+    /// than 2^31 - 33 bytes, or products that do not fit 64 bits.
     pub fn new(shape: Dims, chunk: Dims, block: Dims, item: usize) -> Result<Self, DecodeError> {
         let chunks = Dims::grid(&shape, &chunk).map_err(grid)?;
         let blocks = Dims::grid(&chunk, &block).map_err(grid)?;
         let (item_bytes, most) = (wide(item), u64::from(MOST));
         let overflow = || too_large("chunks of the array", u64::MAX, u64::MAX - 1);
         let chunk_count = chunks.count().ok_or_else(overflow)?;
-        // Every byte of the array must have a 64-bit place.
+        // Every byte of the array must have a 64-bit position.
         let bytes = shape
             .count()
             .and_then(|n| n.checked_mul(item_bytes))
@@ -86,7 +86,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// As [`Self::new`]; malformed: chunk size or chunk count of the frame differ from the shapes.
+    /// As [`Self::new`]; malformed: the frame's chunk size, chunk count or total size contradicts the shapes.
     pub fn of_frame(header: &FrameHeader, meta: &NdMeta<'_>) -> Result<Self, DecodeError> {
         let [shape, chunk, block] = meta.dims().map_err(grid)?;
         let item = zvf_grid::int::index(header.typesize);
@@ -123,7 +123,7 @@ impl Geometry {
         Ok(geometry)
     }
 
-    /// Bytes of the array, padding left out.
+    /// Bytes of the array, without padding.
     #[must_use]
     pub fn nbytes(&self) -> u64 {
         // `new` checked that this does not overflow.
@@ -139,7 +139,7 @@ fn grid(error: GridError) -> DecodeError {
     match error {
         GridError::TooLarge => too_large("array extents", u64::MAX, u64::MAX),
         _ => {
-            let expected = Expected::Text("extents of one rank, cells of at least 1");
+            let expected = Expected::Text("equal ranks, and chunks and blocks of at least 1");
             DecodeError::malformed("n-d metalayer", 0, 0, expected)
         }
     }

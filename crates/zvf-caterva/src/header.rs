@@ -70,7 +70,7 @@ impl FrameHeader {
     ///
     /// # Errors
     ///
-    /// Truncated, malformed (markers, magic, lengths that contradict each other) or unsupported (version, flags).
+    /// Truncated, malformed (markers, magic, lengths that contradict each other) or unsupported (version, flags, frame type).
     ///
     /// # Panics
     ///
@@ -120,7 +120,7 @@ impl FrameHeader {
                     what,
                     wide(at!(has_vlmeta)),
                     found,
-                    Expected::Text("a boolean"),
+                    Expected::Text("194 (false) or 195 (true)"),
                 ));
             }
         };
@@ -161,10 +161,10 @@ impl FrameHeader {
             return refuse("index entries of 64 bits");
         }
         if flags & 0x80 != 0 {
-            return refuse("blocks of one length");
+            return refuse("blocks of equal length");
         }
         if flags & 0x40 != 0 && self.nbytes > 0 {
-            return refuse("chunks of one length");
+            return refuse("chunks of equal length");
         }
         if self.nbytes > 0 && self.chunksize == 0 {
             let expected = Expected::AtLeast(1);
@@ -232,7 +232,7 @@ impl FrameHeader {
     ///
     /// # Errors
     ///
-    /// Truncated.
+    /// Truncated: the frame is longer.
     pub fn check_available(&self, available: u64) -> Result<(), DecodeError> {
         if self.frame_len > available {
             return Err(DecodeError::truncated(
@@ -263,7 +263,7 @@ impl TrailerTail {
     ///
     /// # Errors
     ///
-    /// Truncated; malformed: a marker, or a trailer that reaches before the index.
+    /// Truncated; malformed: a marker, or a trailer that is shorter than 35 bytes or begins before the index.
     pub fn parse(tail: &[u8], header: &FrameHeader) -> Result<Self, DecodeError> {
         let base = header.frame_len.saturating_sub(wide(Self::LEN));
         let fields = MarkedFields::new(tail, base);

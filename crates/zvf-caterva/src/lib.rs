@@ -1,5 +1,5 @@
-//! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that decode only the needed blocks, a
-//! writer.
+//! Caterva and b2nd arrays in Blosc2 frames: views without std or heap, readers that decode only the needed blocks, and
+//! a writer.
 //!
 //! `Array` reads slices of a file, `Writer` creates a file (both with `std`), [`FrameView`] is a view of a frame in memory.
 //!
@@ -12,7 +12,7 @@
 //!                         └ shape, chunks, blocks, dtype          └ position of every chunk, or the value of all its items
 //! ```
 //!
-//! | part | view | page |
+//! | part | view | section of `spec/caterva-b2nd.md` |
 //! |---|---|---|
 //! | header | [`FrameHeader`] | 3.1 |
 //! | metalayers of header and trailer | [`Metalayers`], [`TrailerTail`] | 3.2, 3.5 |
@@ -45,10 +45,11 @@
 //!
 //! # Cost of reading
 //!
-//! Opening takes two reads: the header, and everything from the index on. For each chunk that a slice intersects, the block table is
-//! read (and cached), then each run of needed blocks. Small chunks are read whole, and so is a chunk if most of its blocks are needed. Special
-//! chunks are filled in without being read. [`Array::counts`] and [`ReadOptions::observer`] report what a read did. Threads work on
-//! slabs of the result; a single thread reads and decodes in the caller's thread.
+//! Opening takes at most three reads: the first 4 KiB, the whole header if it is longer, and everything from the index on. For each chunk
+//! that a slice intersects, the block table is read (and cached), then each run of needed blocks. Small chunks are read whole, and so is a
+//! chunk of a remote frame if more than half of its blocks are needed. Chunks that the index marks as special are filled in without being
+//! read. [`Array::counts`] and [`ReadOptions::observer`] report what a read did. Threads work on slabs of the result; a single thread reads
+//! and decodes in the caller's thread.
 //!
 //! # Hostile bytes
 //!

@@ -1,4 +1,4 @@
-//! Marked big-endian fields: the few MessagePack forms a frame uses, each at a fixed place and of a fixed width.
+//! Marked big-endian fields: the few MessagePack types that a frame uses, each at a fixed position and with a fixed width.
 //!
 //! No general MessagePack reader is used: the 16-dimensional metalayer is not valid MessagePack, and a shorter form of
 //! the same number would be misread by the reference library (`spec/caterva-b2nd.md` 2).
@@ -103,7 +103,7 @@ impl<'a> MarkedFields<'a> {
         Ok(u32::from_be_bytes(self.array(what, at + 1)?))
     }
 
-    /// A number of 64 bits that is not negative, with a marker of either sign.
+    /// A 64-bit number that is not negative, after a marker for a signed or an unsigned number.
     pub(crate) fn u64(
         &self,
         what: &'static str,
@@ -117,7 +117,7 @@ impl<'a> MarkedFields<'a> {
         })
     }
 
-    /// A signed number of 32 bits that is not below `least`.
+    /// A signed 32-bit number of at least `least`, after its marker.
     pub(crate) fn i32(
         &self,
         what: &'static str,

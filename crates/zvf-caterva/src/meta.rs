@@ -44,7 +44,8 @@ impl<'a> Metalayers<'a> {
     ///
     /// # Errors
     ///
-    /// Truncated or malformed: a marker, a position outside of the section, a name twice; limit: more than 16.
+    /// Truncated; malformed: a marker, a position, the size of the map, the number of values, or a duplicate name; limit:
+    /// more than 16.
     pub fn of_header(header: &'a [u8]) -> Result<Self, DecodeError> {
         let base = crate::HEADER;
         let bytes = header.get(base..).unwrap_or_default();
@@ -55,7 +56,7 @@ impl<'a> Metalayers<'a> {
     ///
     /// # Errors
     ///
-    /// As [`Self::of_header`]; at most 8192 entries.
+    /// As [`Self::of_header`], but with a limit of 8192.
     pub fn of_trailer(trailer: &'a [u8], at: u64) -> Result<Self, DecodeError> {
         let fields = MarkedFields::new(trailer, at);
         fields.marker("trailer", 0, 0x94)?;
@@ -102,7 +103,7 @@ impl<'a> Metalayers<'a> {
             for _ in 0..i {
                 let (other, after) = layers.name(before)?;
                 if other == layer.name {
-                    let expected = Expected::Text("names that occur once");
+                    let expected = Expected::Text("unique names");
                     let place = fields.position(at);
                     return Err(DecodeError::malformed(
                         "metalayer name",

@@ -1,4 +1,4 @@
-//! The n-d metalayers `caterva` and `b2nd`, used in place (`spec/caterva-b2nd.md` 5).
+//! The n-d metalayers `caterva` and `b2nd`, read in place (`spec/caterva-b2nd.md` 5).
 //!
 //! ```text
 //! 0         95 caterva, 97 b2nd
@@ -9,7 +9,7 @@
 //! 6+19nd    b2nd: dtype format, db, u32 length, text
 //! ```
 //!
-//! With 16 dimensions the marker is `a0`, which a MessagePack reader takes for an empty text.
+//! With 16 dimensions the marker is `a0`, which a MessagePack reader parses as an empty string.
 
 use zvf_blosc::{DecodeError, Expected};
 use zvf_grid::{Dims, GridError, MAX_RANK};
@@ -17,7 +17,7 @@ use zvf_grid::{Dims, GridError, MAX_RANK};
 use crate::marked::MarkedFields;
 use zvf_grid::int::{index, wide};
 
-/// Which metalayer describes the array.
+/// The kinds of metalayers that describe an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NdKind {
@@ -78,7 +78,7 @@ impl<'a> NdMeta<'a> {
         let fields = MarkedFields::new(content, 0);
         let first = fields.byte("n-d metalayer", 0)?;
         if !matches!(first, 0x95 | 0x97) {
-            let expected = Expected::Text("an array of 5 or 7");
+            let expected = Expected::Text("an array of 5 or 7 values");
             return Err(DecodeError::malformed(
                 "n-d metalayer",
                 0,
@@ -106,7 +106,7 @@ impl<'a> NdMeta<'a> {
         }
         for k in 0..n {
             let shape = fields.u64("shape", 4 + 9 * k, 0xd3)?;
-            // Chunk, block and array have extent 0 on the same axes.
+            // A chunk has extent 0 only if the array has; a block has extent 0 exactly if the chunk has.
             let least = i32::from(shape > 0);
             let chunk = fields.i32("chunk shape", 5 + 9 * n + 5 * k, least)?;
             let least = i32::from(chunk > 0);

@@ -1,4 +1,4 @@
-//! A contiguous frame in memory, without a heap.
+//! A view of a contiguous frame in memory, without a heap.
 
 use zvf_blosc::{Chunk, DecodeError, Expected};
 
@@ -11,7 +11,7 @@ use zvf_grid::int::{index, wide};
 ///
 /// # Cost
 ///
-/// Parsing reads header, metalayers, trailer and the header of the index chunk; no chunk.
+/// Parsing reads header, metalayers, trailer and the header and block table of the index chunk, but no chunk.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameView<'a> {
     bytes: &'a [u8],
@@ -26,7 +26,7 @@ impl<'a> FrameView<'a> {
     ///
     /// # Errors
     ///
-    /// As in the table of `spec/caterva-b2nd.md` 9, levels frame, metalayer and index.
+    /// As in the table of `spec/caterva-b2nd.md` 9, for the levels frame, metalayer and index.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Members of documents of arrays and families.
+//! Judges changed members of the documents of arrays and families.
 
 use serde_json::Value;
 
@@ -57,14 +57,14 @@ fn larger(before: Option<&Value>, after: Option<&Value>) -> bool {
     }
 }
 
-/// Whether an array has no objects.
+/// Whether no chunk of an array is stored.
 fn nothing_stored(store: &Both<'_>, parts: &[&str]) -> bool {
     let folder = parts.split_last().map(|(_, folder)| folder.join("/"));
     let prefix = format!("{}/c", folder.unwrap_or_default());
     !store.before.keys().any(|key| key.starts_with(&prefix))
 }
 
-/// One member of the document of an array or family that differs.
+/// Judges a changed member of the document of an array or family; `None` if a rule may apply to it.
 pub(super) fn array(
     store: &Both<'_>,
     parts: &[&str],
@@ -80,39 +80,39 @@ pub(super) fn array(
             let text = after.is_some_and(Value::is_string);
             match *name {
                 "unit" | "description" | "declared_categorical" | "ordered" => {
-                    NoRule("what tells people")
+                    NoRule("text for people")
                 }
                 "channel_names" if !rest.is_empty() && text => NoRule("the name of a column"),
                 "group_names" if !rest.is_empty() && text => NoRule("the name of a group"),
                 "categories" if !rest.is_empty() => NoRule("the value of a category"),
                 "link_width" | "directed" | "store" if family => return None,
                 "chunk_grid_origin" => return None,
-                "num_channels" => NoRule("a number that means nothing"),
+                "num_channels" => NoRule("a number without a rule"),
                 "sid_ndim" if absent && parts.get(1) == Some(&"object_index") => {
-                    NoRule("a member that readers can do without")
+                    NoRule("a member that readers do not need")
                 }
                 _ if DERIVED.contains(name) && absent => {
-                    NoRule("a member that readers can do without")
+                    NoRule("a member that readers do not need")
                 }
                 "zv_array" | "name" | "encoding" | "level_delta" | "offsets" | "row_shape"
                     if !store.ruled =>
                 {
-                    NoRule("rules about such members are of 0.9")
+                    NoRule("only 0.9 has rules about such members")
                 }
                 "dtype" if absent && !store.ruled && before.is_some_and(|one| one == "float32") => {
-                    NoRule("a dtype that is float32 where nothing is said")
+                    NoRule("float32, the default dtype")
                 }
                 "dtype" | "sid_ndim"
                     if absent
                         && !store.ruled
                         && matches!(parts.get(1), Some(&("links" | "cross_chunk_links"))) =>
                 {
-                    NoRule("a member that readers can do without")
+                    NoRule("a member that readers do not need")
                 }
                 "nonempty_chunks" | "zv_array" | "name" | "dtype" | "sid_ndim" | "num_objects"
                 | "layout" | "categories" => return None,
                 name if DERIVED.contains(&name) => return None,
-                _ if matches!(parts, ["parametric", ..]) => NoRule("what parametric objects say"),
+                _ if matches!(parts, ["parametric", ..]) => NoRule("data of parametric objects"),
                 _ => NoRule("a member that the format does not define"),
             }
         }
@@ -123,16 +123,16 @@ pub(super) fn array(
                     one["dtype"] == "float32" && one["num_objects"].is_null()
                 }) =>
         {
-            NoRule("a dtype that is float32 where nothing is said")
+            NoRule("float32, the default dtype")
         }
         (Some("shape"), _) if !store.ruled && larger(before, after) => {
             NoRule("a grid that is larger than what is stored")
         }
         (Some("chunk_key_encoding"), _) if !store.ruled => {
-            NoRule("rules about such members are of 0.9")
+            NoRule("only 0.9 has rules about such members")
         }
         (Some("codecs" | "fill_value"), _) if nothing_stored(store, parts) => {
-            Verdict::Nothing("an array of which nothing is stored")
+            Verdict::Nothing("an array without stored chunks")
         }
         (Some("fill_value"), _)
             if store.ruled
@@ -140,7 +140,7 @@ pub(super) fn array(
                 && !absent
                 && after.is_some_and(Value::is_number) =>
         {
-            NoRule("a fill value that stands for nothing")
+            NoRule("a fill value that does not mark absence")
         }
         (
             Some(

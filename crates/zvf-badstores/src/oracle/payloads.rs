@@ -19,14 +19,14 @@ impl Both<'_> {
     ) -> Verdict {
         let parts: Vec<&str> = path.split('/').collect();
         let longer = before.iter().zip(after).any(|(a, b)| a.len() != b.len());
-        // Arrays of rows that are filled up have chunks of several axes; 0.7 and 0.8 have them beside others.
+        // Padded arrays have more than two axes; 0.7 and 0.8 have them besides other layouts.
         if !self.ruled
             && document["shape"]
                 .as_array()
                 .is_some_and(|shape| shape.len() > 2)
             && document["data_type"] != "variable_length_bytes"
         {
-            return NoRule("rows of a padded array, which are not taken apart here");
+            return NoRule("rows of a padded array, which the oracle does not decode");
         }
         match parts.get(1).copied().unwrap_or_default() {
             "vertices" if longer => Broken("another number of vertices"),
@@ -35,7 +35,7 @@ impl Both<'_> {
                 if longer {
                     Broken("another number of rows")
                 } else {
-                    NoRule("numbers of a further kind of geometry")
+                    NoRule("numbers of an additional geometry kind")
                 }
             }
             "vertex_fragments" | "link_fragments" => self.fragments(&parts, before, after),
@@ -45,10 +45,10 @@ impl Both<'_> {
             | "fragment_attributes"
             | "link_attributes"
             | "cross_chunk_link_attributes" => {
-                // Before 0.9 an attribute may end early, since points are appended without theirs (0.7 §17.4).
+                // Before 0.9 an attribute may end early, because points may be appended without attribute values (0.7 §17.4).
                 let shorter = before.iter().zip(after).all(|(a, b)| b.len() <= a.len());
                 if longer && parts.get(1) == Some(&"vertex_attributes") && !self.ruled && shorter {
-                    NoRule("an attribute that ends early, as appending leaves it")
+                    NoRule("an attribute that ends early, as after an append")
                 } else if longer {
                     Broken("another number of values")
                 } else if document["attributes"]["encoding"] == "dictionary"
@@ -81,18 +81,18 @@ impl Both<'_> {
                     && cut.iter().all(|one| one % 8 == 0)
                     && cut.last() <= starts(before).last()
                 {
-                    return NoRule("another cut of the same members");
+                    return NoRule("other offsets into the same members");
                 }
                 if parts.first() == Some(&"parametric") {
-                    NoRule("numbers beside the levels")
+                    NoRule("numbers outside of the levels")
                 } else if parts.last() == Some(&"offsets") || (longer && !whole) {
-                    Broken("members that do not add up")
+                    Broken("members that do not match their offsets")
                 } else {
                     self.members(&parts, after)
                 }
             }
             _ if !longer || parts.first() == Some(&"parametric") => {
-                NoRule("numbers beside the levels")
+                NoRule("numbers outside of the levels")
             }
             _ => Broken("another number of rows"),
         }
@@ -100,7 +100,7 @@ impl Both<'_> {
 
     fn vertices(&self, path: &str, key: &str, before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         let Some(places) = Places::of(self.before, path) else {
-            return NoRule("vertices of a store whose shape is not read here");
+            return NoRule("vertices whose chunk shape or dtype is not read here");
         };
         let chunk = places.chunk(self.before, path, key);
         for (old, new) in before.iter().zip(after) {
@@ -113,16 +113,16 @@ impl Both<'_> {
                     continue;
                 }
                 if !new.iter().all(|one| one.is_finite()) {
-                    return Broken("a coordinate that is no finite number");
+                    return Broken("a coordinate that is not finite");
                 }
                 let Some(chunk) = &chunk else {
-                    return NoRule("a coordinate of a shard");
+                    return NoRule("a coordinate in a sharded array");
                 };
                 for (axis, &at) in new.iter().enumerate() {
                     let edge = |list: &[f64]| list.get(axis).copied().unwrap_or(f64::NAN);
                     let size = edge(&places.sizes);
                     let low = edge(chunk) * size;
-                    // One step of 32 bits is what rounding at an edge costs.
+                    // Allows for one float32 rounding step at the edges.
                     let slack = 1.2e-7 * low.abs().max((low + size).abs());
                     if at < low - slack || at > low + size + slack {
                         return Broken("a vertex outside of its chunk");
@@ -146,7 +146,7 @@ impl Both<'_> {
         NoRule("a coordinate that stays in its chunk, its bin and the bounds")
     }
 
-    /// Fragment indexes: same, or another cut of the same rows.
+    /// Judges fragment indexes: the number of fragments must be the same, and each row must be in a fragment.
     fn fragments(&self, parts: &[&str], before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         let mut worst = Verdict::Nothing("padding of a fragment index");
         for (old, new) in before.iter().zip(after).filter(|(old, new)| old != new) {
@@ -170,11 +170,11 @@ impl Both<'_> {
             for &row in new.rows.iter().flatten() {
                 match usize::try_from(row).ok().and_then(|row| named.get_mut(row)) {
                     Some(place) => *place = true,
-                    None => return Broken("a row that is not there"),
+                    None => return Broken("a row that does not exist"),
                 }
             }
             if named.contains(&false) {
-                return Broken("a row of no fragment");
+                return Broken("a row in no fragment");
             }
             if new.rows.len() != old.rows.len() {
                 return Broken("another number of fragments");
@@ -188,12 +188,12 @@ impl Both<'_> {
             if tiles && !new.tiles() {
                 return Broken("fragments that do not tile");
             }
-            worst = worst.max(NoRule("another cut of the same rows"));
+            worst = worst.max(NoRule("other fragments of the same rows"));
         }
         worst
     }
 
-    /// Links: existing rows, in the right number.
+    /// Judges links: each endpoint must be a row of some chunk.
     fn links(&self, parts: &[&str], before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         let (Some(level), Some(delta)) = (parts.first(), parts.get(2)) else {
             return NoRule("links of another layout");
@@ -210,7 +210,7 @@ impl Both<'_> {
                 .before
                 .contains_key(&format!("{}/links/{back}/zarr.json", number + step))
             {
-                return Broken("links between levels that are not those back");
+                return Broken("links between levels that differ from the links back");
             }
         }
         let vertices = rows_of_largest_chunk(self.before, level);
@@ -220,17 +220,17 @@ impl Both<'_> {
                     continue;
                 }
                 let Some(new) = new.first_chunk::<8>().map(|one| i64::from_le_bytes(*one)) else {
-                    return Broken("half a number");
+                    return Broken("a truncated number");
                 };
                 if new < 0 || u64::try_from(new).is_ok_and(|new| new >= vertices) {
-                    return Broken("a link to a row that no chunk has, or a head that is wrong");
+                    return Broken("a link to a row that no chunk has, or a wrong head");
                 }
             }
         }
         NoRule("a link to another row of some chunk")
     }
 
-    /// The object index: ids, and manifests as far as they decode.
+    /// Judges the object index: ids, and manifests that can be decoded.
     fn objects(&self, parts: &[&str], before: &[Vec<u8>], after: &[Vec<u8>]) -> Verdict {
         match parts.get(2).copied().unwrap_or_default() {
             "object_ids" => {
@@ -243,7 +243,7 @@ impl Both<'_> {
                 let (old, new) = (ids(before), ids(after));
                 let unique: std::collections::BTreeSet<i64> = new.iter().copied().collect();
                 if unique.len() != new.len() || old.len() != new.len() {
-                    return Broken("an id of two objects");
+                    return Broken("a duplicate id, or another number of ids");
                 }
                 if !new.is_sorted() && old.is_sorted() {
                     return Broken("ids that do not ascend");
@@ -253,11 +253,11 @@ impl Both<'_> {
                     .keys()
                     .any(|key| key.starts_with("1/") || key.contains("/groups/"))
                 {
-                    return Broken("an id that others name");
+                    return Broken("an id that groups or coarse levels refer to");
                 }
                 NoRule("another id")
             }
-            "offsets" => Broken("manifests that do not begin where they should"),
+            "offsets" => Broken("wrong offsets of manifests"),
             "manifests"
                 if !self.ruled
                     && parts.first() != Some(&"0")
@@ -289,7 +289,7 @@ impl Both<'_> {
                             .unwrap_or(0)
                     };
                     if far(&new) > 4 * far(&old).max(64) {
-                        return Broken("a chunk or fragment that is not there");
+                        return Broken("a chunk or fragment that does not exist");
                     }
                 }
                 NoRule("another fragment of a coarse level, where fragments are shared")
@@ -298,7 +298,7 @@ impl Both<'_> {
         }
     }
 
-    /// Whether the store is of lines, which are read by their manifests.
+    /// Whether the store holds lines, which are read through their manifests.
     fn is_chain(&self) -> bool {
         let root = self
             .before
@@ -310,7 +310,7 @@ impl Both<'_> {
         matches!(kind, Some("line" | "polyline" | "streamline"))
     }
 
-    /// Members of groups are ids of objects.
+    /// Judges the members of groups, which must be ids of objects.
     fn members(&self, parts: &[&str], after: &[Vec<u8>]) -> Verdict {
         let level = parts.first().copied().unwrap_or("0");
         let array = format!("{level}/object_index/object_ids");
@@ -334,7 +334,7 @@ impl Both<'_> {
             });
         for bytes in after {
             if bytes.len() % 8 != 0 {
-                return Broken("half a member");
+                return Broken("a truncated member");
             }
             for id in bytes
                 .chunks_exact(8)
@@ -346,7 +346,7 @@ impl Both<'_> {
                     (None, None) => true,
                 };
                 if !known {
-                    return Broken("a member that is no object");
+                    return Broken("a member that is not the id of an object");
                 }
             }
         }

@@ -51,7 +51,7 @@ pub enum ChunkBody {
 pub struct Encoder {
     settings: Settings,
     packers: Packers,
-    /// The block after its first and its last filter, and its stream.
+    /// Buffers: a block after its first filter, after its last filter, and its stream.
     first: Vec<u8>,
     last: Vec<u8>,
     stream: Vec<u8>,
@@ -86,7 +86,7 @@ impl Encoder {
     ///
     /// # Errors
     ///
-    /// As [`new`](Self::new); the old settings then remain.
+    /// As for [`new`](Self::new); the old settings are then kept.
     pub fn set(&mut self, settings: Settings) -> Result<(), EncodeError> {
         Self::check(settings)?;
         self.settings = settings;
@@ -129,7 +129,7 @@ impl Encoder {
         Ok(ChunkBody::Stored)
     }
 
-    /// Appends a chunk without streams, if all items are equal.
+    /// Appends a chunk without streams, if all bytes are zero or all items are equal.
     fn special(&self, data: &[u8], n: u32, out: &mut Vec<u8>) -> Option<ChunkBody> {
         let (width, head) = (self.settings.typesize, self.settings.format.header_len());
         if data.iter().all(|byte| *byte == 0) {

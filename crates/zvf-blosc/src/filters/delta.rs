@@ -50,7 +50,7 @@ pub(crate) fn encode_first(data: &[u8], word: usize, out: &mut [u8]) {
     }
 }
 
-/// Applies delta to another block: from `data` to `out`. The step is its own inverse.
+/// Applies delta to another block, from `data` to `out`. XOR is its own inverse.
 #[cfg(feature = "alloc")]
 pub(crate) fn encode_other(data: &[u8], reference: &[u8], word: usize, out: &mut [u8]) {
     out.copy_from_slice(data);

@@ -1,6 +1,6 @@
 //! Byte shuffle: stores byte `j` of all items together, then byte `j + 1`.
 
-/// Items of a tile, which fits the L1 cache together with its source bytes.
+/// Items of a tile. A tile fits into the L1 cache together with its source bytes.
 const TILE: usize = 512;
 
 /// Moves byte `j` of item `i`, stored at `j * k + i`, back to `i * width + j`, where `k` is the number of whole items;

@@ -35,7 +35,7 @@ const REMOTE_GAP: usize = 16 << 10;
 ///
 /// let array = Array::open("volume.b2nd")?;
 /// let shape = array.geometry().shape;
-/// // One plane: only the blocks it cuts are read and decoded.
+/// // One plane: only the blocks that it intersects are read and decoded.
 /// let plane = Selection::new(&[Axis::all(shape[0]), Axis::at(200), Axis::all(shape[2])], &shape)?;
 /// let items = array.read(&plane)?;
 /// # Ok::<(), zvf_caterva::Error>(())
@@ -49,11 +49,11 @@ pub struct Array {
 }
 
 impl Frame {
-    /// Returns the array, if the frame has an n-d metalayer that fits it.
+    /// Returns the array, if the frame has an n-d metalayer that agrees with its header.
     ///
     /// # Errors
     ///
-    /// [`Error::NotAnArray`]; what [`crate::Geometry::of_frame`] refuses.
+    /// [`Error::NotAnArray`]; [`Error::Frame`], as for [`NdMeta::parse`](crate::NdMeta::parse) and [`Geometry::of_frame`].
     pub fn into_array(self) -> Result<Array, Error> {
         let (geometry, kind, dtype) = self.parts.array()?;
         Ok(Array {
@@ -112,13 +112,13 @@ impl Array {
     ///
     /// # Cost
     ///
-    /// Decodes the blocks that the selection intersects, and block 0 of chunks with delta; nothing else. Special chunks
-    /// are filled in without being read.
+    /// Decodes only the blocks that the selection intersects, and block 0 of chunks with delta. Chunks that
+    /// the index marks as special are filled in without being read.
     ///
     /// # Errors
     ///
-    /// [`Error::Chunk`] and [`Error::Block`] name the first one that cannot be read; with several threads, the first
-    /// failure that occurred. I/O; memory.
+    /// [`Error::Chunk`] and [`Error::Block`] name the first chunk or block that cannot be read; with several threads, the
+    /// one that failed first. [`Error::Selection`]: the selection does not fit the array. [`Error::Io`]; [`Error::Memory`].
     pub fn read(&self, selection: &Selection) -> Result<Vec<u8>, Error> {
         let mut out = buffer(selection, self.geometry.item)?;
         let mut options = ReadOptions::default();
@@ -144,7 +144,7 @@ impl Array {
     ///
     /// # Errors
     ///
-    /// As [`Self::read`]; [`Error::Selection`] where `out` or the selection do not fit.
+    /// As [`Self::read`]; [`Error::Selection`] also if `out` has another length.
     pub fn read_into(
         &self,
         selection: &Selection,
@@ -265,7 +265,7 @@ impl Array {
         })
     }
 
-    /// Copies the wanted items of a chunk into a result of `shape`.
+    /// Copies the selected items of a chunk into a result of `shape`.
     fn read_part(
         &self,
         (chunk, part): (u64, CellPart),
@@ -346,7 +346,7 @@ impl Array {
         done
     }
 
-    /// Reads and decodes since the frame was opened.
+    /// Counts of reads and decoded blocks, including the reads of opening.
     #[must_use]
     pub fn counts(&self) -> ReadCounts {
         self.frame.counts()
@@ -407,7 +407,7 @@ fn buffer(selection: &Selection, item: usize) -> Result<Vec<u8>, Error> {
     Ok(vec![0; n])
 }
 
-/// Cuts a selection and its result into slabs for some threads.
+/// Cuts a selection and its result into slabs for `threads` threads.
 ///
 /// Slabs end at chunk borders if there are enough chunks to keep all threads busy. Otherwise they end at block borders,
 /// if the blocks of all chunks align to one grid.

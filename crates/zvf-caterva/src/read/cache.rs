@@ -7,7 +7,7 @@ use zvf_blosc::{BlockTable, Body, Codecs, DecodeError, Header, Pipeline, Special
 
 use zvf_grid::int::wide;
 
-/// Most bytes of cached tables; when they exceed it, all are dropped.
+/// Limit of the bytes of cached chunk heads. When they exceed it, all are dropped.
 const TABLES: usize = 64 << 20;
 
 /// Header, block table and dictionary of one chunk, which are read before its blocks.
@@ -17,7 +17,7 @@ pub(crate) struct ChunkHead {
     pub(crate) pipeline: Option<Pipeline>,
     /// The chunk's first bytes, through the dictionary; for a special chunk, through its value.
     head: Vec<u8>,
-    /// End of each block's bytes, by block.
+    /// For each block, the end of its stored bytes: the start of the next stored block, or the end of the chunk.
     ends: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ impl ChunkHead {
         }
     }
 
-    /// The table of a chunk that begins with `bytes`.
+    /// Creates the head of a chunk that begins with `bytes`.
     pub(crate) fn new(
         header: Header,
         bytes: &[u8],
@@ -71,7 +71,7 @@ impl ChunkHead {
         })
     }
 
-    /// The range of a header block in the chunk.
+    /// The range of bytes of a block in the chunk.
     pub(crate) fn extent(&self, block: usize) -> Result<std::ops::Range<usize>, DecodeError> {
         if self.header.body() == Body::Compressed {
             let start = BlockTable::parse(&self.header, &self.head)?.start(block)?;
@@ -159,7 +159,7 @@ pub(crate) struct Workspace {
     pub(crate) scratch: Vec<u8>,
     /// A decoded block, if it is not decoded in place.
     pub(crate) block: Vec<u8>,
-    /// A block of the chunk's own table, if its blocks differ from the array's.
+    /// A decoded block of the chunk, if the blocks of its header differ from those of the array.
     pub(crate) piece: Vec<u8>,
     /// Block 0 of the chunk `reference_of`, if chunks have delta.
     pub(crate) reference: Vec<u8>,

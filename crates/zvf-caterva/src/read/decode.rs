@@ -20,14 +20,14 @@ const FREE: usize = 64 << 20;
 /// Most decoded bytes per stored byte of a stream: a run in Zstandard.
 const GAIN: usize = 1 << 18;
 
-/// Most blocks that are listed at a time: a list of all blocks of a chunk could be a hundred times as large as its table.
+/// Most blocks that are listed at a time. A list of all blocks of a chunk could be a hundred times as large as its block table.
 const WINDOW: usize = 1024;
 
-/// If at most one in this many items of a shuffled block is wanted, only the wanted items are unshuffled.
+/// If at most one in this many items of a shuffled block is selected, only the selected items are unshuffled.
 const SOME: usize = 4;
 
-/// Whether to unshuffle only the wanted items of a block of `items`, line by line. This pays off if they are very few, or
-/// if they are few and their lines are long.
+/// Whether to unshuffle only the selected items of a block of `items` items, line by line. This is faster if they are very
+/// few, or if they are few and their lines are long.
 fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     let count = block.part.count().unwrap_or(u64::MAX);
     let lines = block.part.runs().iter().zip(shape);
@@ -36,7 +36,7 @@ fn few(block: &BlockPart, shape: &[u64], items: usize) -> bool {
     count <= 64 || (line >= 8 && count <= wide(items / SOME))
 }
 
-/// A block with items that a read needs.
+/// A block with selected items.
 #[derive(Debug)]
 pub(crate) struct Needed {
     part: BlockPart,
@@ -46,7 +46,7 @@ pub(crate) struct Needed {
     stored: usize,
 }
 
-/// The part of a read that one chunk serves.
+/// The part of a read that concerns one chunk.
 pub(crate) struct ChunkRead<'a> {
     pub(crate) geometry: &'a Geometry,
     pub(crate) chunk: u64,
@@ -82,7 +82,7 @@ impl<'a> ChunkRead<'a> {
         let item = self.geometry.item;
         let mut value = vec![0; item];
         match special {
-            // A value whose length does not divide the item size.
+            // The length of the value does not divide the item size.
             Special::Value(bytes) if !item.is_multiple_of(bytes.len().max(1)) => {
                 return self.fill_blocks(special, out);
             }
@@ -92,7 +92,7 @@ impl<'a> ChunkRead<'a> {
         Ok(())
     }
 
-    /// Fills from a value whose length does not divide the item size; the chunk's bytes repeat it.
+    /// Fills from a value whose length does not divide the item size: the chunk is this value, repeated.
     fn fill_blocks(&self, special: Special<'_>, out: &mut [u8]) -> Result<(), Error> {
         let Geometry {
             item, block_bytes, ..
@@ -121,7 +121,7 @@ impl<'a> ChunkRead<'a> {
         runs.get(..self.shape.len()).unwrap_or_default()
     }
 
-    /// The blocks of the chunk's own block table that hold one block of the array.
+    /// The blocks of the chunk's own block table (*header blocks*) that hold one block of the array.
     pub(crate) fn header_blocks(&self, table: &ChunkHead, block: usize) -> Range<usize> {
         let (each, n) = (table.header.blocksize().max(1), self.geometry.block_bytes);
         if each == n {
@@ -177,7 +177,7 @@ impl<'a> ChunkRead<'a> {
         self.header_blocks(table, block).map(extent)
     }
 
-    /// How many of these blocks to read at once.
+    /// The number of these blocks to read together, 1 or more.
     pub(crate) fn piece(&self, table: &ChunkHead, needed: &[Needed]) -> usize {
         if table.header.cbytes() <= self.options.whole_chunk {
             return needed.len();
@@ -190,7 +190,7 @@ impl<'a> ChunkRead<'a> {
         before.map_or(needed.len(), |before| before.max(1))
     }
 
-    /// Adds the extents of the needed blocks. With delta, adds block 0 too, unless `reference_of` is this chunk.
+    /// Adds the extents of the needed blocks to `extents`. With delta, adds block 0 too, unless `reference_of` is this chunk.
     pub(crate) fn extents(
         &self,
         table: &ChunkHead,
@@ -211,7 +211,7 @@ impl<'a> ChunkRead<'a> {
         Ok(())
     }
 
-    /// Decodes blocks from bytes that were fetched.
+    /// Decodes blocks from fetched bytes, and copies their selected items to `out`.
     pub(crate) fn decode(
         &self,
         table: &ChunkHead,
@@ -275,7 +275,7 @@ impl<'a> ChunkRead<'a> {
         moved
     }
 
-    /// Decodes a block and unshuffles only the few wanted items.
+    /// Decodes a block and unshuffles only the few selected items.
     fn some_items(
         &self,
         table: &ChunkHead,
@@ -477,7 +477,7 @@ impl<'a> ChunkRead<'a> {
     }
 }
 
-/// Copies the items that `runs` name out of shuffled planes. Both shapes and the runs describe part of a block.
+/// Copies the items that `runs` select from the shuffled planes of a block of shape `block` to a result of shape `shape`.
 fn gather(item: usize, planes: &[u8], block: &[u64], out: &mut [u8], shape: &[u64], runs: &[Run]) {
     // Trailing axes on which the result has one item are skipped; lines run along the last axis before them.
     let rank = shape.iter().rposition(|result| *result > 1);

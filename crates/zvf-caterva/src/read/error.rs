@@ -12,7 +12,7 @@ pub enum Error {
     Io {
         /// The operation that failed.
         what: String,
-        /// The system's answer.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Header, metalayers, index or trailer are malformed.
@@ -23,7 +23,7 @@ pub enum Error {
     Chunk {
         /// Its number.
         chunk: u64,
-        /// Why; positions count from the start of the chunk.
+        /// The reason; positions count from the start of the chunk.
         source: DecodeError,
     },
     /// One block cannot be read; others of its chunk may be.
@@ -33,7 +33,7 @@ pub enum Error {
         chunk: u64,
         /// The number of the block in its chunk.
         block: u64,
-        /// Why; positions count from the start of the chunk.
+        /// The reason; positions count from the start of the chunk.
         source: DecodeError,
     },
     /// The frame has no n-d metalayer: it is a plain list of chunks.
@@ -48,13 +48,13 @@ pub enum Error {
     /// The selection, or a buffer, does not fit the array.
     #[error("selection")]
     Selection(#[from] GridError),
-    /// The memory is too small.
+    /// There is not enough memory.
     #[error("{bytes} bytes do not fit into memory")]
     Memory {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// The writer was given something that it cannot write.
+    /// An argument of the writer is invalid, or chunks are missing.
     #[error("{what}: found {found}, expected {expected}")]
     Usage {
         /// The name of the value.
@@ -64,7 +64,7 @@ pub enum Error {
         /// The expected value.
         expected: u64,
     },
-    /// The writer's settings cannot be encoded.
+    /// The encoder does not support the settings, or its codec failed.
     #[error("encoder")]
     Encode(#[from] EncodeError),
 }
@@ -77,13 +77,13 @@ pub enum ErrorClass {
     Io,
     /// The bytes end too early.
     Truncated,
-    /// The bytes are no frame, or contradict each other.
+    /// The bytes are not a frame, or contradict each other.
     Malformed,
-    /// A version, codec or filter this build does not read.
+    /// A version, codec or filter that this build does not read.
     Unsupported,
     /// A size that the bytes cannot justify, or memory cannot hold.
     Limit,
-    /// The call names something absent or impossible.
+    /// The arguments name something that does not exist, or are invalid.
     Usage,
 }
 

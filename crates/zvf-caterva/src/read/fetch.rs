@@ -16,16 +16,16 @@ use zvf_grid::int::wide;
 /// How to read. The default suits local files.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'a> {
-    /// Threads to use, this one included; 0 for as many as the rayon pool has.
+    /// Threads to use, the calling one included; 0 for as many as the rayon pool has. Reads of remote frames ignore it.
     pub threads: usize,
     /// Largest gap between two needed blocks, in bytes, that is read rather than skipped.
     pub gap: usize,
     /// Chunks of at most this many stored bytes are read whole.
     pub whole_chunk: usize,
     /// Most stored bytes of blocks that are read from a file before they are decoded, so that they are still in the processor's cache. A
-    /// single block may be larger. Requests to object stores are not limited by it.
+    /// single block may be larger. Reads of remote frames ignore it.
     pub piece: usize,
-    /// Called with chunk and block before every block that is decoded or copied out of a stored chunk.
+    /// Called with the numbers of chunk and block before a block is decoded or copied out of a stored chunk.
     pub observer: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 

@@ -70,7 +70,7 @@ impl FrameIndex {
         })
     }
 
-    /// The entry of chunk `chunk`, which is one of the frame's.
+    /// The entry of chunk `chunk`. Fails if the index has no such chunk.
     pub(crate) fn entry(&self, chunk: u64) -> Result<Entry, DecodeError> {
         let raw = self.raw(chunk)?;
         let entry = Entry::parse(raw)?;
@@ -138,8 +138,8 @@ impl FrameIndex {
         Ok(place.get_or_init(|| out))
     }
 
-    /// The start of the chunk after position `at`, or the end of the chunk area: an upper bound of the end of the chunk at
-    /// `at`. Contiguous frames only.
+    /// An upper bound of the end of the chunk at `at`: the position of the next chunk, or the end of the chunk area. Only for
+    /// contiguous frames.
     pub(crate) fn next_above(&self, at: u64) -> u64 {
         let sorted = self.sorted.get_or_init(|| {
             let count = self.frame.chunk_count();

@@ -29,9 +29,9 @@ pub struct ChunkRegion {
 
 /// Writes one array into a new frame.
 ///
-/// Chunks are compressed and appended one after another, so an array of any size needs the memory of a few chunks. A
-/// file is written under a temporary name in the same folder, synced, and renamed by [`Writer::finish`]. A writer
-/// that is dropped before that leaves no file.
+/// Chunks are compressed and appended in order. The writer holds at most twice as many chunks as it has threads, and 8 bytes
+/// of index for each chunk. A file is written under a temporary name in the same folder, synced, and renamed by
+/// [`Writer::finish`]. A writer that is dropped before that leaves no file.
 ///
 /// # Examples
 ///
@@ -64,7 +64,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// I/O; settings that the format does not have; more chunks than its index can name.
+    /// [`Error::Io`]; shapes, settings or metalayers that the format or this build does not support; more chunks than an
+    /// index can list.
     pub fn create(
         path: impl AsRef<Path>,
         shape: &[u64],
@@ -74,11 +75,11 @@ impl Writer {
         Self::new(shape, options, |head| FrameSink::file(path, head))
     }
 
-    /// A writer into memory.
+    /// Creates a writer into memory.
     ///
     /// # Errors
     ///
-    /// Settings that the format does not have.
+    /// As [`Self::create`], without I/O.
     pub fn in_memory(shape: &[u64], options: WriteOptions) -> Result<Self, Error> {
         Self::new(shape, options, |head| Ok(FrameSink::Memory(head)))
     }
@@ -115,7 +116,7 @@ impl Writer {
         &self.geometry
     }
 
-    /// The chunk that comes next; none when all are written.
+    /// The next chunk to write; `None` if all are written.
     ///
     /// # Errors
     ///
@@ -151,7 +152,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`]: no chunk is left, or `items` is not as long as the region. I/O.
+    /// [`Error::Usage`]: no chunk is left, or `items` is not as long as the region. [`Error::Encode`]: the codec failed.
+    /// [`Error::Io`].
     pub fn write_chunk(&mut self, items: &[u8]) -> Result<(), Error> {
         let region = self.next_region()?.ok_or(Error::Usage {
             what: "chunks",
@@ -166,12 +168,12 @@ impl Writer {
         self.append(written?, &out)
     }
 
-    /// Writes all chunks that are left, several concurrently. `fill` puts the items of a region, in C order, into a
+    /// Writes all remaining chunks, several concurrently. `fill` puts the items of a region, in C order, into a
     /// buffer of zero bytes. It is called from several threads, once for each region.
     ///
     /// # Errors
     ///
-    /// As [`Self::write_chunk`].
+    /// The errors of `fill`, and as [`Self::write_chunk`].
     pub fn write_with(
         &mut self,
         fill: impl Fn(&ChunkRegion, &mut [u8]) -> Result<(), Error> + Sync,
@@ -224,7 +226,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::Selection`] where `items` is not as long as the array. As [`Self::write_chunk`].
+    /// [`Error::Selection`] if `items` is not as long as the array; otherwise as [`Self::write_chunk`].
     pub fn write_all(&mut self, items: &[u8]) -> Result<(), Error> {
         let geometry = self.geometry;
         let (found, expected) = (wide(items.len()), geometry.nbytes());
@@ -277,7 +279,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`]: chunks are missing. I/O.
+    /// [`Error::Usage`]: chunks are missing. [`Error::Io`].
     pub fn finish(mut self) -> Result<Option<Vec<u8>>, Error> {
         let (found, expected) = (wide(self.entries.len()), self.geometry.chunk_count);
         if found != expected {

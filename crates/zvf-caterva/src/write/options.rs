@@ -80,7 +80,7 @@ impl WriteOptions {
         self
     }
 
-    /// Adds a fixed metalayer, stored as it is.
+    /// Adds a fixed metalayer; its content is stored without compression.
     #[must_use]
     pub fn with_metalayer(mut self, name: &str, content: &[u8]) -> Self {
         self.metalayers.push((name.to_owned(), content.to_vec()));
@@ -94,7 +94,8 @@ impl WriteOptions {
         self
     }
 
-    /// Threads that compress; 0 for as many as the rayon pool has.
+    /// Number of threads, 0 for as many as the rayon pool has: twice this many chunks are compressed together on the rayon
+    /// pool, or one after another on the calling thread if it is 1.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;

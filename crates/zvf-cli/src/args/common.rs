@@ -74,7 +74,7 @@ pub(crate) enum ProgressArg {
 }
 
 impl Common {
-    /// How storage is reached.
+    /// The options of storage access.
     pub(crate) fn access(&self) -> Access {
         Access {
             anonymous: self.anonymous,
@@ -88,7 +88,7 @@ impl Common {
     }
 }
 
-/// A count of at least one.
+/// Parses a count of at least one.
 fn positive(text: &str) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) => Err("found 0, expected at least 1".into()),
@@ -97,13 +97,13 @@ fn positive(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time in seconds, a millisecond to a day.
+/// Parses a time in seconds, from a millisecond to a day.
 fn seconds(text: &str) -> Result<Duration, String> {
     let time = Access::seconds(text.parse().unwrap_or(f64::NAN));
     time.map_err(|expected| format!("found {text:?}, {expected}"))
 }
 
-/// A size with an optional unit: `512M`, `2GiB`; `1e9` is refused.
+/// Parses a size with an optional unit: `512M`, `2GiB`; `1e9` is refused.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("found {text:?}, expected a size such as 65536, 512M, 2GiB or 1GB");
     let digits = text
@@ -133,13 +133,13 @@ fn bytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Levels of events.
+/// Parses the levels of logged events.
 fn filter(text: &str) -> Result<Targets, String> {
     let expected = "levels such as debug or zvf_io=debug,h2=info";
     let filter: Targets = text
         .parse()
         .map_err(|error| format!("found {text:?} ({error}), expected {expected}"))?;
-    // A file name would be taken as the name of a crate, and nothing would be logged.
+    // A file name would be parsed as the name of a crate, and no event would be logged.
     let a_path = |name: &str| {
         name.contains(|letter: char| !letter.is_alphanumeric() && !"_-:".contains(letter))
     };
@@ -149,7 +149,7 @@ fn filter(text: &str) -> Result<Targets, String> {
     }
 }
 
-/// `KEY=VALUE`; the value may be empty or hold more `=`.
+/// Parses `KEY=VALUE`; the value may be empty, or contain `=`.
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),

@@ -56,7 +56,7 @@ pub(crate) enum GroupWhat {
 }
 
 impl EditArgs {
-    /// The job, and whether it is printed only.
+    /// The job, and whether it is only printed.
     pub(crate) fn job(&self) -> (Job, bool) {
         macro_rules! of {
             ($job:expr) => {{
@@ -81,7 +81,7 @@ impl EditArgs {
     }
 }
 
-/// The subcommands that may stand before the store.
+/// The subcommands that may be given before the store.
 const VERBS: [&str; 5] = ["append", "delete", "move", "set-attribute", "resume"];
 
 /// Turns `zvf edit append STORE FILE` into `zvf edit STORE append FILE`.

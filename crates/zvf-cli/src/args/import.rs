@@ -28,7 +28,7 @@ impl ImportArgs {
     ///
     /// # Errors
     ///
-    /// Fewer than two paths, or a store with a name that is not Unicode.
+    /// Fewer than two paths; several paths where only the store is expected; a path of the store that is not UTF-8.
     pub(super) fn settle(&mut self) -> Result<(), clap::Error> {
         let mut paths = std::mem::take(&mut self.paths);
         let alone = self.of_job.job.is_about_parts();

@@ -18,7 +18,7 @@ pub(crate) struct MergeArgs {
 }
 
 impl MergeArgs {
-    /// The job, and whether it is printed only.
+    /// The job, and whether it is only printed.
     pub(crate) fn job(&self) -> (Job, bool) {
         let mut job = self.of_job.job.clone();
         if let Some((target, sources)) = self.paths.split_last() {

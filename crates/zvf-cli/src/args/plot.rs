@@ -42,7 +42,7 @@ impl PlotArgs {
         &self.of_job.job
     }
 
-    /// The job, and whether it is printed only.
+    /// The job, and whether it is only printed.
     pub(crate) fn job(&self) -> (Job, bool) {
         self.of_job.job()
     }

@@ -1,4 +1,4 @@
-//! `zvf query` and `zvf get`: selections and what is written of them.
+//! `zvf query` and `zvf get`: selections and output.
 
 use clap::Args;
 use zvf_jobs::{QueryJob, RegionOptions, ResultOptions};
@@ -18,7 +18,7 @@ pub(crate) struct QueryArgs {
 }
 
 impl QueryArgs {
-    /// The job, and whether it is printed only.
+    /// The job, and whether it is only printed.
     pub(crate) fn job(&self) -> (QueryJob, bool) {
         (self.of_job.job.clone(), self.of_job.print_job)
     }

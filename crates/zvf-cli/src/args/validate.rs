@@ -42,7 +42,7 @@ pub(crate) struct ValidateArgs {
 }
 
 impl ValidateArgs {
-    /// The job, and whether it is printed only; `None` if checks are explained or listed.
+    /// The job, and whether it is only printed; `None` if checks are explained or listed.
     pub(crate) fn job(&self) -> Option<(Job, bool)> {
         let store = self.store.as_ref().filter(|_| !self.list_checks)?;
         let mut job = self.of_job.job.clone();

@@ -1,4 +1,4 @@
-//! `zvf diff`: what differs between two stores.
+//! `zvf diff`: the differences between two stores.
 
 use zvf_jobs::DiffReport;
 
@@ -26,7 +26,7 @@ pub(super) fn text(done: &DiffReport) -> String {
     out
 }
 
-/// The exit code of stores that differ.
+/// The error that sets the exit code, if the stores differ.
 pub(super) fn findings(done: &DiffReport) -> Option<CliError> {
     let found = &done.comparison;
     let more = if found.more { " or more" } else { "" };

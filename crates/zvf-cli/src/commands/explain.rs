@@ -1,4 +1,4 @@
-//! `zvf query --explain`: the reads of a query, without reading.
+//! `zvf query --explain`: the planned reads of a query.
 
 use serde_json::{Value, json};
 use zvf_query::{LevelPlan, Query};

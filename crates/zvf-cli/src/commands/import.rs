@@ -31,7 +31,8 @@ pub(super) fn from_stdin(
         return Err(CliError::usage(message));
     }
     if !has_format {
-        let message = "standard input: found no --format, expected one: - has no ending that names the format";
+        let message =
+            "standard input: found no --format, expected one, because - has no file ending";
         return Err(CliError::usage(message));
     }
     let failed =
@@ -49,7 +50,7 @@ pub(super) fn failure(job: &ImportJob, error: JobError) -> CliError {
     match error {
         JobError::Write { source, place } => match *source {
             error @ WriteError::Exists { root: true, .. } if !job.is_step() => {
-                let hint = "`zvf append STORE FILE...` adds to a store that is there";
+                let hint = "`zvf append STORE FILE...` adds to an existing store";
                 CliError::usage(format!("{error}; {hint}"))
             }
             error => CliError::from(error).at(&place),

@@ -11,9 +11,9 @@ use zvf_store::SideGroups;
 use super::import_parts;
 use crate::output::table::{TextTable, count, counted, joined, size};
 
-/// Width of the names at the left.
+/// Width of the column of names.
 const NAME: usize = 13;
-/// Link arrays of one family that are named.
+/// Most link arrays of a family that are named.
 const SEGMENTS: usize = 6;
 
 /// The report for people.
@@ -282,7 +282,7 @@ fn first(names: &[String], most: usize, mark: &str, between: &str) -> String {
     }
 }
 
-/// The first three rows of a matrix, one line for each.
+/// Adds a line for each row of an affine except the last, which is constant. `name` is in the first line.
 fn matrix(name: &'static str, rows: &Value, lines: &mut Vec<(&'static str, String)>) {
     let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut table = TextTable::new([""; 4]);
@@ -384,12 +384,12 @@ fn add_array(array: &ArrayInfo, table: &mut TextTable) {
     ]);
 }
 
-/// Numbers with a multiplication sign between.
+/// Joins values with ` x `.
 fn product<T: Display>(values: &[T]) -> String {
     joined(values, " x ")
 }
 
-/// The table of arrays.
+/// The table of the sizes of a level's arrays.
 fn sizes_text(level: u32, sizes: &[ArraySize]) -> String {
     let mut table = TextTable::new(["array", "codec", "files", "bytes", "ratio"]);
     for one in sizes {

@@ -22,7 +22,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Usage: nothing of that name exists. I/O. Malformed, after the dump: the blob is damaged.
+/// Usage: the path does not exist. Limit: the file is too large. I/O. Malformed, after the dump: the blob is damaged.
 pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     let file = Path::new(&args.target);
     let is_file = args.path.is_none() && file.is_file();
@@ -55,13 +55,13 @@ pub(crate) fn run(args: &InspectArgs, context: &mut Context<'_>) -> Result<()> {
     )))
 }
 
-/// The name of a kind of blob, as `--as` has it.
+/// The name of a kind of blob, as `--as` takes it.
 fn name_of(blob: BlobArg) -> String {
     let value = blob.to_possible_value();
     value.map_or_else(|| "packed".to_owned(), |value| value.get_name().to_owned())
 }
 
-/// The description of the blob, with the flags taking precedence over the detected one.
+/// The facts about the cell, with detected ones replaced by those of the flags.
 fn overridden(args: &InspectArgs, mut known: CellFacts) -> Result<CellFacts> {
     let number = |flag: Option<u32>| flag.and_then(|number| usize::try_from(number).ok());
     known.key_rank = number(args.key_rank).or(known.key_rank);
@@ -116,7 +116,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     dump.kind = Some(name_of(blob));
     dump.say("type", name_of(blob));
     let element = take_apart(&mut dump, &bytes, blob, &known);
-    // The first element, if its kind can be detected.
+    // Also dumps the first element, if its kind can be detected.
     let element = element.filter(|_| blob == BlobArg::Vlen && args.blob.is_none());
     if let Some(element) = element
         && let Some(blob) = guess::guess(element)
@@ -127,7 +127,7 @@ fn bare(args: &InspectArgs, file: &Path) -> Result<Dump> {
     Ok(dump)
 }
 
-/// Shows the first of some bytes.
+/// Adds a section with the first bytes, at most `most`, to the dump. `length` is their total number.
 fn first(dump: &mut Dump, title: &str, most: u64, bytes: &[u8], length: u64, meaning: &str) {
     let mut walk = Walk::new(dump, bytes);
     walk.dump.section(title);
@@ -137,7 +137,7 @@ fn first(dump: &mut Dump, title: &str, most: u64, bytes: &[u8], length: u64, mea
     }
 }
 
-/// A blob of a store.
+/// Dumps a document or blob of a store.
 fn in_store(
     args: &InspectArgs,
     context: &mut Context<'_>,

@@ -5,7 +5,7 @@ use zvf_jobs::words::argument;
 use crate::error::{Class, CliError, Result};
 use crate::output::interrupt::{self, Changing};
 
-/// Does work that changes a store, if one is named, with the command that cleans up after an interruption.
+/// Runs `work`. If it changes a store, `changed` has the store and the command that cleans up after an interruption.
 pub(crate) fn guarded<T>(
     changed: Option<(&str, String)>,
     work: impl FnOnce() -> Result<T>,
@@ -27,8 +27,8 @@ pub(crate) fn guarded<T>(
 /// A store that a command makes, and the command that cleans up after an interruption.
 pub(crate) fn made<'c>(store: &'c str, name: &str, journal: bool) -> Option<(&'c str, String)> {
     let remedy = match journal {
-        true => "the same command continues where it was".to_owned(),
-        false => format!("`zvf {name} … --clear-leftovers` removes what it left"),
+        true => "the same command continues it".to_owned(),
+        false => format!("`zvf {name} … --clear-leftovers` removes its stale files"),
     };
     Some((store, remedy))
 }
@@ -42,6 +42,6 @@ pub(crate) fn edited(store: &str) -> Option<(&str, String)> {
 
 /// A store of a distributed write that a command changes, and how to continue after an interruption.
 pub(crate) fn stepped(store: &str) -> (&str, String) {
-    let remedy = "the same command does it again, or finishes it".to_owned();
+    let remedy = "the same command repeats or completes it".to_owned();
     (store, remedy)
 }

@@ -16,7 +16,7 @@ use crate::output::print_json;
 use crate::output::table::counted;
 use crate::progress::{Progress, Shown};
 
-/// Runs the job of the command with a name, or prints it. `None`: there is no report.
+/// Runs or prints the job of the command `name`. Returns `None` if there is no report.
 ///
 /// # Errors
 ///
@@ -35,7 +35,7 @@ pub(super) fn of_command(
     print_json(&job.to_json().map_err(failed)?).map(|()| None)
 }
 
-/// The error of a job that was given by the flags of a command.
+/// Converts the error of a job that was defined by the flags of a command: members are named by their flags.
 pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     let JobError::Option { mut path, mut what } = error else {
         return error.into();
@@ -59,7 +59,7 @@ pub(super) fn by_flag(command: &str, error: JobError) -> CliError {
     CliError::usage(format!("{path}: {what}"))
 }
 
-/// Runs a job. Returns `None` if the job is done but could not remove its temporary objects: then it printed a warning, and has no report.
+/// Runs a job. Returns `None`, after a warning, if the job is done but could not remove its temporary objects.
 ///
 /// # Errors
 ///
@@ -167,7 +167,7 @@ fn with_stdin(job: &Job) -> Result<(Job, Option<TemporaryFolder>)> {
     Ok((job, kept))
 }
 
-/// The context of a job: the flags, and displays on stderr.
+/// The context of a job: the options from the flags, and progress and messages on stderr.
 pub(super) fn running(job: &Job, context: &Context<'_>) -> zvf_jobs::Context {
     let (unit, shown) = (job.unit(), context.shown(job.name()));
     let counts = move || match unit {
@@ -250,7 +250,7 @@ fn changed(job: &Job) -> Option<(&str, String)> {
         Job::Pyramid(_) => {
             let address = argument(store);
             let remedy = format!(
-                "`zvf pyramid {address} … --clear-leftovers` removes what it left, or completes levels that are committed"
+                "`zvf pyramid {address} … --clear-leftovers` removes its stale files, or completes levels that are committed"
             );
             Some((store, remedy))
         }

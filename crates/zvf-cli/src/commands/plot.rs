@@ -27,7 +27,7 @@ pub(super) fn run(args: &PlotArgs, context: &mut Context<'_>) -> Result<()> {
         job.output = None;
     } else if job.output.is_none() {
         job.format = None;
-        // Decorations do not fit if the picture is made of letters.
+        // A picture of letters has no room for decorations.
         job.bare |= terminal::is_coarse(args.show);
     }
     let with = context.of_jobs();

@@ -62,7 +62,7 @@ fn counted(n: usize, one: &str) -> String {
     counted_of(wide(n), one)
 }
 
-/// Longest value that is shown whole.
+/// Length in bytes of the longest value that is shown completely.
 const LONGEST: usize = 60;
 
 /// A short text of a value.
@@ -159,10 +159,7 @@ fn given_up(text: &mut String, plan: &RepairPlan) {
         return;
     }
     let cells = counted(plan.given_up.len(), "lost cell");
-    let _ = writeln!(
-        text,
-        "\ngiven up, {cells}: what was in them reads as missing"
-    );
+    let _ = writeln!(text, "\ngiven up, {cells}: the data reads as missing");
     for one in &plan.given_up {
         let _ = writeln!(text, "  {}", one.place);
     }

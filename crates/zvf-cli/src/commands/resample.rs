@@ -16,6 +16,6 @@ pub(super) fn text(report: &ResampleReport) -> String {
         parts.push(format!("{share:.2} % of the length"));
     }
     let kept = tally([(done.kept, "object")]);
-    parts.extend(kept.map(|kept| format!("{kept} of one vertex as before")));
+    parts.extend(kept.map(|kept| format!("{kept} of one vertex unchanged")));
     format!("{target}: {}\n", parts.join(", "))
 }

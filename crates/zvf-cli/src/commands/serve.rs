@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ServeArgs, context: &mut Context<'_>) -> Result<()> {
     interrupt::leave_first_to_command();
     let stop = interrupt::stop();
     context.wait(server.run(async move {
-        // The interrupt is reported as an error, which only ends the server.
+        // An interrupt returns an error here, which only ends the server.
         let _ = stop.or(std::future::pending::<()>()).await;
     }))
 }
@@ -63,7 +63,7 @@ fn failed(error: ServeError) -> CliError {
     }
 }
 
-/// Opens an address in the desktop's browser; without such a program, users have the printed address.
+/// Opens an address in the desktop's browser; if there is no such program, users can open the printed address.
 fn open(url: &str, context: &Context<'_>) {
     let program = match std::env::consts::OS {
         "macos" => "open",

@@ -10,7 +10,7 @@ use zvf_store::meta::moments::Moments;
 use super::listing::chain;
 use crate::output::table::{TextTable, count, digits, shortest};
 
-/// Texts that are shown of a column.
+/// Most texts of a column that are shown.
 const SHOWN: usize = 12;
 
 /// Characters of the longest bar of a histogram.
@@ -152,7 +152,7 @@ fn is_moment(field: &Field) -> bool {
     typed || unit.is_some_and(|unit| Moments::of_unit(unit).is_some())
 }
 
-/// A number of a column, as tables of the column show it.
+/// A number of a column, in the form that tables of its values use.
 fn shown(field: &Field, number: StatisticValue) -> String {
     match number {
         StatisticValue::Float(number) => shortest(number),

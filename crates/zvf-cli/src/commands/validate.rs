@@ -17,7 +17,7 @@ use crate::output::{print_json, print_text};
 ///
 /// # Errors
 ///
-/// Findings of the severity of `--fail-on` or higher; usage: a level that does not exist; I/O.
+/// Findings of the severity of `--fail-on` or higher; usage: a level or check that does not exist; I/O.
 pub(crate) fn run(args: &ValidateArgs, context: &mut Context<'_>) -> Result<()> {
     let format = args.format.unwrap_or(if context.common.json {
         ReportFormat::Json
@@ -57,7 +57,7 @@ pub(super) fn findings(report: &Report) -> CliError {
     CliError::new(Class::Findings, message)
 }
 
-/// Writes the report to a file, whole or not at all.
+/// Writes the report to a file, completely or not at all.
 fn write_file(path: &Path, document: &str) -> Result<()> {
     let failed = |error: std::io::Error| CliError::file("write", path, &error);
     if is_special(path) {
