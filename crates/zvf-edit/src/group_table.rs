@@ -28,7 +28,7 @@ pub(crate) struct GroupTable {
     pub(crate) deleted: u64,
     /// Deleted objects that are still in the stored lists.
     pub(crate) hidden: BTreeSet<i64>,
-    /// Whether the stored lists have a revived object that is no longer a member.
+    /// Whether the stored lists name a deleted id that a new object now uses: they must be written without it.
     pub(crate) outdated: bool,
 }
 
@@ -47,7 +47,7 @@ impl GroupTable {
         })
     }
 
-    /// A new group without members, and without values of the attributes.
+    /// Adds a group without members and attribute values; returns its number.
     pub(crate) fn create(&mut self, name: &str) -> Result<usize, WriteError> {
         check_name(name)?;
         let at = self.names.len();
@@ -119,7 +119,7 @@ impl GroupTable {
         !self.tables.is_empty()
     }
 
-    /// The objects of all groups, and keys that may be removed. Members are written out, even if they were stored as a range.
+    /// Returns the objects to write, and the keys that may be removed. Members are stored as lists of ids, even if they were stored as a range.
     pub(crate) fn finish(
         self,
         compression: &Compression,
@@ -162,7 +162,7 @@ impl GroupTable {
                         true => Some(self.names),
                         false => named(self.names),
                     },
-                    // Ranges are written out, because the remaining ids may have gaps.
+                    // Ranges become lists, because the remaining ids may have gaps.
                     group_ranges: None,
                     ..doc.attributes.clone()
                 };
@@ -192,7 +192,7 @@ impl GroupTable {
 
 #[cold]
 pub(crate) fn unwritten() -> WriteError {
-    let expected = "lists of codecs that this build writes";
+    let expected = "lists of ids in a layout and with codecs that this build writes";
     WriteError::unsupported(PATH, "groups in another layout", expected)
 }
 
@@ -216,7 +216,11 @@ pub(crate) fn expected_names(names: &[String]) -> String {
 
 pub(crate) fn check_name(name: &str) -> Result<(), WriteError> {
     match name.is_empty() {
-        true => Err(WriteError::input("name of a group", "nothing", "a text")),
+        true => Err(WriteError::input(
+            "name of a group",
+            "an empty text",
+            "a name",
+        )),
         false => Ok(()),
     }
 }

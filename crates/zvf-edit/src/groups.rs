@@ -15,13 +15,13 @@ use super::group_table::{GroupTable, PATH, check_name, expected_names};
 use super::ops;
 use super::tables::AttributeTable;
 
-/// The parts of groups of other files or stores that the store does not take.
+/// The parts of added groups that were not stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedGroups {
     /// Attributes that the groups of the store do not have.
     pub unknown: BTreeSet<String>,
-    /// Notes about values of groups that the store has with other values, or without any.
+    /// Notes about values that were left out because the group exists in the store with another value, or with none.
     pub kept: Vec<String>,
 }
 
@@ -47,7 +47,8 @@ impl Edit {
     /// which is meant.
     ///
     /// # Errors
-    /// Misuse: a store without objects, an id that does not exist, a number without a group, a word that matches two groups. I/O.
+    /// Misuse: a store without objects, an id that does not exist, a number without a group, an empty name, a word that is the name of one group and
+    /// the number of another. I/O.
     pub fn add_to_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -84,7 +85,7 @@ impl Edit {
     /// Removes objects from a group; the group remains, even without members. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that does not exist, an object that is not a member. I/O.
+    /// Misuse: a store without objects, a group that does not exist, an object that is not a member. I/O.
     pub fn remove_from_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -99,7 +100,7 @@ impl Edit {
             let known: HashSet<i64> = members.iter().copied().collect();
             if let Some(other) = ids.iter().find(|id| !known.contains(id)) {
                 let what = format!("object {other}");
-                let expected = format!("a member of the group {group}");
+                let expected = format!("a member of group {group}");
                 return Err(WriteError::input(what, "no member", expected));
             }
             let gone: HashSet<i64> = ids.iter().copied().collect();
@@ -114,7 +115,7 @@ impl Edit {
     /// Renames a group. `group` is as for [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that does not exist, a name that another group has. I/O.
+    /// Misuse: a store without objects, a group that does not exist, an empty name, a name that another group has. I/O.
     pub fn rename_group<'a>(
         &'a mut self,
         group: &'a str,
@@ -144,7 +145,7 @@ impl Edit {
     /// [`add_to_group`](Self::add_to_group).
     ///
     /// # Errors
-    /// Misuse: a group that does not exist. I/O.
+    /// Misuse: a store without objects, a group that does not exist. I/O.
     pub fn delete_group<'a>(&'a mut self, group: &'a str) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
@@ -155,7 +156,7 @@ impl Edit {
         })
     }
 
-    /// Deletes all groups whose names begin with `start`, and returns their number; see [`delete_group`](Self::delete_group).
+    /// Deletes all groups whose names begin with `start`, and returns how many there were; see [`delete_group`](Self::delete_group).
     ///
     /// # Errors
     /// Misuse: a store without objects. I/O.
@@ -200,21 +201,22 @@ impl Edit {
                 )),
                 [first, second, ..] => {
                     let found = format!(
-                        "{} objects of that name, such as {first} and {second}",
+                        "{} objects with this name, such as {first} and {second}",
                         ids.len()
                     );
                     Err(WriteError::input(
                         format!("object {name}"),
                         found,
-                        "one: give its id",
+                        "one object: select it by its id",
                     ))
                 }
             }
         })
     }
 
-    /// Adds groups of other files or stores by name: members of a group with an existing name are added to it, other groups are new. Attributes of
-    /// new groups are used if the store has attributes of these names; all are used if the store has no groups. Returns what is not used.
+    /// Adds groups of other files or stores by name: the members of a group with an existing name are added to that group, other groups are created.
+    /// Attribute values of created groups are stored if the store has an attribute of that name, or had no groups before. Returns the values that were
+    /// left out.
     ///
     /// # Errors
     /// Misuse: a store without objects, a member that is not an object of the store, groups without names, values of another type. I/O.
@@ -256,7 +258,7 @@ impl Edit {
                 table.tables.entry(name).or_insert_with(new);
             }
         }
-        // The rows of the new groups in `groups`, with their final rows; the same for existing groups.
+        // Rows in `groups` and in the store: of new groups, and of existing ones.
         let mut new: Vec<(usize, usize)> = Vec::new();
         let mut old: Vec<(usize, usize)> = Vec::new();
         for (row, (name, members)) in groups.names().iter().zip(groups.members()).enumerate() {
@@ -337,7 +339,7 @@ impl Edit {
         Ok(())
     }
 
-    /// Removes ids from all groups, for objects that are new under the id of a deleted one.
+    /// Removes ids from all groups, because new objects use the ids of deleted ones.
     pub(super) async fn leave_groups(&mut self, ids: &BTreeSet<i64>) -> Result<(), WriteError> {
         if ids.is_empty() || (self.groups.is_none() && self.state.level.groups().is_none()) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The attribute that splits chunks, in addition to positions. Its value is a part of the chunk key, so that another value means another chunk.
+//! The attribute that splits chunks in addition to positions. The rank of its value is part of the chunk key, so a row with another value is in another
+//! chunk.
 
 use serde_json::Value;
 use zvf_meta::space::Grid;
@@ -59,7 +60,7 @@ impl EditState {
         }
     }
 
-    /// The ranks of values; new values come after the others.
+    /// The ranks of values; new values get ranks after the existing ones.
     fn ranks(&mut self, values: &Values) -> Result<Vec<i64>, WriteError> {
         let name = self.key().or_bug("keys of no attribute")?.to_owned();
         let keys = self.keys.as_mut().or_bug("keys of no attribute")?;
@@ -86,7 +87,7 @@ impl Edit {
         self.state.key() == Some(name)
     }
 
-    /// Sets the values in the array of the attribute, if it has one.
+    /// Sets the values in the array of the attribute, if it is also stored in an array.
     fn set_array(&mut self, spots: &[Spot], values: &Values) -> Result<(), WriteError> {
         let mut arrays = self.state.spec.vertex_attributes.iter();
         let Some(at) = arrays.position(|one| self.is_key(&one.name)) else {
@@ -100,7 +101,7 @@ impl Edit {
         self.state.set_values(at + 1, spots, &bytes)
     }
 
-    /// Sets values of the attribute: its vertices move to the chunks of these values.
+    /// Sets values of the attribute: the vertices move to the chunks of these values.
     pub(super) async fn set_key(
         &mut self,
         spots: Vec<Spot>,

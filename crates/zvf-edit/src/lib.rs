@@ -1,8 +1,8 @@
 //! Changes an existing store: appends, deletes, moves, sets attributes, replaces documents.
 //!
 //! An [`Edit`] changes level 0 as a whole or not at all: new objects are staged in a folder, and the root then names it. Readers use that folder
-//! until the objects are copied to their final keys. [`vacuum`] removes the remains of edits. `docs/editing.md` describes what stays, what is refused
-//! and what other readers see.
+//! until the objects are copied to their final keys. [`vacuum`] removes the remains of edits. `docs/editing.md` describes which data is preserved,
+//! which edits are refused, and what other readers see.
 //!
 //! ```
 //! use zvf_store::blocking::Runtime;
@@ -19,7 +19,7 @@
 //!     writer.finish().await?;
 //!
 //!     let mut edit = Edit::open(&address, WriteOptions::new()).await?;
-//!     // Streamline 7 is extended by a vertex, and its first one moves.
+//!     // Streamline 7 is extended by a vertex, and its first vertex moves.
 //!     edit.append(&Batch::new(&[12.0_f32, 2.0, 1.0][..]).with_object_ids(&[7][..])).await?;
 //!     edit.move_vertices(At::Objects(&[(7, 0)]), &(&[2.0_f32, 1.0, 1.0][..]).into()).await?;
 //!     let summary = edit.commit().await?;

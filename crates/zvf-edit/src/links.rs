@@ -1,4 +1,4 @@
-//! Links under an edit: links that touch a changed chunk are read, and placed again together with the new ones.
+//! Links under an edit: the links that touch a changed chunk are read, and placed again together with the new links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) struct StoredLinkCell {
     pub(super) records: Vec<NewLink>,
 }
 
-/// Reads the cells of all links that touch chunks, with the values that were set; copies keep their values.
+/// Reads all cells with links that touch the chunks. Links have the values that the edit set, except for copies, which have their stored values.
 pub(super) async fn near(
     state: &mut EditState,
     slots: &BTreeSet<u32>,
@@ -87,7 +87,7 @@ pub(super) async fn near(
                 return Err(WriteError::unsupported(
                     array.array.path(),
                     found,
-                    "a value for every link, as `zvf query STORE -o DIR` and `zvf import DIR/vertices.arrow NEW --edges DIR/links.arrow` make it",
+                    "a value for every link: `zvf query STORE -o DIR` and `zvf import DIR/vertices.arrow NEW --edges DIR/links.arrow` make a store with them",
                 ));
             };
             wants.push(CellWant::new(values, chunk.as_slice()));
@@ -122,7 +122,7 @@ pub(super) async fn near(
 pub(super) fn next_cell(
     found: &mut impl Iterator<Item = Option<Bytes>>,
 ) -> Result<Bytes, WriteError> {
-    let cell = found.next().or_bug("an answer is missing")?;
+    let cell = found.next().or_bug("the result of a cell is missing")?;
     Ok(cell.unwrap_or_default())
 }
 
@@ -220,14 +220,15 @@ pub(super) async fn records_near(
     Ok(all.into_iter().map(|link| link.ends).collect())
 }
 
-/// The changes of links by the edit.
+/// The changes that the edit makes to links.
 #[derive(Debug, Default)]
 pub(super) struct LinkEdits {
     pub(super) arrays: Vec<GridEdit>,
     /// Documents of new or changed groups, by path.
     pub(super) groups: Vec<(String, String)>,
-    /// The number of added and of removed links.
+    /// Links after the edit minus those before it, if positive; else 0.
     pub(super) added: u64,
+    /// Links before the edit minus those after it, if positive; else 0.
     pub(super) removed: u64,
     /// The level claims that groups of links follow fragments, but after the edit they do not.
     pub(super) ungrouped: bool,
@@ -350,8 +351,8 @@ pub(super) async fn place(
         .map(|(path, doc)| (format!("0/{path}"), doc))
         .collect();
     let change = |name, count: Option<u64>, before, now| {
-        let anew = |count| recount("0/links/0", name, count, before, now);
-        count.map(anew).transpose()
+        let changed = |count| recount("0/links/0", name, count, before, now);
+        count.map(changed).transpose()
     };
     match stored {
         Some(stored) => {
@@ -389,7 +390,7 @@ pub(super) async fn place(
     })
 }
 
-/// The fragments of chunks after the edit, for chunks with rows.
+/// The fragments of the touched chunks that have rows after the edit.
 async fn fragments_of(
     state: &mut EditState,
     touched: &BTreeSet<u32>,

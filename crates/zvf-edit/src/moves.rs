@@ -1,4 +1,4 @@
-//! Moves rows to other chunks: because vertices move, or get another value of the attribute that splits chunks.
+//! Moves rows to other chunks, if vertices move or get another value of the attribute that splits chunks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -57,7 +57,7 @@ impl Edit {
         self.relocate(&spots, &chunks, Some(&bytes)).await
     }
 
-    /// Moves rows to chunks, and sets their positions, if there are new ones.
+    /// Moves rows to chunks, and sets their positions if `positions` are given.
     pub(super) async fn relocate(
         &mut self,
         spots: &[Spot],
@@ -109,7 +109,7 @@ impl Edit {
         name.copied().ok_or_else(missing)
     }
 
-    /// The objects of rows, with their fragments in these chunks.
+    /// The objects of rows, each with its fragments that contain these rows.
     async fn owners(
         &mut self,
         spots: &[Spot],
@@ -119,7 +119,7 @@ impl Edit {
         let Some(index) = &mut self.index else {
             return Ok(owners);
         };
-        // Only the manifests state the owner of a fragment; those that are already read are searched first.
+        // Only the manifests state the owner of a fragment; manifests that are already in memory are searched first.
         let mut left = wanted;
         let known: Vec<usize> = index.known().collect();
         index.owners(&known, &mut left, &mut owners);
@@ -147,9 +147,9 @@ impl Edit {
         }
     }
 
-    /// Moves vertices of chains to other chunks: the chains are split there, and joined with a neighbour in the new chunk.
+    /// Moves vertices of chains to other chunks: a chain is split at such a vertex, which is joined to a neighbour that is in the new chunk.
     ///
-    /// Links of moved vertices are dropped; new ones connect the parts.
+    /// Links of moved vertices are dropped; new links connect the parts.
     async fn move_in_chains(
         &mut self,
         leaving: &[Spot],
@@ -233,7 +233,7 @@ impl Edit {
         Ok(())
     }
 
-    /// The fragments of an object that was read.
+    /// The fragments of an object whose manifest was read.
     fn blocks(&self, row: usize) -> Vec<FragmentAt> {
         let index = self.index.as_ref();
         index.map_or(Vec::new(), |index| index.blocks(row).to_vec())
@@ -267,7 +267,7 @@ impl Edit {
             }
             for (name, bytes) in gone.iter() {
                 let to = moving.get(&name).copied();
-                let to = to.or_bug("a row that leaves for no chunk")?;
+                let to = to.or_bug("a moved row without a target chunk")?;
                 let row = VertexRows::of(name, bytes);
                 match blocks.iter().rev().find(|block| block.0 == to).copied() {
                     Some(block) => self.state.extend_fragment(block, row)?,
@@ -335,7 +335,7 @@ impl Edit {
             .chunk(slot)
             .map_or(0, |chunk| chunk.fragments.len());
         if count != 0 && wide(count) != bins.iter().product::<u64>() {
-            // These fragments are not bins.
+            // The fragments of this chunk are not bins.
             return Ok((slot, narrow("fragments of one chunk", count - 1)?));
         }
         let bytes = self
@@ -381,7 +381,7 @@ fn renamed(state: &mut EditState, rows: &VertexRows) -> Result<VertexRows, Write
     Ok(new)
 }
 
-/// A chain that is joined again.
+/// The fragments of a chain, rebuilt while its rows move to other chunks.
 #[derive(Debug)]
 struct RejoinedChain {
     blocks: Vec<FragmentAt>,
@@ -411,7 +411,8 @@ impl RejoinedChain {
         Ok(None)
     }
 
-    /// Adds a fragment that keeps its rows, unless they are joined to the rows before.
+    /// Adds a fragment without moved rows. After a moved vertex, its rows are joined to the fragment before if that is in the same chunk; otherwise a
+    /// link connects them.
     async fn push_block(
         &mut self,
         state: &mut EditState,
@@ -439,7 +440,8 @@ impl RejoinedChain {
         Ok(())
     }
 
-    /// Adds rows of a divided fragment: they go to chunk `to`, and into the fragment `home` if there is one.
+    /// Adds rows of a divided fragment to chunk `to`. Next to a moved vertex, they are joined to the fragment before if that is in this chunk, or linked to
+    /// it. Rows that are not joined go to the fragment `home`, or to a new one.
     async fn push_rows(
         &mut self,
         state: &mut EditState,

@@ -1,5 +1,5 @@
-//! Converts places of vertices at the beginning of the edit to current ones: tables of queries have the places in the store, and the edit may have
-//! deleted or moved rows since.
+//! Converts row numbers at the beginning of the edit to current ones: query results have the row numbers of the store, and the edit may have deleted or
+//! moved rows since.
 
 use super::edit::Edit;
 use super::state::EditState;
@@ -18,7 +18,7 @@ impl EditState {
         chunks.any(|chunk| chunk.moved)
     }
 
-    /// Rows of a [measured](Self::measure) chunk at the beginning of the edit.
+    /// Number of rows of a [measured](Self::measure) chunk at the beginning of the edit.
     pub(super) fn opened_len(&self, slot: u32) -> u64 {
         match self.chunk(slot) {
             Some(chunk) => wide(chunk.before),
@@ -89,7 +89,7 @@ impl Edit {
         Ok(rows.iter().map(number).collect())
     }
 
-    /// Refuses places in objects if they may have changed in the edit: only in chains, rows that leave a chunk keep their order.
+    /// Refuses places in objects if the edit may have changed them: only in chains do rows that leave a chunk keep their order in the object.
     pub(super) fn check_places_in_objects(&self) -> Result<(), WriteError> {
         match self.state.spec.kind.is_chain() {
             true => Ok(()),
@@ -103,8 +103,7 @@ impl Edit {
             return Ok(());
         }
         let found = "an edit that has added, deleted or moved vertices";
-        let expected =
-            "an edit that has not: make this change before the others, or commit them first";
+        let expected = "an edit without such changes: make this change before the others, or commit them first";
         Err(WriteError::input(what, found, expected))
     }
 }

@@ -22,7 +22,7 @@ pub(super) type Spot = (u32, u32, usize);
 /// Consecutive fragments, to find rows by their position among all rows.
 #[derive(Debug, Default)]
 struct FragmentSequence {
-    /// Number of the first row, for fragments with rows.
+    /// The fragments with rows, each with the number of its first row.
     blocks: Vec<(u64, FragmentAt)>,
     len: u64,
 }
@@ -44,7 +44,7 @@ impl FragmentSequence {
 }
 
 impl Edit {
-    /// The rows of objects, known or not.
+    /// The rows of objects in the index, whether or not their manifests were read.
     pub(super) fn rows_of(&self, ids: &[i64]) -> Result<Vec<usize>, WriteError> {
         let index = self.index.as_ref().ok_or_else(no_objects)?;
         let row = |id: &i64| {
@@ -191,7 +191,7 @@ impl Edit {
         .collect()
     }
 
-    /// Like [`find_in_objects`](Self::find_in_objects), without reading chunks; `None` if an object or vertex does not exist.
+    /// The rows at places in objects, without reading chunks; `None` if an object or vertex does not exist.
     pub(super) async fn spots_in_objects(
         &mut self,
         places: &[Option<(i64, u64)>],
@@ -207,7 +207,7 @@ impl Edit {
         Ok(places.iter().map(spot).collect())
     }
 
-    /// Every vertex of the objects, in the order of the index, and along each object as queries return it.
+    /// Every vertex of the objects, object by object in the order of the index, and within an object in the order of query results.
     pub(super) async fn spots_along_objects(&mut self) -> Result<Vec<Spot>, WriteError> {
         let ids = self.object_ids().collect();
         let mut all = Vec::new();
@@ -297,7 +297,7 @@ impl Edit {
 /// Bytes of `rows` values of a numeric attribute; `of` names its owner in errors.
 ///
 /// # Errors
-/// Misuse: values of another number or type.
+/// Misuse: another number of values, or values of another type.
 pub(super) fn column_bytes(
     of: &str,
     spec: &AttributeSpec,

@@ -1,4 +1,4 @@
-//! The owner column of level 0: edits update it with the manifests, or write it again.
+//! The owner column of level 0: an edit updates it together with the manifests, or writes it again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -71,9 +71,9 @@ pub(super) async fn place(
         Some(changed) => (changed, false),
         None => (made(state, index).await?, true),
     };
-    // Objects with such an id may now have their first vertices.
+    // The object whose id is a marker of the column may have got its first vertices.
     let distinct = index.ids.iter().all(|id| is_distinct(*id));
-    // Nothing of a column that contradicts itself is kept.
+    // A column whose presence list contradicts its shape is replaced.
     let usable = |column: &&VertexAttribute| column.array.check_presence().is_ok();
     let mut column = match column_of(state).filter(usable) {
         Some(column) => GridEdit::of(&column.array)?,

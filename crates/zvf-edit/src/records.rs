@@ -1,4 +1,4 @@
-//! Edits by tables in the form that queries return.
+//! Edits from tables in the form that queries return.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const OF_VERTICES: [&str; 3] = ["position", "object_id", "vertex"];
 /// Columns of links that are not attributes.
 const OF_LINKS: [&str; 3] = ["vertices", "object_id", "vertex"];
 
-/// Converts values to the types of the attributes of the same names; others stay unchanged.
+/// Converts values to the types of the attributes of the same names; values of other names stay unchanged.
 fn fit<'s>(
     given: &mut [(String, Values)],
     known: impl Iterator<Item = &'s AttributeSpec> + Clone,
@@ -147,7 +147,7 @@ impl Edit {
             let mut given = attributes(&vertices, &OF_VERTICES)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.vertex_attributes().iter())?;
-            // The attribute that splits chunks is set last, because vertices then change their chunk, and so their address.
+            // The attribute that splits chunks is set last, because it moves vertices to other chunks and so changes their addresses.
             given.sort_by_key(|(name, _)| self.is_key(name));
             self.set_vertices(&vertices, how, &given).await
         })

@@ -1,4 +1,4 @@
-//! Replaces documents of an existing store, all at once, and keeps copies of the old ones next to the store.
+//! Replaces documents of an existing store, all at once, and keeps copies of the old and new ones in a backup.
 //!
 //! ```text
 //! <kept>/backup.json        the list of documents, put first and only if absent
@@ -36,10 +36,10 @@ pub struct DocumentChange {
     pub now: Vec<u8>,
 }
 
-/// The address for kept documents next to a store, with a unique name.
+/// An address for a backup next to a store, with a unique name.
 ///
 /// # Errors
-/// Misuse: there is nothing next to a store at the root of a bucket or disk.
+/// Misuse: a store at the root of a bucket or disk, or at `.` or `..`, has no place next to it.
 pub fn backup_address(store: &str) -> Result<String, WriteError> {
     let (scheme, path) = store
         .split_once("://")
@@ -57,7 +57,7 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
     if !named {
         return Err(WriteError::spec(
             "backup",
-            format!("{store:?}, beside which no backup can be made"),
+            format!("{store:?}, which has no place for a backup next to it"),
             "an address for the backup of the documents",
         ));
     }
@@ -66,15 +66,15 @@ pub fn backup_address(store: &str) -> Result<String, WriteError> {
 
 /// Copies documents to `backup`, then replaces them. Returns how many were replaced. If the options have a history entry, the root is replaced, too.
 ///
-/// Either all documents are replaced, or none; if only the root was unreadable before, the root alone may be replaced.
-/// [`Edit::resume`](crate::Edit::resume) finishes an interrupted change or rolls it back.
+/// Either all documents are replaced, or none. Exception: if the root is unreadable before or after the change, it and the other documents are replaced
+/// in two steps, and only the first may be done. [`Edit::resume`](crate::Edit::resume) finishes an interrupted change or rolls it back.
 ///
 /// # Cost
-/// Every document once more in memory, and three requests for each.
+/// A second copy of every old and new document in memory, and several requests for each.
 ///
 /// # Errors
 /// [`WriteError::Changed`]: a document differs from `was`; nothing was replaced. Misuse: a key that is not a document, an
-/// existing backup, another change in progress. I/O.
+/// existing backup. [`WriteError::Busy`]: another change in progress. I/O.
 pub fn replace_documents<'a>(
     address: &'a str,
     mut changes: Vec<DocumentChange>,
@@ -102,8 +102,9 @@ pub fn replace_documents<'a>(
 /// Restores the documents that were kept at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// Misuse: no backup there; a document that is neither in its old nor in its new state, unless `force` allows this. Nothing was replaced then. The
-/// errors of [`replace_documents`].
+/// Misuse: no backup at this address; a missing document; a document that is neither in its old nor in its new state, unless `force` allows this.
+/// Malformed data: an incomplete backup, or one that lists keys outside of the store. Nothing is replaced in these cases. The errors of
+/// [`replace_documents`].
 pub fn restore_documents<'a>(
     address: &'a str,
     backup: &'a str,
@@ -119,7 +120,7 @@ pub fn restore_documents<'a>(
                 let before = kept_document(&kept, "before", &key)?;
                 let after = kept_document(&kept, "after", &key)?;
                 let Some(now) = target.read(&key)? else {
-                    let expected = "a document, which can be replaced";
+                    let expected = "the document that is to be replaced";
                     return Err(WriteError::input(key, "nothing", expected));
                 };
                 if now == before {
@@ -127,7 +128,7 @@ pub fn restore_documents<'a>(
                 }
                 if !force && !same(&now, &after) {
                     let found = "a document that was changed after the repair";
-                    let expected = "the document that the repair wrote; `--force` replaces later changes of it, too";
+                    let expected = "the document that the repair wrote; `--force` also replaces documents that were changed later";
                     return Err(WriteError::input(key, found, expected));
                 }
                 changes.push(DocumentChange {
@@ -146,7 +147,7 @@ pub fn restore_documents<'a>(
     })
 }
 
-/// Store and backup.
+/// The addresses of the store and of its backup.
 struct StoreAndBackup {
     address: String,
     backup: String,
@@ -182,8 +183,8 @@ fn check_keys(changes: &[DocumentChange]) -> Result<(), WriteError> {
     match changes.iter().find(|one| !is_document(&one.key)) {
         Some(one) => Err(WriteError::input(
             one.key.clone(),
-            "a key that is not that of a document",
-            "one that ends in zarr.json",
+            "a key that does not belong to a document",
+            "a key that ends in zarr.json",
         )),
         None => Ok(()),
     }
@@ -234,7 +235,7 @@ fn keep(
     let list = json!({
         "what": "documents of a Zarr Vectors store that were replaced; `zvf repair STORE --undo` puts them back",
         "store": places.address,
-        // Two repairs with the same documents must not confuse their lists.
+        // Makes the list unique, even if two repairs have the same documents.
         "repair": format!("{:x}", unique()),
         "documents": keys,
     });
@@ -242,7 +243,7 @@ fn keep(
         return Err(WriteError::Exists {
             store: places.backup.clone(),
             what: format!(
-                "{LIST} exists, expected none: it is of another repair, or of one that was interrupted: give another address, or remove it first"
+                "{LIST} exists, expected none: it belongs to another repair, or to an interrupted one; use another address, or remove it first"
             ),
             root: false,
         });
@@ -369,7 +370,7 @@ fn together(
     tidied(journal.commit_exact(objects, root).map(|_| ()))
 }
 
-/// Ignores a failure to clean up after a completed change: the next change does it.
+/// Ignores a failure to clean up after a completed change: the next change cleans up.
 fn tidied(done: Result<(), WriteError>) -> Result<(), WriteError> {
     match done {
         Err(WriteError::Tidying { .. }) => Ok(()),

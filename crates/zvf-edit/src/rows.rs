@@ -1,4 +1,4 @@
-//! What an edit holds of a chunk: the rows of one fragment, in two buffers, or single columns.
+//! The parts of a chunk that an edit holds in memory: the rows of a fragment, in two buffers, or single columns.
 
 use super::vertex::Vertex;
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl VertexRows {
     /// Appends a row whose bytes are given in pieces.
     ///
     /// # Errors
-    /// Bug: the row has another length than the others.
+    /// Bug: the row is empty, or has another length than the others.
     pub(crate) fn push<'p>(
         &mut self,
         name: Vertex,
@@ -99,7 +99,7 @@ impl VertexRows {
         Ok(())
     }
 
-    /// Removes and returns the rows that are not to `stay`.
+    /// Removes and returns the rows for which `stay` is false.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -146,7 +146,7 @@ impl VertexRows {
     /// Appends a value of `width` bytes to each row.
     ///
     /// # Errors
-    /// Bug: there are fewer values, or they have another length.
+    /// Bug: there are fewer values than rows, or the values have different lengths.
     pub(crate) fn widen<'v>(
         &mut self,
         values: &mut impl Iterator<Item = &'v [u8]>,
@@ -167,7 +167,7 @@ impl VertexRows {
     }
 }
 
-/// Changed columns by slot and number of the column (1 is the first attribute), in the order of rows. A chunk whose rows are in memory has none here.
+/// Changed columns, in the order of rows, by slot and number of the column (1 is the first attribute). A chunk whose rows are in memory has none here.
 #[derive(Debug, Default)]
 pub(crate) struct AttributeColumns {
     by_slot: BTreeMap<u32, BTreeMap<usize, Vec<u8>>>,

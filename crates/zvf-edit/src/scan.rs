@@ -50,7 +50,7 @@ impl Edit {
             .await
     }
 
-    /// The number of rows before each chunk, with the slots, and the number of all rows, given a count for each chunk.
+    /// Like [`first_rows`](Self::first_rows), with the number of rows of each chunk as `count` returns it.
     pub(super) async fn rows_before(
         &mut self,
         count: fn(&EditState, u32) -> u64,
@@ -87,7 +87,7 @@ impl Edit {
     /// Reads the cells of the parts, and the fragment indexes; holds 32 chunks of them. With [`KeySource::Owner`] also reads and holds all manifests.
     ///
     /// # Errors
-    /// I/O; malformed cells. As `take`.
+    /// I/O; malformed cells; the errors of `take`.
     pub(super) async fn scan(
         &mut self,
         parts: &[KeySource],
@@ -144,7 +144,7 @@ impl Edit {
         Ok(())
     }
 
-    /// The keys of one chunk, which is in memory unless it has `cells`.
+    /// Passes on the keys of one chunk. `cells` are its stored cells; `None` if its rows are in memory.
     fn keys_of_chunk(
         &self,
         parts: &[KeySource],

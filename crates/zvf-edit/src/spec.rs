@@ -1,4 +1,4 @@
-//! Derives the specification with which a store could have been written; fails if there is none.
+//! Derives the specification that a store could have been written with; fails if there is none.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ pub(crate) async fn read(
     }
     let keys = read_key(root, level, &mut spec)?;
     read_links(root, level, &mut spec)?;
-    // Arrays that cannot be written again are refused first.
+    // Fails before any change if an array cannot be written again.
     let mut arrays: Vec<&Arc<GridArray>> = vec![vertices];
     arrays.extend(level.vertex_fragments());
     arrays.extend(level.vertex_attributes().iter().map(|one| &one.array));
@@ -133,7 +133,7 @@ fn check_level(level: &Level) -> Result<(), WriteError> {
     let Some(fragments) = level.vertex_fragments() else {
         return Err(refused("0/vertex_fragments", "nothing", "fragment indexes"));
     };
-    // Writers that race lose entries of a list (trap T34). An edit would write without the vertices that the list lacks.
+    // Concurrent writers may lose entries of a presence list (trap T34). An edit would drop the vertices of the missing chunks.
     let listed = level.vertices().presence();
     let attributes = level.vertex_attributes().iter().map(|one| &one.array);
     // Arrays that list the same chunks share the list.
@@ -289,7 +289,7 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
     Ok(())
 }
 
-/// The texts of a categorical attribute; `None` if a category is not a text.
+/// The texts of a categorical attribute: `Some(None)` if it has no categories, `None` if a category is not a text.
 pub(crate) fn category_texts(one: &VertexAttribute) -> Option<Option<Vec<String>>> {
     let Some(categories) = &one.categories else {
         return Some(None);

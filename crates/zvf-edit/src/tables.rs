@@ -36,7 +36,7 @@ pub(crate) struct AttributeTable {
 /// The specification of a stored attribute of objects or groups.
 ///
 /// # Errors
-/// Unsupported: values that are neither numbers nor texts.
+/// Unsupported: values that are neither numbers nor texts, or several texts per row.
 pub(crate) fn described_by(array: &TypedArray) -> Result<AttributeSpec, WriteError> {
     let dtype = array.dtype();
     let text = matches!(dtype.kind, DTypeKind::Utf32 { .. });
@@ -109,7 +109,7 @@ impl AttributeTable {
         }
     }
 
-    /// The row of [`held`](Self::held) with the value of an object.
+    /// The row of [`held`](Self::held) with the value of an object or group; `None` if it has no value.
     pub(crate) fn place(&self, row: usize) -> Option<usize> {
         self.places.get(row).copied().flatten()
     }
@@ -152,7 +152,7 @@ impl AttributeTable {
         format!("{of} attribute {}", self.spec.name)
     }
 
-    /// Adds rows for new objects.
+    /// Adds rows without values until there are `objects`, the number of all objects or groups.
     pub(crate) fn grow(&mut self, objects: usize) {
         self.changed.extend(self.places.len()..objects);
         if objects > self.places.len() {
@@ -189,11 +189,11 @@ impl AttributeTable {
     /// Sets values of rows.
     ///
     /// # Errors
-    /// Misuse: values of another type or number.
+    /// Misuse: another number of values, or values of another type.
     pub(crate) fn set(&mut self, rows: &[usize], values: &Values) -> Result<(), WriteError> {
         let what = self.what();
         if Some(values.len()) != rows.len().checked_mul(self.spec.channels) {
-            let expected = format!("{} a row for {} rows", self.spec.channels, rows.len());
+            let expected = format!("{} per row for {} rows", self.spec.channels, rows.len());
             return Err(WriteError::input(
                 what,
                 format!("{} values", values.len()),
@@ -218,7 +218,7 @@ impl AttributeTable {
         Ok(())
     }
 
-    /// The rows with this text.
+    /// The rows whose value is this text.
     pub(crate) fn rows_of_text(&self, text: &str) -> Vec<usize> {
         let HeldColumn::Texts(texts) = &self.held else {
             return Vec::new();
@@ -240,12 +240,12 @@ impl AttributeTable {
     /// Whether anything has to be written.
     pub(crate) fn is_changed(&self) -> bool {
         let stored = self.doc.as_ref().and_then(|doc| doc.shape.first());
-        // If all rows were dropped, no row is in `changed`.
+        // If all rows were dropped, `changed` is empty.
         stored != Some(&wide(self.places.len())) || !self.changed.is_empty()
     }
 
-    /// Encodes the table. Returns the objects to write, which are the changed chunks and the document, and the keys of stored chunks that these
-    /// replace or drop.
+    /// Encodes the table. Returns the objects to write, which are the changed chunks and the document, and the keys of stored chunks that are replaced
+    /// or no longer needed.
     pub(crate) fn finish(
         self,
         ids: &[i64],

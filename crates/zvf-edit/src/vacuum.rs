@@ -43,8 +43,8 @@ pub struct VacuumSummary {
 /// One listing of the whole store; with deleted objects all manifests, ids, object attributes and groups.
 ///
 /// # Errors
-/// As [`Edit::open`]. Malformed data: a presence list that lacks a stored cell of vertices; nothing is removed then. Unsupported: coarse levels that have
-/// rows of deleted objects, too.
+/// As [`Edit::open`]. Malformed data: a presence list that lacks a stored cell of vertices. Unsupported: coarse levels that also have rows of deleted
+/// objects. Nothing is removed in these cases.
 pub fn vacuum<'a>(
     address: &'a str,
     options: WriteOptions,
@@ -68,7 +68,8 @@ pub fn vacuum<'a>(
             leftovers: wide(leftovers.len()),
             ..VacuumSummary::default()
         };
-        // No other edit begins while this program holds the marker. If the program was paused, another one may have taken the marker over and written to these keys.
+        // No other edit begins while this program holds the marker. If the program was paused, another program may have taken the marker over and written to
+        // these keys.
         edit.journal.fence();
         let target = Arc::clone(&edit.target);
         let remove = move |key: &String| target.may_write().and_then(|()| target.remove(key));
@@ -88,7 +89,7 @@ pub fn vacuum<'a>(
     })
 }
 
-/// Keys of the objects that [`vacuum`] would remove besides the rows of deleted objects. Nothing is changed.
+/// Keys of the objects that [`vacuum`] would remove, not counting the rows of deleted objects. Nothing is changed.
 ///
 /// Includes objects of a running writer.
 ///
@@ -96,7 +97,7 @@ pub fn vacuum<'a>(
 /// One listing of the whole store.
 ///
 /// # Errors
-/// I/O; a damaged level.
+/// I/O. Malformed data: a damaged level, or a presence list that lacks a stored cell of vertices.
 pub fn find_leftovers(
     store: &Store,
     options: WriteOptions,
@@ -170,7 +171,7 @@ async fn leftovers(
     Ok(left)
 }
 
-/// Fails if an unlisted cell belongs to vertices that another list names: no edit leaves such a cell, so a presence list is wrong.
+/// Fails if an unlisted cell belongs to a chunk that the presence list of another array names: no edit leaves such a cell, so a list is wrong.
 fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
     for key in left {
         let Some((level, cell)) = cell_of(key) else {
@@ -200,7 +201,7 @@ async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteErro
     let left: BTreeSet<&str> = left.iter().map(String::as_str).collect();
     let arrays = level.arrays();
     let packed = arrays.iter().filter_map(|array| {
-        // A key with any chunk shows whether the cells of the array belong to vertices.
+        // The chunk of this key does not matter: only arrays whose cells belong to vertices are checked.
         cell_of(&format!("{}/c/", array.path()))?;
         let cells = packing(array.path(), array.doc()?).ok()?;
         Some((array.path(), cells))
@@ -266,7 +267,7 @@ fn expected_cells(array: &GridArray) -> Result<Option<BTreeSet<String>>, WriteEr
     Ok(Some(known))
 }
 
-/// The listed chunks of a table; `None` if there are too many, or shards.
+/// The keys of the chunks of a table; `None` for more than 2^24 chunks, shards, several chunks per row, or another key encoding.
 fn expected_chunks(path: &str, doc: &ArrayDoc) -> Option<BTreeSet<String>> {
     let plain =
         doc.sharding().ok()?.is_none() && doc.key_encoding == zvf_meta::KeyEncoding::default();
@@ -302,7 +303,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
         .filter_map(|id| index.row(*id))
         .collect();
     index.peek(&mut edit.state, &deleted).await?;
-    // An object that got vertices again from another writer is not deleted.
+    // An object that another writer has given vertices again is not deleted.
     let gone: BTreeSet<usize> = deleted
         .into_iter()
         .filter(|row| index.blocks(*row).is_empty())

@@ -7,14 +7,14 @@
 //! | objects | `object_id` (int64) | [`ObjectTable::from_records`] | [`ObjectTable::to_records`] |
 //! | groups | `object_ids` (list of int64), `name` (text) where groups have names; one row per group | [`Groups::from_records`] | [`Groups::to_records`] |
 //!
-//! Instead of `position`, a table that is written may have a column of numbers for each axis, by the name of the axis
-//! ([`StoreSpec::batch_of_records`]). Every other column is an attribute: numbers, booleans or texts, one per row or a list of fixed size; texts also as a dictionary. Columns with
-//! the metadata `zvf.column` = `place` are ignored: queries use them to locate a row, such as `chunk` of vertices and `start` of objects. An
-//! attribute with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and
-//! groups. In tables of vertices and links, missing floats become NaN, and missing whole numbers are an error. Missing booleans are always an error.
+//! Instead of `position`, an input table may have a column of numbers for each axis, with the name of the axis ([`StoreSpec::batch_of_records`]). Every
+//! other column is an attribute: numbers or booleans, one per row or a list of fixed size, or texts, one per row, also as a dictionary. Columns with the
+//! metadata `zvf.column` = `place` are ignored: in query results they locate a row, such as `chunk` of vertices and `start` of objects. An attribute
+//! with the name of a column above is in the column `attribute:NAME`. Missing texts stay missing, and so do missing numbers of objects and groups. In
+//! tables of vertices and links, missing floats become NaN, and missing whole numbers are an error. Missing booleans are always an error.
 //!
-//! A batch that is converted to tables and back is the same batch: the same vertices, links and values in the same order, in the number types of the
-//! specification, each vertex with its id, links numbered through all batches. Attributes of fragments are in no table.
+//! A batch that is converted to tables and back has the same vertices, links and values in the same order, in the number types of the specification,
+//! with an id for each vertex, and with links numbered through all batches. Attributes of fragments are not converted.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -151,7 +151,7 @@ pub fn column_type(column: &DataType) -> Option<(AttributeType, usize)> {
 /// The elements of a column, and their number per row: the items of a list of fixed size, or the rows themselves.
 ///
 /// # Errors
-/// A list with a negative size, which Arrow does not make.
+/// Bug: a list of a negative size, which Arrow does not allow.
 pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
     match column.as_fixed_size_list_opt() {
         Some(list) => {
@@ -171,13 +171,13 @@ pub fn elements(column: &ArrayRef) -> Result<(&ArrayRef, usize), WriteError> {
 /// None for numbers and booleans; one copy of texts, and of floats if some are missing.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold. Malformed data: a missing whole number or boolean.
+/// Misuse: a type that a store cannot hold. Malformed data: a missing whole number or boolean.
 pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     let Some((kind, _)) = column_type(column.data_type()) else {
         return Err(WriteError::input(
             name,
             column.data_type().to_string(),
-            "numbers, booleans or texts, one a row or a list of fixed size",
+            "numbers or booleans, one per row or a list of fixed size, or texts, one per row",
         ));
     };
     if kind == AttributeType::Category {
@@ -234,13 +234,13 @@ pub fn values(name: &str, column: &ArrayRef) -> Result<Values, WriteError> {
     })
 }
 
-/// The values of a column, and the rows of a column of numbers that have no value: the values are NaN or zero there. Missing texts are null in the values.
+/// The values of a column, and for numbers and booleans the rows without a value, where the values are NaN or zero. Missing texts are null in the values.
 ///
 /// # Cost
 /// As [`values`]; one copy of whole numbers if some are missing.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold.
+/// Misuse: a type that a store cannot hold. Malformed data: a missing whole number or boolean inside a list.
 pub fn values_with_gaps(
     name: &str,
     column: &ArrayRef,
@@ -302,7 +302,7 @@ pub fn texts(column: &ArrayRef) -> Option<Vec<Option<Cow<'_, str>>>> {
 /// objects. Units, descriptions and names of channels are in the metadata of the field, as queries write them.
 ///
 /// # Errors
-/// Misuse: a type that a store does not hold, or names that are not a JSON list.
+/// Misuse: a type that a store cannot hold. As [`described`].
 pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, WriteError> {
     let name = field.name();
     let Some((kind, width)) = column_type(field.data_type()) else {
@@ -321,8 +321,8 @@ pub fn declare(field: &Field, texts: AttributeType) -> Result<AttributeSpec, Wri
 /// An existing unit or description of the specification stays.
 ///
 /// # Errors
-/// Misuse: names of channels that are not a JSON list; periods of pandas, whose numbers count months or other spans that only their type states; tensors
-/// whose type states another order of their values than the stored one, or that is not JSON.
+/// Misuse: names of channels that are not a JSON list; periods of pandas, because only their type states the unit that their numbers count, such as
+/// months; tensors with a permutation of their dimensions, or with metadata that is not JSON.
 pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec, WriteError> {
     let word = |key: &str| field.metadata().get(key);
     let refused = |found: String, expected| {
@@ -331,7 +331,7 @@ pub fn described(mut spec: AttributeSpec, field: &Field) -> Result<AttributeSpec
     };
     match word("ARROW:extension:name").map(String::as_str) {
         Some("pandas.period") => {
-            let expected = "moments, as column.dt.to_timestamp() in pandas makes them";
+            let expected = "timestamps: convert the column with column.dt.to_timestamp() in pandas";
             return refused("periods of pandas".to_owned(), expected);
         }
         Some("arrow.fixed_shape_tensor") => {
@@ -392,7 +392,7 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, Wr
     })
 }
 
-/// Whether a column states the place of a row, as queries mark it (`zvf.column` = `place`): it is not an attribute, whatever its name.
+/// Whether a column locates rows, as queries mark it (`zvf.column` = `place`): it is not an attribute, whatever its name.
 #[must_use]
 pub fn is_place(field: &Field) -> bool {
     let column = field.metadata().get("zvf.column");
@@ -443,10 +443,10 @@ pub fn attributes(
     Ok(found)
 }
 
-/// The attributes of a table of objects; for numbers also the rows without a value, as of [`values_with_gaps`].
+/// The attributes of a table of objects; for numbers also the rows without a value, as [`values_with_gaps`] returns them.
 ///
 /// # Errors
-/// Misuse: columns of types that a store does not hold. Malformed data: missing booleans.
+/// Misuse: columns of types that a store cannot hold. Malformed data: missing booleans, and missing whole numbers inside a list.
 pub fn object_attributes(
     table: &RecordBatch,
 ) -> Result<Vec<(String, Values, BTreeSet<usize>)>, WriteError> {
@@ -470,7 +470,7 @@ pub fn object_attributes(
 /// The numbers of a column in one type, such as int64 ids or uint64 numbers of vertices.
 ///
 /// # Errors
-/// As [`values`]. Misuse: numbers that the type does not hold; floats and texts.
+/// As [`values`]. Misuse: numbers outside the range of the type; floats and texts.
 pub fn numbers<T: ArrowNativeType>(
     name: &str,
     column: &ArrayRef,
@@ -482,7 +482,7 @@ where
     let expected = || Values::from(ScalarBuffer::<T>::default()).type_name();
     let values = values(name, column)?;
     let wanted = Values::from(ScalarBuffer::<T>::default()).number_type();
-    // Other libraries may have ids and numbers of rows in other types.
+    // Other libraries may use other integer types for ids and row numbers.
     let whole = values.number_type().filter(|one| !one.is_float());
     let values = match whole.and(wanted) {
         Some(wanted) => values.exactly(wanted).ok_or_else(|| {
@@ -499,7 +499,7 @@ impl Batch {
     /// Vertices of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: a table without `position`, or with columns of types that a store does not hold. Malformed data: missing whole numbers.
+    /// Misuse: a table without `position`, or with columns of types that a store cannot hold. Malformed data: missing whole numbers or booleans.
     pub fn from_records(vertices: &RecordBatch) -> Result<Self, WriteError> {
         let mut batch = Self::new(values("position", column(vertices, "position")?)?);
         if let Some(owners) = vertices.column_by_name("object_id") {
@@ -509,11 +509,12 @@ impl Batch {
         Ok(batch)
     }
 
-    /// Adds the links of a table in the form that queries return. The number of a vertex counts the vertices of
-    /// all batches, up to and including this one, in the order in which they were pushed.
+    /// Sets the links and their attributes from a table in the form that queries return. Vertices are numbered through all batches, up to and including
+    /// this one, in the order in which they were pushed.
     ///
     /// # Errors
-    /// As [`from_records`](Self::from_records); numbers of vertices that are not uint64.
+    /// Misuse: a table without `vertices`, vertex numbers that are not whole numbers or do not fit uint64. As [`from_records`](Self::from_records) for
+    /// the attributes.
     pub fn with_link_records(mut self, links: &RecordBatch) -> Result<Self, WriteError> {
         self.links = numbers("vertices", column(links, "vertices")?)?;
         self.numbering = Numbering::All;
@@ -526,7 +527,7 @@ impl ObjectTable {
     /// Objects of a table in the form that queries return; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// Misuse: a table without `object_id`, or with columns of types that a store does not hold. Malformed data: missing booleans.
+    /// Misuse: a table without `object_id`. Malformed data: a missing id. As [`object_attributes`].
     pub fn from_records(objects: &RecordBatch) -> Result<Self, WriteError> {
         let ids: ScalarBuffer<i64> = numbers("object_id", column(objects, "object_id")?)?;
         let mut found = Self::new(&*ids);
@@ -541,7 +542,7 @@ impl Groups {
     /// Groups of a table, one per row; see the [module](crate::arrow).
     ///
     /// # Errors
-    /// As [`Batch::from_records`]; a table without `object_ids`. Malformed data: a group without a list or a name.
+    /// Misuse: a table without `object_ids`, or with columns of types that a store cannot hold. Malformed data: a group without a list or a name.
     pub fn from_records(groups: &RecordBatch) -> Result<Self, WriteError> {
         let lists = column(groups, "object_ids")?;
         let Some(lists) = lists.as_list_opt::<i32>() else {
@@ -648,7 +649,7 @@ impl StoreSpec {
     ///
     /// # Errors
     /// Misuse: a schema without `position` and without a column for each axis, with another number of axes than [`chunk_shape`](Self::chunk_shape) has, or
-    /// with columns of types that a store does not hold.
+    /// with columns of types that a store cannot hold; as [`stated_axes`] and [`described`].
     pub fn with_vertex_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
         let table = RecordBatch::new_empty(Arc::new(schema.clone()));
         let table = axes::with_positions(&table, &self.axes)?;
@@ -696,7 +697,7 @@ impl StoreSpec {
     /// Takes the width and the attributes of links from the schema of a table in the form that queries return.
     ///
     /// # Errors
-    /// Misuse: a schema without `vertices`, or with columns of types that a store does not hold.
+    /// Misuse: a schema without `vertices`, or with columns of types that a store cannot hold; as [`described`].
     pub fn with_link_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
         let ends = schema.field_with_name("vertices").ok();
         let Some((_, width)) = ends.and_then(|field| column_type(field.data_type())) else {
@@ -713,7 +714,7 @@ impl StoreSpec {
     /// Takes the attributes of objects from the schema of a table in the form that queries return.
     ///
     /// # Errors
-    /// Misuse: columns of types that a store does not hold.
+    /// Misuse: columns of types that a store cannot hold; as [`described`].
     pub fn with_object_records(mut self, schema: &Schema) -> Result<Self, WriteError> {
         let specs = specs(schema, &OF_OBJECTS, AttributeType::Text)?;
         self.object_attributes.extend(specs);

@@ -13,7 +13,7 @@ use zvf_store::{Class, IoError, StoreError};
 use crate::transaction::holder::Holder;
 use crate::transaction::unfinished::UnfinishedChanges;
 
-/// Why a write failed. The store does not exist then, unless [`WriteError::is_committed`] is true.
+/// Why a write failed. Nothing is committed, unless [`WriteError::is_committed`] is true; [`WriteError::Unremoved`] leaves a new store behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -27,7 +27,7 @@ pub enum WriteError {
         /// The line of the check.
         line: u32,
     },
-    /// A member of the specification is invalid, or contradicts another one.
+    /// A member of the specification is invalid, or contradicts another member.
     #[error("{member}: found {found}, expected {expected}")]
     Spec {
         /// The member, such as `chunk_shape` or `vertex_attributes/fa/channels`.
@@ -37,7 +37,7 @@ pub enum WriteError {
         /// The valid values.
         expected: String,
     },
-    /// A batch does not fit the specification. Nothing of it was taken.
+    /// A batch does not fit the specification. None of its rows were added.
     #[error("batch {batch}, {column}: found {found}, expected {expected}")]
     Batch {
         /// Number of the batch, counted from 0.
@@ -49,38 +49,38 @@ pub enum WriteError {
         /// The valid values.
         expected: String,
     },
-    /// A batch or table contradicts itself.
+    /// An argument is invalid, or does not fit the store: a table, an id, a name, an address.
     #[error("{what}: found {found}, expected {expected}")]
     Input {
-        /// The part, with the object or attribute if one is the cause.
+        /// The argument, with the object or attribute if one is the cause.
         what: String,
         /// What was found.
         found: String,
         /// The valid values.
         expected: String,
     },
-    /// The source store violates the format, or holds data whose meaning is not defined.
+    /// The store that is read violates the format, or holds data whose meaning is not defined.
     #[error("{place}: {what}")]
     Data {
         /// The level, array and chunk or object.
         place: String,
-        /// Found and expected.
+        /// The violation, such as the found and the expected value.
         what: String,
     },
-    /// The place for the store is not empty. It was not touched.
+    /// The address is not free for a new store or backup. Nothing was changed there.
     #[error("{store}: {what}")]
     Exists {
         /// The address.
         store: String,
-        /// The content of the place.
+        /// What exists at the address.
         what: String,
         /// Whether it is a store, or another Zarr group: its root document exists.
         root: bool,
     },
-    /// A folder inside a local store is a symbolic link to a place outside, which is neither written to nor removed.
+    /// A folder inside a local store is a symbolic link. Nothing is written or removed through it, because its target may be outside of the store.
     #[error(
         "{}: is a link to {}: folders inside a store that are links are read, but nothing is written or removed through \
-         them; put the folder itself in the place of the link",
+         them; replace the link by the folder itself",
         path.display(),
         to.display()
     )]
@@ -90,17 +90,17 @@ pub enum WriteError {
         /// The target of the link.
         to: PathBuf,
     },
-    /// Another program is writing there. Trying again later helps.
+    /// Another program is writing to the store. A later attempt may succeed.
     #[error("{store}: {what}; try again later")]
     Busy {
         /// The address.
         store: String,
-        /// The operation there, and its writer.
+        /// The running operation, and its writer.
         what: String,
-        /// Whether `zvf edit STORE resume` finishes or undoes that operation if its writer is dead.
+        /// Whether `zvf edit STORE resume` finishes that operation or rolls it back, if its writer is dead.
         resumable: bool,
     },
-    /// Another writer changed the store in the meantime. Its changes were not replaced.
+    /// Another writer changed the store in the meantime. Its changes were not overwritten.
     #[error(
         "{store}: the store was changed by another writer meanwhile; nothing was replaced; try again"
     )]
@@ -147,7 +147,7 @@ pub enum WriteError {
         /// The largest allowed count.
         limit: u64,
     },
-    /// A blob cannot hold its data.
+    /// Data cannot be encoded as a cell or manifest.
     #[error("{what}: {source}")]
     Encode {
         /// The array and chunk.
@@ -155,13 +155,13 @@ pub enum WriteError {
         /// The value that does not fit.
         source: EncodeError,
     },
-    /// The documents cannot express the data.
+    /// A document is malformed, or cannot express the data.
     #[error(transparent)]
     Document(#[from] MetaError),
-    /// The address cannot be written to, or its backend cannot be created.
+    /// Reading a store failed, the address cannot be written to, or its backend cannot be created.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The query of the store from which levels are made failed.
+    /// The query of the store from which coarse levels are made failed.
     #[error("{source}")]
     Query {
         /// The class of the failure.
@@ -242,7 +242,7 @@ macro_rules! internal {
 }
 pub use crate::internal;
 
-/// Turns the absence of a required value into an error of the class bug.
+/// Turns an absent value, or an error that cannot occur, into an error of the class bug.
 pub trait OrBug<T> {
     /// The value, or an error of the class bug with file and line of the caller. `what` states the violated invariant; it is formatted only in that
     /// case.
@@ -313,7 +313,7 @@ impl From<IoError> for WriteError {
 }
 
 impl WriteError {
-    /// Which class of failure this is.
+    /// The class of the failure.
     #[must_use]
     pub fn class(&self) -> Class {
         match self {
@@ -372,7 +372,7 @@ impl WriteError {
         }
     }
 
-    /// The error for a non-empty place.
+    /// The error for an address that is not free.
     #[cold]
     pub fn exists(store: &str, what: impl Into<String>) -> Self {
         Self::Exists {
@@ -406,7 +406,7 @@ impl WriteError {
         let parsed = found.map(serde_json::from_slice::<Value>);
         if matches!(parsed, Some(Err(_))) {
             let what = format!(
-                "{marker} is there and cannot be read: if no program writes there, remove this file"
+                "{marker} exists and cannot be read: if no program writes to the store, remove this file"
             );
             return Self::busy(store, what);
         }
@@ -417,12 +417,12 @@ impl WriteError {
             return Self::busy(store, what);
         }
         let by = by.map_or_else(String::new, |by| format!(" of {by}"));
-        let what = format!("another change is running or was interrupted ({marker}{by} is there)");
+        let what = format!("another change is running or was interrupted ({marker}{by} exists)");
         let resumable = parts.is_none_or(|marker| UnfinishedChanges::of(&marker).is_some());
         let way_out = match resumable {
             true => "",
             false => {
-                ", and the file does not state which: if no program writes there, remove this file"
+                ", and the file does not state which: if no program writes to the store, remove this file"
             }
         };
         Self::Busy {
@@ -498,7 +498,7 @@ impl WriteError {
         }
     }
 
-    /// A value that a blob cannot hold.
+    /// A value that cannot be encoded.
     #[cold]
     pub fn encode(what: impl Into<String>, source: EncodeError) -> Self {
         Self::Encode {

@@ -15,7 +15,7 @@ use crate::transaction::marker::StaleFiles;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Bytes of pushed data that are held in memory; more goes to temporary files. Default 256 MiB.
+    /// Bytes of pushed data that are held in memory; more data goes to temporary files. Default 256 MiB.
     ///
     /// In addition, memory holds for each thread one chunk (or shard) with its cells, and the attributes of objects.
     pub memory_budget: usize,

@@ -65,7 +65,7 @@ struct Room {
 struct Share<'r>(&'r Room, u64);
 
 impl Room {
-    /// Waits until there is room; a job that weighs more than the total runs alone.
+    /// Waits until the job fits the total; a job that weighs more than the total runs alone.
     fn share(&self, weight: u64) -> Share<'_> {
         let used = lock(&self.used);
         let full = |used: &mut u64| *used > 0 && used.saturating_add(weight) > self.most;
@@ -101,7 +101,7 @@ pub fn each_within<J: Send, R: Send>(
     let (entry, turns) = (Turns::default(), Turns::default());
     let work = |(number, (weight, job)): (usize, (u64, J))| {
         let turn = turns.of(number);
-        // Jobs get room in their order: if one waits for its turn, the jobs that it waits for have room, too.
+        // Jobs get their share in order, so that all jobs that a job waits for have theirs.
         let _share = entry.of(number).take(|| room.share(weight));
         work(job, turn)
     };
@@ -120,8 +120,9 @@ pub fn each_in_turn<J: Send, R: Send>(
     each(threads, jobs.enumerate(), work, take)
 }
 
-/// Applies `work` to every job on `threads` threads, and `take` to every result on the calling thread, in the order of completion. In addition to
-/// waiting results, at most one job per thread is running, so that memory is bounded by the jobs. The first error ends everything.
+/// Applies `work` to every job on `threads` threads, and `take` to every result on the calling thread, in the order of completion. At most `threads` jobs
+/// run and `threads` results wait at a time, so that memory is bounded. The first error is returned after the running jobs have ended; the remaining
+/// jobs are skipped.
 pub fn each<J: Send, R: Send>(
     threads: usize,
     jobs: impl Iterator<Item = J> + Send,
@@ -182,7 +183,7 @@ pub fn ordered<J: Send, R: Send>(
 /// An item of a job: the index of the object that it is written to, its bytes, and the item.
 pub type WorkItem<T> = (Vec<u64>, u64, T);
 
-/// Bytes of records, and items, that make a job.
+/// A job is full if its items have this many bytes, or if it has this many items.
 const JOB_BYTES: u64 = 4 << 20;
 const JOB_ITEMS: usize = 256;
 
@@ -203,7 +204,7 @@ pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
         }
         before = object;
     }
-    // The first of equal jobs, and the others in their order: the result depends only on the items.
+    // The first of equally large jobs, and the others in order, so that the result depends only on the items.
     let largest = (0..jobs.len())
         .rev()
         .max_by_key(|&at| jobs.get(at).map(|(bytes, _)| *bytes));
@@ -213,7 +214,7 @@ pub fn pack<T>(mut items: Vec<WorkItem<T>>) -> Vec<Vec<T>> {
     jobs.into_iter().map(|(_, job)| job).collect()
 }
 
-/// Runs blocking work on a separate thread, so that the tasks of the runtime continue.
+/// Runs blocking work on a separate thread, so that it does not block the tasks of the runtime.
 ///
 /// # Errors
 /// The errors of the work. [`WriteError::Broken`] if it panicked or the runtime ends.

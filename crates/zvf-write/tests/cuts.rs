@@ -187,7 +187,7 @@ async fn what_cannot_be_a_key_is_refused() {
         ),
         (
             one().with_attribute("k", vec![1_i16, 2]),
-            "batch 0, attribute k: found 2 values, expected 1 a row for 1 rows",
+            "batch 0, attribute k: found 2 values, expected 1 per row for 1 rows",
         ),
     ] {
         assert_eq!(writer.push(&batch).unwrap_err().to_string(), wanted);

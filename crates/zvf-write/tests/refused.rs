@@ -174,7 +174,7 @@ async fn a_bad_batch_is_named_and_leaves_nothing() {
         ),
         (
             two().with_attribute("n", vec![1]),
-            "attribute n: found 1 values, expected 1 a row for 2 rows",
+            "attribute n: found 1 values, expected 1 per row for 2 rows",
         ),
         (
             two().with_attribute("n", vec![1_i64, 2]),
@@ -202,7 +202,7 @@ async fn a_bad_batch_is_named_and_leaves_nothing() {
         ),
         (
             whole(two()).with_links(&[0_u64, 1][..]),
-            "link attribute w: found 0 values, expected 1 a row for 1 rows",
+            "link attribute w: found 0 values, expected 1 per row for 1 rows",
         ),
     ];
     for (batch, wanted) in cases {

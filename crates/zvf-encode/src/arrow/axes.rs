@@ -1,4 +1,4 @@
-//! Tables with one column for each axis, as data frames have them.
+//! Tables with one column for each axis, as in data frames.
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use crate::spec::store::{AttributeSpec, AttributeType};
 use crate::values::column::Values;
 use crate::values::number::NumberType;
 
-/// The table with its positions in the column `position`. A table without this column may have a column for each axis, by the name of the axis: they
-/// become `position`, at the place of the first. All other tables are returned unchanged.
+/// The table with its positions in the column `position`. If a table has a column for each axis instead, with the name of the axis, these columns become
+/// `position`, at the place of the first. All other tables are returned unchanged.
 ///
 /// The numbers keep their type if all these columns have the same, and become float64 otherwise.
 ///
@@ -22,7 +22,7 @@ use crate::values::number::NumberType;
 /// Two copies of the positions if they are joined.
 ///
 /// # Errors
-/// Misuse: a column that has no numbers, or numbers that float64 does not hold. Malformed data: missing whole numbers.
+/// Misuse: a column of another type than numbers, or numbers that float64 cannot represent. Malformed data: missing whole numbers.
 pub(super) fn with_positions<'t>(
     table: &'t RecordBatch,
     axes: &[Axis],
@@ -57,7 +57,7 @@ pub(super) fn with_positions<'t>(
     Ok(Cow::Owned(rebuilt(table, fields, columns)?))
 }
 
-/// Joins columns of numbers into one column of lists: a list has the numbers of a row.
+/// Joins columns of numbers into one column of lists, one list per row.
 fn joined(table: &RecordBatch, places: &[usize]) -> Result<ArrayRef, WriteError> {
     let mut lists: Vec<(&str, Values)> = Vec::with_capacity(places.len());
     let mut kinds: Vec<NumberType> = Vec::with_capacity(places.len());
@@ -65,7 +65,7 @@ fn joined(table: &RecordBatch, places: &[usize]) -> Result<ArrayRef, WriteError>
         let (field, column) = (table.schema_ref().field(at), table.column(at));
         let Some((AttributeType::Number(kind), 1)) = column_type(column.data_type()) else {
             let (what, found) = (format!("column {}", field.name()), column.data_type());
-            let expected = "one number a row: the name is that of an axis";
+            let expected = "one number per row, because the column has the name of an axis";
             return Err(WriteError::input(what, found.to_string(), expected));
         };
         kinds.push(kind);

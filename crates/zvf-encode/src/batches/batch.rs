@@ -17,7 +17,7 @@ use crate::values::number::{NumberType, narrow};
 
 /// Vertices with their objects, attributes and links.
 ///
-/// A batch may be of any size; the store does not depend on how vertices are divided into batches. How objects are given depends on the kind:
+/// A batch may be of any size; the store does not depend on how vertices are divided into batches. The kind determines how objects are given:
 ///
 /// | kind | objects | links |
 /// |---|---|---|
@@ -117,7 +117,7 @@ impl Batch {
     }
 
     /// The same batch with mapped positions, computed in float64. They are rounded to float32 if `positions` is float32, otherwise they stay float64.
-    /// `lengths` is the factor of the attribute `radius`, which is a length.
+    /// The attribute `radius`, which is a length, is multiplied by `lengths`, if given.
     #[must_use]
     pub fn mapped(&self, map: &Affine, positions: NumberType, lengths: Option<f64>) -> Self {
         let from = self.positions.to_f64();
@@ -150,7 +150,7 @@ impl Batch {
         self
     }
 
-    /// Adds an attribute of the vertices. Every batch must have all attributes of the specification, including the attribute that divides chunks.
+    /// Adds an attribute of the vertices. Every batch must have all attributes of the specification, including the attribute that splits chunks.
     #[must_use]
     pub fn with_attribute(mut self, name: impl Into<String>, values: impl Into<Values>) -> Self {
         self.attributes.push((name.into(), values.into()));
@@ -169,7 +169,7 @@ impl Batch {
         self
     }
 
-    /// Adds links. Vertices are numbered from 0 in this batch.
+    /// Sets the links, replacing earlier ones. Vertices are numbered from 0 in this batch.
     #[must_use]
     pub fn with_links<'v>(mut self, vertices: impl Into<Cow<'v, [u64]>>) -> Self {
         self.links = vertices.into().into_owned().into();
@@ -177,7 +177,7 @@ impl Batch {
         self
     }
 
-    /// Adds links. Vertices are numbered through all batches, in the order in which they were pushed, including those of this
+    /// Sets the links, replacing earlier ones. Vertices are numbered through all batches, in the order in which they were pushed, including those of this
     /// batch.
     #[must_use]
     pub fn with_links_between_batches<'v>(mut self, vertices: impl Into<Cow<'v, [u64]>>) -> Self {
@@ -273,7 +273,7 @@ impl ObjectTable {
 /// A group is a list of object ids, whose order is preserved. The attributes have a row for each group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Groups {
-    /// Ids of the members of each group, in the order that is stored.
+    /// Ids of the members of each group, in stored order.
     pub members: Vec<Vec<i64>>,
     /// A name for each group, or empty.
     pub names: Vec<String>,
@@ -315,7 +315,7 @@ impl Groups {
         attributes.map(|(name, values)| (&**name, values))
     }
 
-    /// The specifications of the attributes, in their order, with as many channels as each group has values.
+    /// The specifications of the attributes, in their order; the channels are the values per group.
     #[must_use]
     pub fn attribute_specs(&self) -> Vec<AttributeSpec> {
         let rows = self.members.len();
@@ -357,9 +357,9 @@ impl Groups {
         self.with_attribute(name, values)
     }
 
-    /// Adds an attribute as another store has it; `rows` are the rows of these groups in its table.
+    /// Adds an attribute from the table of another store; `rows` are the rows of these groups in that table.
     ///
-    /// Returns `false` if the attribute was not added. A store holds numbers, texts, and booleans without gaps, but no other types.
+    /// Returns `false` if the attribute was not added: only numbers, texts, and booleans without gaps can be written.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl SortedBlock {
     /// `keys` are the components of chunk keys before the axes, one tuple per row. Positions must be within `reach`.
     ///
     /// # Errors
-    /// The first row that has no place.
+    /// [`Unplaced`]: the first row whose position is in no chunk.
     pub(crate) fn new(
         spec: &StoreSpec,
         reach: Option<&(Vec<f64>, Vec<f64>)>,
@@ -108,7 +108,7 @@ impl SortedBlock {
     }
 }
 
-/// Finds the first row that has no place. Called only if there is one.
+/// Finds the first row whose position is in no chunk. Called only if there is one.
 #[cold]
 fn first_unplaced(
     spec: &StoreSpec,
@@ -197,7 +197,7 @@ fn dense(chunks: &[i64], dims: usize, rows: usize) -> Option<(Vec<u32>, usize)> 
         axes.push((low, extent));
     }
     let numbers = chunks.chunks_exact(dims).map(|chunk| {
-        // Below the volume, which is a small number.
+        // The number is below the volume, which fits 32 bits.
         chunk
             .iter()
             .zip(&axes)

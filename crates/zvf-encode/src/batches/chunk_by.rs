@@ -19,15 +19,15 @@ use crate::values::column::Values;
 use crate::values::number::NumberType;
 use zvf_format::int::{signed, wide};
 
-/// Most values by which chunks are divided: the document of the level holds all of them.
+/// The largest number of values that may split chunks: the document of the level lists all of them.
 const MOST_VALUES: usize = 1 << 20;
 
 impl StoreSpec {
     /// Also splits chunks by the value of a vertex attribute: vertices at one position with different values are stored in different
     /// chunks. Every batch has the attribute, like the vertex attributes; no value may be missing.
     ///
-    /// Useful if queries nearly always name one value, such as a gene, and there are few values: each position has as many chunks as values, each
-    /// with its own cells.
+    /// Useful if there are few values and most queries select one of them, such as a gene: each box of the grid has a chunk, with its own cells, for each
+    /// value of its vertices.
     ///
     /// Source: 0.9 §10.3.
     #[must_use]
@@ -143,11 +143,11 @@ pub struct Unkeyed {
     pub row: Option<usize>,
     /// What was given.
     pub found: String,
-    /// What would be right.
+    /// The valid values.
     pub expected: String,
 }
 
-/// Numbers the values that split chunks, while batches arrive. If all values were declared in advance, the number of a value is its rank. Otherwise
+/// Numbers the values that split chunks while batches arrive. If all values were declared in advance, the number of a value is its rank. Otherwise
 /// an integer is its own number, and texts are numbered in the order of their first occurrence.
 #[derive(Debug, Clone)]
 pub struct SplitKeys {
@@ -175,7 +175,7 @@ impl SplitKeys {
             known: None,
         };
         if let Some(values) = values {
-            // This cannot fail, because the values were checked with the specification. Without codes, every value would be refused.
+            // The codes exist, because the values were checked with the specification. Without codes, every value would be refused.
             let codes = keys.codes(values).unwrap_or_default();
             keys.known = Some(keys.ranked(codes.into_iter().collect()));
         }

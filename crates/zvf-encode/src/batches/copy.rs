@@ -1,12 +1,12 @@
-//! Copies columns into records and back. The width is a constant inside the loops, so that copying a value takes a move or two instead of a call.
+//! Copies columns into records and back. The width is a constant inside the loops, so that a value is copied by one or two moves instead of a call.
 
 use crate::WriteError;
 use crate::error::internal;
 use crate::records::record::row_of;
 use std::collections::HashMap;
 
-/// Calls a generic function with the width as a constant, for the widths that positions and attributes mostly have;
-/// otherwise the second expression.
+/// Calls a generic function with the width as a constant, for the widths that positions and attributes mostly have; for other widths evaluates the last
+/// expression.
 macro_rules! by_width {
     ($width:expr, $name:ident($($argument:expr),*), $other:expr) => {
         match $width {

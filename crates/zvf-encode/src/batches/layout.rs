@@ -25,7 +25,7 @@ use zvf_format::int::wide;
 pub struct VertexLayout {
     /// Offset of the object id, 8 bytes; none if vertices belong to no objects.
     pub(crate) object: Option<usize>,
-    /// Offset of the flag of roots, 1 byte; skeletons only.
+    /// Offset of the root flag, 1 byte; skeletons only.
     pub(crate) root: Option<usize>,
     /// Bytes of the position.
     pub position: Range<usize>,
@@ -46,13 +46,13 @@ pub fn row_size(attribute: &AttributeSpec) -> usize {
     one * attribute.channels
 }
 
-/// Most bytes of a row of an attribute: more than any writer makes.
+/// Largest size of a row of an attribute in bytes: more than any writer produces.
 const MOST_ROW: u64 = 1 << 24;
 
 /// Bytes of a row of `width` values; a width of 0 counts as 1.
 ///
 /// # Errors
-/// Limit: a document that states a wider row than any store has.
+/// Limit: a row of more than 16 MiB, which a damaged document may state.
 pub fn row_bytes(what: &'static str, width: u64, dtype: DType) -> Result<usize, WriteError> {
     let most = MOST_ROW / wide(dtype.size()).max(1);
     if width > most {
@@ -94,7 +94,7 @@ impl VertexLayout {
         Ok(u64::from_le_bytes(*bytes))
     }
 
-    /// The object of the vertex; 0 for kinds without objects.
+    /// The object of the vertex; 0 if vertices belong to no objects.
     pub(crate) fn object(&self, record: &[u8]) -> Result<i64, WriteError> {
         let Some(at) = self.object else {
             return Ok(0);
@@ -105,7 +105,7 @@ impl VertexLayout {
         ))
     }
 
-    /// The attributes of the fragment that the vertex belongs to, all together.
+    /// The bytes of all fragment attributes of the vertex.
     pub(crate) fn fragment<'r>(&self, record: &'r [u8]) -> Result<&'r [u8], WriteError> {
         let Some(first) = self.fragment_attributes.first() else {
             return Ok(&[]);

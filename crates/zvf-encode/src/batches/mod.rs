@@ -1,4 +1,4 @@
-//! From batches of vertices to the records of chunks.
+//! Converts batches of vertices to the records of chunks.
 //!
 //! A [`Router`] checks batches and appends a record for each vertex to the bucket of its chunk; [`VertexLayout`] locates the
 //! parts of a record. Categories get codes while batches arrive ([`Categories`]) and final codes at the end

@@ -1,4 +1,4 @@
-//! One batch, checked against the specification and converted to stored form. Nothing is pushed before everything is checked.
+//! Checks a batch against the specification and converts it to stored form. No row is pushed before the whole batch is checked.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ use zvf_format::int::wide;
 /// The lowest and the highest corner of a box, one number per axis, in world units.
 pub type Corners = (Vec<f64>, Vec<f64>);
 
-/// Endpoints as numbers over all batches, and as pairs of rows of this batch.
+/// Endpoints as vertex numbers over all batches, and as pairs of rows of this batch.
 type Linked = (Vec<u64>, Vec<(usize, usize)>);
 
 /// A column in stored form.
@@ -47,7 +47,7 @@ pub(crate) struct PreparedBatch<'b> {
     pub(crate) walk: Option<crate::batches::walk::TreeWalk>,
     pub(crate) attributes: Vec<PreparedColumn<'b>>,
     pub(crate) fragment_attributes: Vec<Cow<'b, [u8]>>,
-    /// Endpoints as numbers over all batches, in the order of the application.
+    /// Endpoints as vertex numbers over all batches, in the order of the application.
     pub(crate) links: Vec<u64>,
     pub(crate) link_attributes: Vec<Cow<'b, [u8]>>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct BatchContext<'s> {
     pub(crate) batch: u64,
     /// Vertices before it.
     pub(crate) first: u64,
-    /// The first components of the chunk key of each row, if an attribute splits chunks.
+    /// The first component of the chunk key of each row, if an attribute splits chunks.
     pub(crate) keys: Option<&'s [i64]>,
     /// Most threads for a large batch.
     pub(crate) threads: usize,
@@ -91,7 +91,7 @@ impl BatchContext<'_> {
         if let Some(keys) = self.keys.filter(|keys| keys.len() != rows) {
             let key = spec.chunk_by.as_ref().or_bug("keys of no attribute")?;
             let column = format!("attribute {}", key.attribute.name);
-            let expected = format!("1 a row for {rows} rows");
+            let expected = format!("1 per row for {rows} rows");
             return Err(self.bad(column, format!("{} values", keys.len()), expected));
         }
         let (blocks, extent) = self.place(&positions)?;
@@ -133,7 +133,7 @@ impl BatchContext<'_> {
         Ok(prepared)
     }
 
-    /// Positions in stored form, and their number.
+    /// Positions in stored form, and the number of rows.
     pub(crate) fn positions<'b>(
         &self,
         batch: &'b Batch,
@@ -143,7 +143,7 @@ impl BatchContext<'_> {
             return Err(self.bad(
                 "positions",
                 batch.positions.type_name(),
-                format!("{wanted}, or floats for floats"),
+                format!("{wanted} (float types are converted to each other)"),
             ));
         };
         let numbers = batch.positions.len();
@@ -244,7 +244,7 @@ impl BatchContext<'_> {
             return Err(self.bad(
                 "objects",
                 format!("{} ids", ids.len()),
-                format!("{rows}, one a vertex"),
+                format!("{rows}, one per vertex"),
             ));
         }
         if spec.kind == Kind::Line {
@@ -256,7 +256,7 @@ impl BatchContext<'_> {
                 .position(|pair| matches!(pair, [a, b] if a != b));
             if let Some(line) = torn {
                 let column = format!("objects, line {line}");
-                return Err(self.bad(column, "two ids", "the same id for both of its vertices"));
+                return Err(self.bad(column, "two ids", "the same id for both vertices"));
             }
         }
         Ok(ids)
@@ -318,7 +318,7 @@ impl BatchContext<'_> {
             return Err(self.bad(here(), "nothing", "a value for every row"));
         };
         if Some(values.len()) != rows.checked_mul(spec.channels) {
-            let expected = format!("{} a row for {rows} rows", spec.channels);
+            let expected = format!("{} per row for {rows} rows", spec.channels);
             return Err(self.bad(here(), format!("{} values", values.len()), expected));
         }
         spec.check_values(what, values)?;
@@ -334,7 +334,7 @@ impl BatchContext<'_> {
         stored.ok_or_else(|| self.bad(here(), values.type_name(), spec.values.name()))
     }
 
-    /// Endpoints as numbers over all batches; for skeletons also as pairs of rows of this batch.
+    /// Endpoints as vertex numbers over all batches; for skeletons also as pairs of rows of this batch.
     pub(crate) fn links(&self, batch: &Batch, rows: usize) -> Result<Linked, WriteError> {
         let spec = self.spec;
         let given = batch.links.len();
@@ -388,7 +388,7 @@ impl BatchContext<'_> {
                     return Err(self.bad(
                         format!("links, link {at}"),
                         "a vertex of another batch",
-                        "vertices of this one",
+                        "vertices of this batch",
                     ));
                 }
             }

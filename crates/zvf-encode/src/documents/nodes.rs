@@ -1,4 +1,4 @@
-//! The documents of a level that wait until all its cells are written.
+//! The documents of a level, which are written after all its cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Nodes {
     pub groups: BTreeMap<String, String>,
     /// Groups that represent arrays of cells.
     cell_groups: BTreeMap<String, String>,
-    /// The categories of arrays, by path, which their documents get when they are written.
+    /// The categories of arrays, by path; they are added to the documents when these are written.
     texts: BTreeMap<String, Arc<TextList>>,
 }
 
@@ -70,7 +70,7 @@ impl Nodes {
         self.cell_groups.insert(path.into(), document);
     }
 
-    /// Adds all documents of another level part.
+    /// Adds all documents of `other`, another part of the level.
     pub fn extend(&mut self, other: Self) {
         self.arrays.extend(other.arrays);
         self.groups.extend(other.groups);

@@ -1,4 +1,4 @@
-//! Step 2: the records of one chunk become its cells.
+//! Encodes the records of a chunk as its cells.
 
 use std::ops::Range;
 
@@ -30,14 +30,14 @@ enum FragmentCut {
     Trees,
 }
 
-/// Encodes the records of chunks: sorts rows, cuts them into fragments, and makes the payloads of cells.
+/// Encodes the records of chunks: sorts rows, cuts them into fragments, and produces the payloads of cells.
 #[derive(Debug)]
 pub struct ChunkEncoder<'s> {
     spec: &'s StoreSpec,
     layout: VertexLayout,
     dictionaries: Vec<Option<Dictionary>>,
     cut: FragmentCut,
-    /// Whether the caller needs the vertex of each row.
+    /// Whether [`EncodedChunk::vertices`] is filled.
     pub(crate) vertices: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct EncodedChunk {
     pub(crate) fragment_attributes: Vec<Vec<u8>>,
     /// The fragments of objects.
     pub placed: Vec<PlacedRows>,
-    /// The number of the vertex of each row, if links refer to vertices; else empty.
+    /// The number of the vertex of each row, if links refer to vertices or the caller traces them; else empty.
     pub vertices: Vec<u64>,
 }
 
@@ -98,7 +98,7 @@ impl<'s> ChunkEncoder<'s> {
         })
     }
 
-    /// Returns the vertex of each row, even if there are no links.
+    /// Whether [`EncodedChunk::vertices`] is filled even if there are no links.
     pub(crate) fn with_vertices(mut self, vertices: bool) -> Self {
         self.vertices |= vertices;
         self
@@ -172,7 +172,7 @@ impl<'s> ChunkEncoder<'s> {
         row_of(records, at, self.layout.width).or_bug(format_args!("no record {at}"))
     }
 
-    /// The records by group, then in the order of their vertices.
+    /// The records sorted by group, then by the numbers of their vertices; within an object, equal values of fragment attributes are together.
     fn sorted(&self, chunk: &[i64], bytes: &[u8]) -> Result<Vec<RecordKey>, WriteError> {
         let rows = records(bytes, self.layout.width)?.enumerate();
         let key = |group: i64, (at, record): (usize, &[u8])| -> Result<RecordKey, WriteError> {
@@ -252,7 +252,7 @@ impl<'s> ChunkEncoder<'s> {
             let bins = u32::try_from(bins).or_bug("more than 2^24 bins")?;
             let column = positions.iter().skip(axis).step_by(dims);
             for (&value, number) in column.zip(&mut numbers) {
-                // Below `bins`, and so is the number below the product of all of them.
+                // `local` is below `bins`, so `number` stays below the product of all bins.
                 let local = local_bin(value, size, chunk, i64::from(bins))? as u32;
                 *number = *number * bins + local;
             }
@@ -289,7 +289,7 @@ impl<'s> ChunkEncoder<'s> {
         for (row, key) in (0_u32..).zip(keys) {
             let fragment =
                 |key: &RecordKey| self.layout.fragment(self.record(records, key.record)?);
-            let goes_on = match before {
+            let continues = match before {
                 Some(before) => {
                     before.group == key.group
                         && (!by_value || fragment(before)? == fragment(key)?)
@@ -305,7 +305,7 @@ impl<'s> ChunkEncoder<'s> {
             };
             before = Some(key);
             match placed.last_mut() {
-                Some(fragment) if goes_on => fragment.rows += 1,
+                Some(fragment) if continues => fragment.rows += 1,
                 _ => {
                     let fragment = narrow("fragments of one chunk", placed.len())?;
                     let order = match self.cut {

@@ -1,4 +1,4 @@
-//! From buckets to a store: the four steps in order, and the commit.
+//! Writes a level from its buckets: cells of vertices, objects, links, and then the documents.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,13 +66,13 @@ pub struct LevelInput {
 /// Where the vertices of a level were written.
 #[derive(Debug)]
 pub struct Trace {
-    /// Chunks with vertices, in lex order.
+    /// Chunks with vertices, in lexicographic order.
     pub chunks: Vec<ChunkCoord>,
-    /// Slot of the chunk, and row, of each vertex, in the order in which they were pushed.
+    /// Slot of the chunk and row of each vertex, in the order in which vertices were pushed.
     pub places: Vec<(u32, u32)>,
 }
 
-/// Writes a level except for its document, which is returned with counts added. Also returns the rows of the vertices, if the router recorded them.
+/// Writes a level except for its document, which is returned with counts added. Also returns where the vertices were written, if the router traces them.
 ///
 /// `bounds` are the bounds of the store: the grids of all arrays of all levels cover them (trap T6). Positions, attributes, objects and links are in
 /// `input`.
@@ -99,19 +99,19 @@ pub fn write_arrays(
     let traced = router.trace.is_some();
     let encoder = ChunkEncoder::new(spec, router.layout, dictionaries)?.with_vertices(traced);
     let chunks: Vec<&[i64]> = coords.iter().map(ChunkCoord::as_slice).collect();
-    let form = spec.target.rules();
+    let rules = spec.target.rules();
     let grid = ChunkSplit::grid(split.as_ref(), documents::grid(bounds, &spec.chunk_shape)?);
     let sizes = buckets.iter().map(Bucket::size);
     let sizes = chunks.iter().copied().zip(sizes);
     let arrays = 2 + spec.vertex_attributes.len() + spec.fragment_attributes.len();
     let links = match spec.kind {
         Kind::Graph | Kind::Skeleton | Kind::Mesh => router.link_count,
-        // An upper bound: a link is stored only where a line leaves a chunk.
+        // An upper bound: a link is stored only where a chain leaves a chunk.
         Kind::Polyline | Kind::Streamline => router.vertices,
         _ => 0,
     };
-    let shards = form.shards(&spec.shard_shape, &grid, spec.dims(), arrays, links, sizes);
-    let cells = form.cells(
+    let shards = rules.shards(&spec.shard_shape, &grid, spec.dims(), arrays, links, sizes);
+    let cells = rules.cells(
         grid,
         shards,
         spec.compression.clone(),
@@ -138,7 +138,7 @@ pub fn write_arrays(
     let mut documents = LevelDocuments::new(level.vertex_docs(&encoder)?);
     documents.summary.vertices = router.vertices;
     documents.summary.chunks = wide(chunks.len());
-    // The index is written even without any object, because vertices that are appended later belong to objects.
+    // The index is written even without objects, because vertices that are appended later belong to objects.
     if spec.has_objects() {
         level.write_objects(&mut documents, sorter, &tables, &groups, &mut placer)?;
     }
@@ -150,7 +150,7 @@ pub fn write_arrays(
     let found = found.transpose()?;
     let doc = ChunkSplit::describe(split, spec, doc);
     let (doc, summary) = documents.put(target, doc)?;
-    let fragments_tile = doc.fragments_tile && form.members == DocumentMembers::All;
+    let fragments_tile = doc.fragments_tile && rules.members == DocumentMembers::All;
     let doc = LevelDoc {
         fragments_tile,
         ..doc
@@ -188,7 +188,7 @@ fn trace(numbers: &[u64], places: &mut VertexPlaces) -> Result<Vec<(u32, u32)>, 
     numbers.iter().map(place).collect()
 }
 
-/// The chunks with rows in lex order, their rows, the file with the rows, and the values that split chunks in addition to position.
+/// The chunks with rows in lexicographic order, their buckets, the spill file of the buckets, and the values that split chunks.
 type Chunked = (Vec<ChunkCoord>, Vec<Bucket>, SpillFile, Option<ChunkSplit>);
 
 /// Sorts the buckets by chunk, with the final keys if an attribute splits chunks.
@@ -207,7 +207,7 @@ pub fn by_chunk(
     Ok((coords, buckets, file, split))
 }
 
-/// Documents of a level that wait until all cells are written.
+/// The documents of a level, which are written after all its cells.
 #[derive(Debug)]
 pub struct LevelDocuments {
     nodes: Nodes,
@@ -530,7 +530,7 @@ impl<'s> LevelWriter<'s> {
         self.write_links(placer, fragments, steps)
     }
 
-    /// Converts links between vertices to links between rows; links that the order of rows implies are left out.
+    /// Converts links between vertices to links between rows. Links that the order of rows implies are left out.
     fn place_links(
         &self,
         queue: Spool,
@@ -590,7 +590,7 @@ impl<'s> LevelWriter<'s> {
     }
 }
 
-/// Facts about the rows that are needed to write the rest of a level.
+/// What later steps of writing a level need to know about the written rows.
 #[derive(Debug)]
 pub struct RowsWritten {
     /// The fragments of objects.

@@ -18,8 +18,8 @@ use zvf_format::int::index;
 /// The path of the array in its level.
 const PATH: &str = "object_index/manifests";
 
-/// Maximum number of manifests of a chunk that is a separate object. With 16384, as in the released writers, a query of a few objects reads nearly
-/// all manifests of a store.
+/// Most manifests of a chunk that is a separate object. With 16384, as in the released writers, a query of a few objects would read nearly all manifests
+/// of a store.
 const CHUNK: u32 = 512;
 
 /// Largest size of such a chunk in bytes; a chunk with larger manifests has fewer of them, but at least [`FEWEST`].
@@ -47,7 +47,7 @@ impl ManifestChunking {
     fn of(first: usize, bytes: usize, sharded: bool) -> Result<Self, WriteError> {
         let rows = narrow("manifests of a chunk", first.max(1))?;
         let power = |rows: u32| 1 << rows.max(1).ilog2();
-        // Fewer manifests than a chunk are stored as one object without a shard.
+        // If all manifests fit one chunk, they are one object, not a shard.
         if !sharded || (rows < CHUNK && bytes < CHUNK_BYTES) {
             let chunk = match bytes >= CHUNK_BYTES {
                 true => power(rows).max(FEWEST),
@@ -116,7 +116,7 @@ impl ManifestLayout {
     /// Manifests of a stored object.
     ///
     /// # Errors
-    /// Bug: the number was checked when the layout was made.
+    /// Bug: more manifests in an object than 32 bits count, which [`of`](Self::of) rules out.
     pub fn rows(&self) -> Result<usize, WriteError> {
         self.rows.object().map(index)
     }
@@ -125,7 +125,7 @@ impl ManifestLayout {
     /// [`EncodedManifests::list`].
     ///
     /// # Errors
-    /// Limit: more than 4 GiB. Bug: more manifests than belong in the object.
+    /// Limit: more than 4 GiB. Bug: more manifests than belong in the object, or none.
     pub fn encode<M: AsRef<[u8]>>(
         &self,
         manifests: impl IntoIterator<Item = Result<M, WriteError>>,
@@ -239,7 +239,7 @@ pub struct ManifestArray<'t> {
 }
 
 impl<'t> ManifestArray<'t> {
-    /// An index without rows, in the level at `target`. `sharded`: manifests are in shards, if there are many.
+    /// An index without rows, in the level at `target`. With `sharded`, manifests are in shards if there are many.
     pub fn new(compression: &Compression, sharded: bool, target: &'t Below<'t>) -> Self {
         Self {
             compression: compression.clone(),
@@ -301,7 +301,7 @@ impl<'t> ManifestArray<'t> {
     /// Appends the manifest of the next row.
     ///
     /// # Errors
-    /// Limit: 2^32 rows. I/O.
+    /// Limit: 2^32 rows, or a chunk of more than 4 GiB. I/O.
     pub fn push(&mut self, manifest: &[u8]) -> Result<(), WriteError> {
         self.count += 1;
         if self.count > MOST_ROWS {

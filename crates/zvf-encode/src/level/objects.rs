@@ -36,7 +36,7 @@ pub struct PushedObjectTables {
     columns: Vec<HeldColumn>,
     /// The rows without a value of each column of numbers.
     absent: Vec<BTreeSet<usize>>,
-    /// The ids of objects that records identify by number; empty if records have the ids.
+    /// The ids of objects, if records identify objects by number; empty if records have the ids.
     named: Vec<i64>,
 }
 
@@ -89,10 +89,10 @@ impl PushedObjectTables {
         &self.ids
     }
 
-    /// Checks that the rows can be stored, whatever objects other writers have.
+    /// Checks that the rows can be stored, regardless of the objects of other writers.
     ///
     /// # Cost
-    /// Makes the column of each attribute in memory, one after the other.
+    /// Builds the column of each attribute in memory, one at a time.
     ///
     /// # Errors
     /// Misuse: a text that cannot be stored. Limit: a column that is too large.
@@ -126,11 +126,11 @@ impl PushedObjectTables {
         for (name, absent) in &table.absent {
             let known = table.attributes.iter().any(|(own, _)| own == name);
             if !known || absent.last().is_some_and(|row| *row >= rows) {
-                let found = "rows without a value that the table does not have";
+                let found = "missing values in rows or attributes that the table does not have";
                 return Err(WriteError::input(
                     format!("object attribute {name}"),
                     found,
-                    format!("some of its {rows} rows"),
+                    format!("an attribute of the table, and rows below {rows}"),
                 ));
             }
         }
@@ -146,7 +146,7 @@ impl PushedObjectTables {
                 return Err(WriteError::input(what(), "no column or several", "one"));
             };
             if Some(values.len()) != rows.checked_mul(one.channels) {
-                let expected = format!("{} a row for {rows} rows", one.channels);
+                let expected = format!("{} per row for {rows} rows", one.channels);
                 return Err(WriteError::input(
                     what(),
                     format!("{} values", values.len()),
@@ -186,10 +186,10 @@ impl PushedObjectTables {
     }
 }
 
-/// Checks groups against a specification, and copies borrowed data.
+/// Checks groups against a specification, and returns a copy of them.
 ///
 /// # Errors
-/// Misuse: groups of no objects; names or values that do not match the number of groups.
+/// Misuse: groups in a store without objects; names or values that do not match the number of groups; an attribute twice, or with an invalid name.
 pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, WriteError> {
     let count = groups.members.len();
     let bad = |what: String, found: String, expected: String| {
@@ -199,7 +199,7 @@ pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, Write
         return bad(
             "groups".into(),
             format!("{count} groups"),
-            "none where there are no objects".into(),
+            "none in a store without objects".into(),
         );
     }
     if !groups.names.is_empty() && groups.names.len() != count {
@@ -240,7 +240,7 @@ pub(crate) struct WrittenObjects {
     pub(crate) present: u64,
 }
 
-/// The receivers of the parts of objects.
+/// Where the manifests, links and owners of objects are written.
 #[derive(Debug)]
 pub(crate) struct ManifestSinks<'s> {
     /// Takes the links between consecutive fragments of an object in different chunks.
@@ -331,16 +331,16 @@ pub(crate) fn write_manifests(
 }
 
 /// Checks the fragments of one object, in their order: a chain must be pushed without vertices of other objects between its own, and
-/// a line has two vertices, or none.
+/// a line must have two vertices, or none.
 ///
 /// # Errors
-/// Misuse: another object is in between, or a line has another number of vertices.
+/// Misuse: vertices of other objects in between, or a line with another number of vertices.
 pub fn check_chain(kind: Kind, id: i64, parts: &[PlacedRows]) -> Result<(), WriteError> {
     let torn = parts
         .windows(2)
         .any(|pair| matches!(pair, [a, b] if a.order + u64::from(a.rows) != b.order));
     if torn {
-        let expected = "its vertices after each other";
+        let expected = "consecutive vertices";
         return Err(WriteError::input(
             format!("object {id}"),
             "vertices of others between its own",
@@ -376,7 +376,7 @@ pub fn check_chains(kind: Kind, placed: &[PlacedRows]) -> Result<(), WriteError>
 /// Checks that the tables and groups of a level can be stored, before anything is written. `ids` are the ids of all objects, ascending.
 ///
 /// # Cost
-/// Makes the column of each attribute in memory, one after the other.
+/// Builds the column of each attribute in memory, one at a time.
 ///
 /// # Errors
 /// Misuse: members of groups that are not objects, values that cannot be stored. Limit: a column that is too large.
@@ -391,7 +391,7 @@ pub fn check_objects(
     group_columns(spec, groups).try_for_each(|column| column.map(drop))
 }
 
-/// Makes the document of an object index: `ids` has one id per row, `present` counts rows with vertices.
+/// Returns the document of an object index: `ids` has one id per row, `present` counts rows with vertices.
 pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         num_present: Some(present),
@@ -401,7 +401,7 @@ pub fn index_doc(rank: usize, ids: &[i64], present: u64) -> ObjectIndexDoc {
     }
 }
 
-/// Makes the document of an object index with row numbers as ids (0.8 §10.1).
+/// Returns the document of an object index with row numbers as ids (0.8 §10.1).
 pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     ObjectIndexDoc {
         zv_array: Some("object_index".to_owned()),
@@ -412,7 +412,7 @@ pub fn index_of_rows(rank: usize, count: u64) -> ObjectIndexDoc {
     }
 }
 
-/// The columns of the object attributes, made one after the other; rows in the order of `ids`.
+/// The columns of the object attributes, built one at a time; rows are in the order of `ids`.
 fn attribute_columns<'c>(
     spec: &'c StoreSpec,
     tables: &'c PushedObjectTables,
@@ -472,7 +472,7 @@ fn check_members(groups: &Groups, ids: &[i64]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The columns of the attributes of groups, made one after the other.
+/// The columns of the attributes of groups, built one at a time.
 fn group_columns<'c>(
     spec: &'c StoreSpec,
     groups: &'c Groups,

@@ -1,4 +1,4 @@
-//! Texts in distributed writes: each part has its own dictionary, and the commit writes the codes of all texts together.
+//! Texts in distributed writes: each part has its own dictionary, and the commit recodes the texts of all parts with one joined dictionary.
 //!
 //! ```text
 //! work/NAME-OWNER/texts                 the texts of each attribute of categories, sorted
@@ -59,14 +59,14 @@ fn read(target: &Target, key: &str) -> Result<Vec<Option<AttributeTexts<TextList
         .ok_or_else(|| WriteError::data(key, "bytes that cannot be read", "the texts of a part"))
 }
 
-/// Whether a specification has texts with codes that depend on all parts.
+/// Whether a specification has categorical attributes, whose codes depend on the texts of all parts.
 pub fn has_texts(spec: &StoreSpec) -> bool {
     spec.vertex_attributes
         .iter()
         .any(|one| one.values == AttributeType::Category)
 }
 
-/// The merged dictionaries of all parts, whose texts are at `keys`; equal to the dictionaries of a single writer.
+/// The joined dictionaries of all parts, whose texts are at `keys`; they equal the dictionaries of a single writer.
 ///
 /// # Cost
 /// Memory: all texts once (4 more bytes each), and the texts of one part.
@@ -108,7 +108,7 @@ pub fn objects(
         let (codes, rest) = payload.as_chunks();
         rest.is_empty()
             .then_some(())
-            .or_bug("codes of other than 4 bytes")?;
+            .or_bug("codes that are not 4 bytes each")?;
         let codes: Vec<u32> = codes.iter().map(|code| u32::from_le_bytes(*code)).collect();
         if codes.is_empty() {
             continue;
@@ -127,7 +127,7 @@ pub fn objects(
         .collect()
 }
 
-/// Writes the cells of the texts of a part; `keys` locate its codes.
+/// Writes the cells of the categorical attributes of a part: its texts are at `texts`, its codes at `keys`.
 ///
 /// # Cost
 /// Memory: the cells of one object for each thread.

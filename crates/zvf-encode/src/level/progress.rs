@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A step of writing a level; they are taken in this order.
+/// A step of writing a level; steps run in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Step {
@@ -11,7 +11,7 @@ pub enum Step {
     Vertices,
     /// Manifests are written; counted in fragments.
     Objects,
-    /// Links are looked up, and their cells written; counted in links, twice.
+    /// Links are placed and their cells are written; counted in links, where links between pushed vertices count twice.
     Links,
 }
 
@@ -27,7 +27,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Receives the progress of a write: called often, from the thread that writes, so it has to be quick.
+/// Receives the progress of a write. Called often, from the thread that writes, so it must be quick.
 #[derive(Clone, Default)]
 pub struct Watch(pub(crate) Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
@@ -46,7 +46,7 @@ impl Watch {
             done: 0,
             total,
         };
-        steps.tell();
+        steps.report();
         steps
     }
 }
@@ -64,10 +64,10 @@ impl StepProgress<'_> {
     /// Adds to the amount that is done.
     pub(crate) fn add(&mut self, done: u64) {
         self.done += done;
-        self.tell();
+        self.report();
     }
 
-    fn tell(&self) {
+    fn report(&self) {
         if let Some(watch) = &self.watch.0 {
             watch(Progress {
                 step: self.step,

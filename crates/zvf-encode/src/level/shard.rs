@@ -1,4 +1,4 @@
-//! From cells to objects: one object per cell, shards (0.9 §4.2 and §4.4), or one array per cell (0.8 §3.1).
+//! Packs cells into objects: one object per cell, shards (0.9 §4.2 and §4.4), or one array per cell (0.8 §3.1).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -62,8 +62,8 @@ pub struct LevelCells {
     listed: ShardLengthLists,
 }
 
-/// If the cells of a shard have more bytes than this, the document of the array lists their lengths. When a reader requests the index of a smaller
-/// shard, it gets the whole shard.
+/// If the cells of a shard have more bytes than this, the document of the array lists their lengths. A reader that requests the index of a smaller shard
+/// gets the whole shard.
 const LISTED: usize = 64 << 10;
 
 /// The lengths of the cells of large shards as texts, by the path of the array and the index of the shard.
@@ -129,7 +129,7 @@ impl LevelCells {
         }
     }
 
-    /// The same cells. If `chosen` and the level has shards, each array of links has shards of its own, whose shape is chosen when the array is written.
+    /// The same cells. If `chosen` is true and the level has shards, each array of links has shards of its own, whose shape is chosen when it is written.
     #[must_use]
     pub fn with_link_shards(self, chosen: bool) -> Self {
         let chosen = chosen && self.shards.is_some() && self.container == CellContainer::Grid;
@@ -217,7 +217,7 @@ impl LevelCells {
         chosen.unwrap_or_else(|| self.compression.clone())
     }
 
-    /// The same codecs, with one array per cell.
+    /// The same compression, with one array per cell.
     pub(crate) fn loose(&self) -> Self {
         Self {
             container: CellContainer::Blobs,
@@ -267,7 +267,7 @@ impl LevelCells {
         self.objects_with(path, cells, &[])
     }
 
-    /// Like [`objects`](Self::objects), with additional cells that are [encoded](Self::encoded) in the way of this array.
+    /// Like [`objects`](Self::objects), with additional cells that are already [encoded](Self::encoded) with the codecs of this array.
     ///
     /// # Errors
     /// As [`objects`](Self::objects). Bug: cells of [`CellContainer::Blobs`].
@@ -364,7 +364,7 @@ impl LevelCells {
         Ok(EncodedCells { bytes, cells })
     }
 
-    /// The cell of a chunk in the object that holds it.
+    /// The encoded cell of a chunk in the object that holds it; `None` if the object has no such cell.
     ///
     /// # Errors
     /// Misuse: a chunk outside of the grid.
@@ -386,7 +386,7 @@ impl LevelCells {
             .transpose()
     }
 
-    /// The encoded cells of a shard, by chunk: also cells that no presence list names, but no cells outside of the grid.
+    /// The encoded cells of a shard, by chunk, including cells that no presence list names, but not cells outside of the grid.
     ///
     /// # Errors
     /// Bug: no shards; a cell outside of its shard.
@@ -548,8 +548,8 @@ pub fn stored_as(level: &Level) -> Result<(Option<Compression>, Option<Vec<u64>>
     Ok((compression, shard_shape(positions)?.map(<[u64]>::to_vec)))
 }
 
-/// The number of arrays of a stored level with the shards of its vertices, for [`ShardShape::of_level`](crate::ShardShape::of_level): positions, fragments and the
-/// attributes of both, except for the owners of fragments, which have shards of their own.
+/// The number of arrays of a stored level with the shards of its vertices, for [`ShardShape::of_level`](crate::ShardShape::of_level): positions, fragments
+/// and the attributes of both, except for the owners of fragments, which have shards of their own.
 #[must_use]
 pub fn arrays_of_vertices(level: &Level) -> usize {
     let fragments = level.fragment_attributes().iter();

@@ -1,4 +1,4 @@
-//! From records to the payloads of cells.
+//! Encodes the records of links as the payloads of cells, and writes them.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::target::{Below, ObjectPut, Payloads};
 use crate::{WriteError, parallel};
 use zvf_format::int::wide;
 
-/// Called for every cell in which links lack values of an attribute, with the attribute, the number of links without a value, and the number of
-/// links.
+/// Called for every cell in which links lack values of an attribute, with the attribute, the number of links without a value, and the number of all links
+/// of the cell.
 pub type Missing<'m> = &'m (dyn Fn(&LinkColumn, usize, usize) + Sync);
 
 /// Where cells are written.
@@ -83,7 +83,7 @@ impl FamilySpec {
     /// joins two of them.
     ///
     /// # Errors
-    /// Bug: a link to a row that no fragment has.
+    /// Malformed data: missing values of a type that has no value that means missing. Bug: a link to a row that no fragment has.
     pub(super) fn cell(
         &self,
         key: ChunkCoord,
@@ -135,7 +135,7 @@ impl FamilySpec {
         })
     }
 
-    /// Moves the payloads out of cells: by the path of the array, the chunks and bytes.
+    /// Moves the payloads out of cells, by the path of their array.
     pub fn payloads<'c>(
         &self,
         cells: &'c mut [EncodedLinkCell],
@@ -221,7 +221,7 @@ impl FamilySpec {
         let (mut all, mut arrays) = (Vec::new(), BTreeMap::new());
         for (key, size, item) in items {
             let (array, chunk) = self.array(&key)?;
-            // Cells of one object share the array and the shard.
+            // Cells of one object are in the same array and shard.
             let offsets = key.get(chunk.len()..).or_bug("a cell beyond its key")?;
             let mut object = blobs::index(offsets);
             let cells = arrays.entry(self.path(array, None));
@@ -261,10 +261,10 @@ impl FamilySpec {
 }
 
 impl LinkColumn {
-    /// The values of one cell. If no link has a value, there is no cell; if some have, the others get the value that means absence.
+    /// The values of one cell. If no link has a value, there is no cell; if some have, the others get the value that means missing.
     ///
     /// # Errors
-    /// Malformed data: some links have no value, and the type has none that means absence.
+    /// Malformed data: some links have no value, and the type has no value that means missing.
     fn payload(
         &self,
         column: &[Option<&[u8]>],

@@ -121,7 +121,7 @@ impl WrittenFamily {
                     chunks.push(*chunk);
                 }
             }
-            // An array without any values would be read as one that lost them.
+            // Readers would take an array without any values for one whose values were lost.
             if chunks.is_empty() && !present.is_empty() {
                 continue;
             }
@@ -129,7 +129,7 @@ impl WrittenFamily {
             let mut attributes = family.value_attributes(array, one);
             match array {
                 ArrayKey::Offsets(_) if !one.complete => {
-                    // Values that the source lost are still reported as a warning.
+                    // Not set for complete attributes: readers then warn if the source has lost values.
                     let lacks = |cell: &WrittenLinkCell| cell.valued.get(at) == Some(&false);
                     attributes.links_without_values = self.cells.iter().any(lacks).then_some(true);
                 }

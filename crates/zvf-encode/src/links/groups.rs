@@ -65,7 +65,7 @@ pub struct ChunkFragments {
 }
 
 impl ChunkFragments {
-    /// Chunks with fragments, in lex order.
+    /// Chunks with fragments, in lexicographic order.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &ChunkCoord> {
         self.chunks.keys()
     }
@@ -105,7 +105,7 @@ impl FragmentEnds {
         start.is_some_and(|start| start <= row) && end(fragment).is_some_and(|end| row < end)
     }
 
-    /// The fragment that has all rows of a link; `None` if several have them.
+    /// The fragment that has all rows of a link; `None` if the rows are in several fragments.
     ///
     /// # Errors
     /// Bug: a row that no fragment has.
@@ -127,7 +127,7 @@ impl FragmentEnds {
         })
     }
 
-    /// The groups of links, given the fragment of each.
+    /// The encoded groups of links, given the fragment of each link.
     pub(super) fn groups(&self, fragments: &[u32]) -> Result<Vec<u8>, WriteError> {
         let failed = |source| WriteError::encode("link_fragments", source);
         let mut lists: Vec<(u32, i64)> = fragments.iter().copied().zip(0_i64..).collect();

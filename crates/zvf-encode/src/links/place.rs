@@ -1,4 +1,4 @@
-//! From links to the buckets of their cells.
+//! Places links in the buckets of their cells.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub struct LinkPlacer {
     buckets: Buckets<ChunkCoord>,
     /// The key of the current link.
     key: Vec<i64>,
-    /// Links, each counted once, and rows on disk.
+    /// Links, each counted once, and their records, including copies.
     links: u64,
     records: u64,
 }
@@ -245,7 +245,7 @@ impl WrittenFamily {
         Ok(())
     }
 
-    /// Adds the written cells; cells without links only count for their groups. `grouped`: groups were to follow fragments.
+    /// Adds the written cells; cells without links only count for their groups. `grouped`: whether groups follow fragments where possible.
     fn take(&mut self, cells: Vec<WrittenLinkCell>, grouped: bool) -> Result<(), WriteError> {
         if grouped {
             let mut groups = Grouped {
@@ -268,10 +268,10 @@ impl WrittenFamily {
 }
 
 impl FamilySpec {
-    /// Makes the key of the bucket of a link, given the chunks of its ends in the order in which they are stored.
+    /// Writes the key of the bucket of a link to `key`, given the chunks of its ends in stored order.
     ///
     /// # Errors
-    /// Misuse: chunks too far apart.
+    /// Misuse: chunks too far apart. Malformed data: chunk factors that are invalid or too large.
     pub fn key<'c>(
         &self,
         mut chunks: impl Iterator<Item = &'c [i64]>,

@@ -14,7 +14,7 @@ use crate::{WriteError, documents};
 /// How the links of a family are stored.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Levels between the first end and all others.
+    /// The level of all other ends minus the level of the first end.
     pub delta: i32,
     /// Ends of a link.
     pub width: usize,
@@ -30,7 +30,7 @@ pub struct Policy {
     pub rank: usize,
     /// Whether the array of links inside chunks exists even if there is no such link.
     pub inner: bool,
-    /// How links between chunks are found.
+    /// How links between chunks are stored: by offsets or by chunks.
     pub by: LinksBy,
 }
 
@@ -92,7 +92,7 @@ pub enum ArrayKey<'k> {
     Across,
 }
 
-/// The links of one level that span the same number of levels.
+/// The links of one level with the same delta: how they are stored, and their attributes.
 #[derive(Debug, Clone)]
 pub struct FamilySpec {
     pub(super) policy: Policy,
@@ -100,7 +100,7 @@ pub struct FamilySpec {
 }
 
 impl FamilySpec {
-    /// A family with a policy. Members that the version prescribes are replaced.
+    /// A family with a policy. Members of the policy that the version or the delta prescribes are replaced.
     pub fn new(mut policy: Policy, columns: Vec<LinkColumn>) -> Self {
         let by_chunks = policy.by == LinksBy::Chunks;
         if policy.delta != 0 {
@@ -117,7 +117,7 @@ impl FamilySpec {
         Self { policy, columns }
     }
 
-    /// The family of a new store.
+    /// The family of the links inside a level, as a specification describes it.
     pub fn of(spec: &StoreSpec) -> Self {
         let by = spec.target.rules().links;
         let policy = Policy {
@@ -130,7 +130,7 @@ impl FamilySpec {
         Self::new(policy, columns.collect())
     }
 
-    /// Whether both ends are in one level, so that links may be inside chunks.
+    /// Whether all ends are in one level, so that links may be inside chunks.
     pub fn is_inside(&self) -> bool {
         self.policy.delta == 0
     }

@@ -1,4 +1,4 @@
-//! Links between vertices that wait until the rows of all vertices are known.
+//! Links between vertices, queued until the rows of all vertices are known.
 
 use crate::WriteError;
 use crate::batches::layout::row_size;

@@ -1,4 +1,4 @@
-//! Records by key, spilled past a budget: the first step of every write.
+//! Records by key, with a memory budget beyond which they are spilled: the first step of every write.
 
 use std::borrow::{Borrow, Cow};
 use std::hash::Hash;
@@ -14,7 +14,7 @@ use zvf_format::int::wide;
 /// Records by key: a bucket for each key, with its records in the order in which they were pushed.
 #[derive(Debug)]
 pub struct Buckets<K> {
-    /// Keys are counts and coordinates of the caller's own data, so collisions cannot be an attack.
+    /// Keys are counts and coordinates of the caller's own data, so a fast hash without protection against chosen collisions suffices.
     numbers: FxHashMap<K, usize>,
     buckets: Vec<Bucket>,
     /// Bytes reserved in memory.
@@ -31,7 +31,7 @@ pub struct Bucket {
 }
 
 impl<K: Eq + Hash> Buckets<K> {
-    /// No buckets. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
+    /// Creates an empty collection. About `budget` bytes are held in memory, more goes to a temporary file in `folder`.
     pub fn new(budget: usize, folder: &Path) -> Self {
         Self {
             numbers: FxHashMap::default(),
@@ -96,7 +96,7 @@ impl<K: Eq + Hash> Buckets<K> {
         self.memory
     }
 
-    /// Spills all buckets if they exceed the budget; called after some records.
+    /// Spills all buckets if they exceed the budget. To be called after some records were pushed.
     ///
     /// # Errors
     /// I/O of the temporary file.

@@ -34,9 +34,9 @@ use zvf_format::int::wide;
 pub struct PlacedRows {
     /// The object.
     pub object: i64,
-    /// Place in the object: number of the first vertex if objects are chains, else number of the chunk.
+    /// Place in the object: number of the first vertex if objects are chains, else the numbers of chunk (upper 32 bits) and fragment (lower 32 bits).
     pub order: u64,
-    /// Number of the chunk, in lex order.
+    /// Number of the chunk, in lexicographic order.
     pub chunk: u32,
     /// Number of the fragment in its chunk.
     pub fragment: u32,
@@ -183,7 +183,7 @@ impl Sorted<PlacedRows> {
         self.heap.peek().map(|Reverse((placed, _))| placed.object)
     }
 
-    /// Takes all fragments of an object, if the next one belongs to it.
+    /// Replaces `into` by all fragments of an object; it becomes empty if the next fragment belongs to another object.
     pub fn take(&mut self, object: i64, into: &mut Vec<PlacedRows>) -> Result<(), WriteError> {
         into.clear();
         while self.peek() == Some(object) {

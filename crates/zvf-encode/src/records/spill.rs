@@ -12,7 +12,7 @@ use crate::error::{OrBug, to_index};
 use crate::lock::lock;
 use zvf_format::int::wide;
 
-/// Bytes of one write, in which small pieces are combined.
+/// Small pieces are combined into writes of about this many bytes.
 const WRITE: usize = 1 << 20;
 
 /// A range of bytes of a [`SpillFile`].
@@ -124,7 +124,7 @@ impl SpillFile {
         out.resize(start + length, 0);
         let into = out
             .get_mut(start..)
-            .or_bug("a buffer that is too small for what is read")?;
+            .or_bug("a buffer that is smaller than the range")?;
         inner
             .file
             .seek(SeekFrom::Start(part.at))
@@ -132,7 +132,7 @@ impl SpillFile {
             .map_err(|e| self.failed(e))
     }
 
-    /// A part of a part: `len` bytes that begin `from` bytes into it.
+    /// A part of a range: `len` bytes that begin `from` bytes into it, or fewer at its end.
     pub(crate) fn slice(part: SpillRange, from: u64, len: u64) -> SpillRange {
         let from = from.min(part.len);
         SpillRange {
@@ -172,7 +172,7 @@ impl Spool {
         Ok(())
     }
 
-    /// As `push`, for a value that [`typed`](crate::records::typed) can read.
+    /// Appends a value as a record that [`typed`](crate::records::typed) can read.
     pub fn push_value(&mut self, value: &(impl IntoBytes + Immutable)) -> Result<(), WriteError> {
         self.push(value.as_bytes())
     }

@@ -1,7 +1,7 @@
 //! The specification of a store, and the consequences of its format version.
 //!
-//! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; nothing else in this crate refuses its members. [`VersionRules`] has the
-//! four choices that depend on the format version; no other code in this crate depends on it.
+//! [`StoreSpec::check`] checks a [`StoreSpec`] as a whole; no other code in this crate refuses its members. [`VersionRules`] has the
+//! four choices that depend on the format version; other code in this crate depends only on these choices.
 
 mod meaning;
 pub(crate) mod names;

@@ -99,8 +99,8 @@ impl AttributeSpec {
         Self::new(name.into(), AttributeType::Category)
     }
 
-    /// Booleans with missing values, stored as the texts `true` and `false`, one per row: for vertices. The description says so, because parts of a store
-    /// must have equal attributes.
+    /// Booleans with missing values, stored as the texts `true` and `false`, one per row: for vertices. They are marked by their description, so that all
+    /// parts of a distributed write have equal attributes.
     #[must_use]
     pub fn boolean_texts(name: impl Into<String>) -> Self {
         Self::category(name).with_description(BOOLEAN_TEXTS)
@@ -161,7 +161,7 @@ impl AttributeSpec {
         self.moments().is_some()
     }
 
-    /// Whether values are whole numbers, neither booleans nor dates, times or durations: objects may lack them.
+    /// Whether values are whole numbers, but neither booleans nor dates, times or durations. Objects may lack such values.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let number = self.values.number();
@@ -177,7 +177,7 @@ impl AttributeSpec {
     /// `of` names the owner of the attribute in errors.
     ///
     /// # Errors
-    /// Misuse: the first such value, with its row.
+    /// Misuse: the first value that is out of range, with its row.
     pub fn check_values(&self, of: &str, values: &Values) -> Result<(), WriteError> {
         if let Some(number) = self.values.number()
             && let Some(at) = values.first_beyond(number)
@@ -211,7 +211,7 @@ impl AttributeSpec {
         self
     }
 
-    /// The names of channels that a document shows: none for one channel without a name.
+    /// The names of channels in a document: none for one channel without a name.
     pub(crate) fn shown_channels(&self) -> Option<Vec<String>> {
         match &self.channel_names {
             Some(names) => Some(names.clone()),
@@ -267,11 +267,11 @@ impl LinkSpec {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ChunkBy {
-    /// The attribute: one boolean, integer or text per vertex. It is stored in the keys of chunks, not in an array.
+    /// The attribute: one boolean, integer or text per vertex. It is stored in the keys of chunks, and in an array only if [`stored`](Self::stored).
     pub attribute: AttributeSpec,
     /// All permitted values. Default: the values in the data.
     pub values: Option<Values>,
-    /// Whether it is also stored in an array, as the released writers of graphs and meshes do. True only in stores that are edited.
+    /// Whether it is also stored in an array, as the released writers of graphs and meshes do. True only for existing stores that are edited.
     pub stored: bool,
 }
 
@@ -498,7 +498,7 @@ impl StoreSpec {
         self
     }
 
-    /// The compression of chunks, after the rules of the version.
+    /// The compression of chunks, as the rules of the version require.
     pub(crate) fn settled_compression(&self) -> Compression {
         self.target.rules().compression(&self.compression)
     }
@@ -510,14 +510,15 @@ impl StoreSpec {
         self
     }
 
-    /// Sets the offset that readers add to stored positions to get world positions. Pushed positions are stored positions: the offset is not subtracted from them.
+    /// Sets the offset that readers add to stored positions to get world positions. Pushed positions are stored positions: the offset is not subtracted
+    /// from them.
     #[must_use]
     pub fn with_coordinate_offset(mut self, offset: impl Into<Vec<f64>>) -> Self {
         self.coordinate_offset = Some(offset.into());
         self
     }
 
-    /// Combines cells in shards; without numbers, cells are not in shards.
+    /// Sets how cells are combined in shards; with an empty list, every cell is a separate object.
     #[must_use]
     pub fn with_shard_shape(mut self, cells: impl Into<ShardShape>) -> Self {
         self.shard_shape = cells.into();
@@ -568,7 +569,7 @@ impl StoreSpec {
         }
     }
 
-    /// Whether batches have links: graphs, skeletons and meshes.
+    /// Whether batches may have links: graphs, skeletons and meshes.
     #[must_use]
     pub fn takes_links(&self) -> bool {
         matches!(self.kind, Kind::Graph | Kind::Skeleton | Kind::Mesh)
@@ -609,7 +610,7 @@ impl StoreSpec {
         self.parametric.as_ref().map_or(Ok(()), Parametric::check)
     }
 
-    /// The given bounds, extended to the values that they round to in the stored type.
+    /// The given bounds, extended to the values that they are rounded to in the stored number type.
     pub fn reach(&self) -> Option<(Vec<f64>, Vec<f64>)> {
         let (low, high) = self.bounds.as_ref()?;
         let round = |value: &f64| self.positions.round(*value);
@@ -645,7 +646,7 @@ impl StoreSpec {
             AttributeType::numbers_only,
         )?;
         if !self.has_objects() && !self.object_attributes.is_empty() {
-            let found = format!("{} of them", self.object_attributes.len());
+            let found = format!("{} attributes", self.object_attributes.len());
             return Err(WriteError::spec(
                 "object_attributes",
                 found,
@@ -693,7 +694,7 @@ impl StoreSpec {
         if !links.attributes.is_empty() && !links.explicit {
             let expected =
                 "none where links are implied: such links are not stored, so they have no values";
-            let found = format!("{} of them", links.attributes.len());
+            let found = format!("{} attributes", links.attributes.len());
             return Err(WriteError::spec("links/attributes", found, expected));
         }
         Ok(())
@@ -736,7 +737,7 @@ pub(crate) fn check_list(
             && names.len() != one.channels
         {
             let found = format!("{} names", names.len());
-            let expected = format!("{}, one a channel", one.channels);
+            let expected = format!("{}, one per channel", one.channels);
             return Err(WriteError::spec(here("channel_names"), found, expected));
         }
     }

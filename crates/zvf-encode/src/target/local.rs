@@ -1,7 +1,7 @@
 //! A folder of the local disk.
 //!
 //! A file is written under a temporary name next to its final one and then renamed, so that no reader sees a part of it. A file that no reader
-//! requests before some document exists is written under its final name at once. Before the document that makes the others visible is renamed, they
+//! requests before some document exists is written directly under its final name. Before the document that makes the others visible is renamed, they
 //! are durable: files are synced one by one or, for many files and if the system supports it, all at once.
 //!
 //! Never writes or removes anything outside the folder. A file that is a symbolic link is replaced, not its target; a
@@ -56,10 +56,10 @@ struct Unsynced {
     folders: HashSet<PathBuf>,
 }
 
-/// How many folders are remembered.
+/// Most folders that are remembered as not being links.
 const KNOWN: usize = 1 << 12;
 
-/// The pauses before the removal of a folder is tried again are shorter than this.
+/// The removal of a folder is tried again after longer and longer pauses, all shorter than this.
 const LAST_PAUSE: Duration = Duration::from_millis(256);
 
 /// More files than this are synced with the whole file system instead of one by one.
@@ -79,7 +79,7 @@ impl Local {
         }
     }
 
-    /// Checks that no folder above a key is a symbolic link, since its target is outside the store.
+    /// Checks that no folder above a key is a symbolic link, since the target may be outside of the store.
     ///
     /// # Errors
     /// [`WriteError::Linked`]; I/O.
@@ -213,7 +213,7 @@ impl Local {
         match write() {
             Ok(()) => Ok(temporary),
             Err(error) => {
-                // The first error is reported.
+                // The error of the write is reported.
                 let _ = fs::remove_file(&temporary);
                 Err(WriteError::io(temporary, error))
             }
@@ -283,14 +283,14 @@ impl Local {
         let path = self.path(key);
         let temporary = self.temporary(&path, bytes, false)?;
         fs::rename(&temporary, &path).map_err(|error| {
-            // The first error is reported.
+            // The error of the rename is reported.
             let _ = fs::remove_file(&temporary);
             WriteError::io(&path, error)
         })?;
         self.record(path)
     }
 
-    /// Renames a durable file. A file that only exists under its new name was renamed before.
+    /// Renames a durable file. Does nothing if only the new name exists, because the file was renamed before.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), WriteError> {
         self.check(from)?;
         self.check(to)?;
@@ -310,7 +310,7 @@ impl Local {
         Ok(())
     }
 
-    /// Copies a durable file, which no writer changes: it gets a second name, or is copied if the file system has no hard links.
+    /// Copies a durable file that no writer changes: it gets a second name, or is copied if the file system has no hard links.
     pub(crate) fn copy(&self, from: &str, to: &str) -> Result<(), WriteError> {
         self.check(from)?;
         self.check(to)?;
@@ -334,7 +334,7 @@ impl Local {
             }
         }
         let renamed = fs::rename(&temporary, &path);
-        // If the file at `path` is the same, because this was done before, renaming does nothing and leaves the temporary name.
+        // If `path` is the same file already, from an earlier call, renaming does nothing and leaves the temporary name.
         if let Err(error) = fs::remove_file(&temporary)
             && error.kind() != ErrorKind::NotFound
         {
@@ -366,7 +366,7 @@ impl Local {
         Ok(made)
     }
 
-    /// Replaces a file with the content `seen`; `false` if it has another content.
+    /// Replaces a file that has the content `seen`; returns `false` if it does not exist or has another content.
     pub(crate) fn replace(&self, key: &str, seen: &[u8], bytes: &[u8]) -> Result<bool, WriteError> {
         self.check(key)?;
         let path = self.path(key);
@@ -388,7 +388,7 @@ impl Local {
         }
     }
 
-    /// Moves a file with the content `seen` away, and removes it; `false` if it does not exist, or has another content.
+    /// Moves a file with the content `seen` away and removes it. Returns `false` if the file does not exist or has another content.
     pub(crate) fn take_away(&self, key: &str, seen: &[u8]) -> Result<bool, WriteError> {
         if self.read(key)?.as_deref() != Some(seen) {
             return Ok(false);
@@ -404,7 +404,7 @@ impl Local {
         let found = fs::read(&aside).map_err(|e| WriteError::io(&aside, e))?;
         let same = found == seen;
         if !same {
-            // The file of another writer that interfered: it is moved back, unless yet another one exists now.
+            // This file was written in the meantime by another writer: it is moved back, unless a newer one exists.
             let back = fs::hard_link(&aside, &path);
             if let Err(error) = back
                 && error.kind() != ErrorKind::AlreadyExists
@@ -507,7 +507,7 @@ impl Local {
         }
         let folders = folders.iter().map(PathBuf::as_path);
         let folders = folders.chain(files.iter().filter_map(|path| path.parent()));
-        // The names of folders are stored in the folders above them.
+        // The name of a folder is stored in the folder above it.
         let above: HashSet<&Path> = folders.flat_map(Path::ancestors).collect();
         let inside = above
             .into_iter()
@@ -558,7 +558,7 @@ impl Local {
             let failed = |e| WriteError::io(&path, e);
             for entry in fs::read_dir(&path).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
-                // Names that are not valid text are not keys of a store.
+                // Names that are not valid UTF-8 are not keys of a store.
                 let Ok(name) = entry.file_name().into_string() else {
                     continue;
                 };
@@ -645,7 +645,7 @@ impl Local {
             }
         }
         lock(&self.plain).clear();
-        // In this order, the content of a folder is after the folder.
+        // Sorted names have a folder before its content; in reverse order, the content is removed first.
         for folder in folders.into_iter().rev() {
             if self.check(folder).is_err() {
                 continue;

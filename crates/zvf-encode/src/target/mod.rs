@@ -40,7 +40,7 @@ impl<'t> Below<'t> {
     /// Puts objects; existing ones are replaced.
     ///
     /// # Errors
-    /// I/O; interrupted; [`WriteError::Lost`].
+    /// I/O; as [`Target::may_write`].
     pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         if let Some(tally) = self.tally {
             objects.iter().for_each(|object| tally.add(object));
@@ -120,7 +120,7 @@ pub fn checksum(key: &str, bytes: &[u8]) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-/// Checks whether this program may still write: another one may have taken over its work.
+/// Checks whether this program may still write: another program may have taken over its work.
 struct Fence {
     address: String,
     holds: Box<dyn Fn() -> bool + Send + Sync>,
@@ -134,13 +134,13 @@ impl fmt::Debug for Fence {
     }
 }
 
-/// The marker of a new store: another program may replace it and write there, while this one is paused.
+/// The marker of a new store: while this program is paused, another one may replace the marker and write the store.
 #[derive(Debug, Clone)]
 struct Guard {
     address: String,
     key: String,
     bytes: Vec<u8>,
-    /// When the marker was last found there, by two clocks: one may stop while the machine sleeps, the other may be set.
+    /// When the marker was last found at the key, by two clocks: one may stop while the machine sleeps, the other may be set.
     seen: (Instant, SystemTime),
 }
 
@@ -179,7 +179,7 @@ impl SeenObject {
     }
 }
 
-/// The place of one store. All calls block, so they must not be made on a thread that runs tasks.
+/// The place of one store. All calls block, so they must not be made from asynchronous tasks; see [`blocking`](crate::parallel::blocking).
 #[derive(Debug)]
 pub struct Target {
     place: Where,
@@ -254,10 +254,10 @@ impl Target {
         });
     }
 
-    /// Checks that this program was not asked to stop, and that no other program can have taken over its work.
+    /// Checks that this program was not asked to stop, and that no other program has taken over its work.
     ///
     /// # Errors
-    /// Interrupted; [`WriteError::Lost`].
+    /// Interrupted; [`WriteError::Lost`]; [`WriteError::Busy`] if another writer replaced the marker of a new store; I/O.
     pub fn may_write(&self) -> Result<(), WriteError> {
         self.stop.check()?;
         match self.fence.get() {
@@ -321,7 +321,7 @@ impl Target {
     /// Puts objects; existing ones are replaced.
     ///
     /// # Errors
-    /// I/O; interrupted; [`WriteError::Lost`].
+    /// I/O; as [`Target::may_write`].
     pub fn put(&self, objects: Vec<ObjectPut>) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => objects.into_iter().try_for_each(|(key, bytes)| {
@@ -369,7 +369,7 @@ impl Target {
     /// Puts the content of a file that [`create_file`](Self::create_file) made for the key; no reader requests the object yet.
     ///
     /// # Errors
-    /// I/O; interrupted; [`WriteError::Lost`].
+    /// I/O; as [`Target::may_write`].
     pub fn put_file(&self, key: &str, file: TempPath) -> Result<(), WriteError> {
         self.may_write()?;
         match &self.place {
@@ -416,7 +416,7 @@ impl Target {
         }
     }
 
-    /// Puts an object if there is none at the key; `false` if there is one.
+    /// Puts an object if there is none at the key; returns `false` if there is one.
     pub fn put_new(&self, key: &str, bytes: Vec<u8>) -> Result<bool, WriteError> {
         Ok(self.put_new_seen(key, bytes)?.is_some())
     }
@@ -464,10 +464,10 @@ impl Target {
         }
     }
 
-    /// Replaces an object in the state that was seen. If several programs saw the same state, one of them succeeds.
+    /// Replaces an object in the state that was seen; `None` if its state has changed. If several programs saw the same state, at most one succeeds.
     ///
-    /// A file cannot be compared and replaced in one step. It is moved away, in which only one program can succeed, and compared; the new file is put
-    /// if none exists there.
+    /// A file cannot be compared and replaced in one step. So the file is moved away, in which only one program can succeed, and compared; the new file is
+    /// put if none exists at the key.
     pub(crate) fn take_over(
         &self,
         key: &str,
@@ -498,11 +498,11 @@ impl Target {
         }
     }
 
-    /// Waits until all objects that were put would survive a loss of power.
+    /// Waits until all objects that were put are durable. Without `durable`, files of a local store are not synced.
     pub fn barrier(&self) -> Result<(), WriteError> {
         match &self.place {
             Where::Local(local) => local.barrier(),
-            // A put is durable once it was answered.
+            // A put is durable when the server has answered.
             Where::Remote(_) => Ok(()),
         }
     }
@@ -523,7 +523,7 @@ impl Target {
         }
     }
 
-    /// Reads objects, from a server several at a time; `None` for missing ones.
+    /// Reads objects, several at a time from an object store; `None` for missing ones.
     ///
     /// # Errors
     /// I/O.
@@ -594,7 +594,7 @@ impl Target {
         }
     }
 
-    /// Removes an object if it holds these bytes. `false`: it holds other bytes, and was not removed. A missing object is not an error.
+    /// Removes an object if it holds these bytes; returns `false` if it holds other bytes. A missing object is not an error.
     pub fn remove_own(&self, key: &str, bytes: &[u8]) -> Result<bool, WriteError> {
         match &self.place {
             Where::Local(local) => match local.read(key)? {

@@ -47,12 +47,12 @@ pub enum Take {
     Any,
 }
 
-/// The checksum of a root, by which a marker identifies the root that its change builds on.
+/// The length and checksum of a root, by which a marker identifies the root that its change builds on.
 pub(super) fn sum(root: &[u8]) -> String {
     format!("{:x}-{:08x}", root.len(), crc32c::crc32c(root))
 }
 
-/// How often a change begins again, because the root changed between reading it and putting the marker.
+/// How often a change is begun: again if the root changed between reading it and putting the marker.
 const ROUNDS: usize = 16;
 
 impl Change {
@@ -61,7 +61,8 @@ impl Change {
     /// `what` and `details` are stored in the marker, for users and for cleanup.
     ///
     /// # Errors
-    /// Misuse: no store; another change that is running, or was interrupted (its marker in the store states which). I/O.
+    /// [`WriteError::Busy`]: another change is running, or was interrupted (its marker in the store states which). [`WriteError::Changed`]: other writers
+    /// kept changing the root. I/O, also if there is no store.
     pub fn begin(
         target: Arc<Target>,
         address: &str,
@@ -127,7 +128,7 @@ impl Change {
         let Some(found) = target.read(MARKER)? else {
             return Ok(None);
         };
-        // A marker of an unknown form is a change, too.
+        // A marker that cannot be parsed also belongs to a change.
         Ok(Some(serde_json::from_slice(&found).unwrap_or(json!({}))))
     }
 
@@ -162,7 +163,7 @@ impl Change {
         self.lease.watch()
     }
 
-    /// Reads the marker, and fails if it is not of this change: a program that takes it over by hand does not wait until the lease ends.
+    /// Reads the marker, and fails if it belongs to another change: a forced take-over ([`Take::Any`]) does not wait until the lease ends.
     ///
     /// # Errors
     /// [`WriteError::Lost`].

@@ -1,4 +1,4 @@
-//! The process that wrote a marker or a note: for messages, and to determine whether it still runs.
+//! The process that wrote a marker or a note, for messages and to determine whether it still runs.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -68,7 +68,7 @@ impl Holder {
         self.runs() == Some(false)
     }
 
-    /// Whether it cannot be determined if the process runs: it was started on another machine, or the system does not identify processes.
+    /// Whether it is unknown if the process runs: it was started on another machine or in another namespace, or the system does not identify processes.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.runs().is_none()
     }

@@ -1,4 +1,4 @@
-//! Prevents stores inside other stores: the outer store's writers would take their folders for cells, levels or stale files.
+//! Prevents stores inside other stores: writers of the outer store would take the folders of the inner one for cells, levels or stale files.
 
 use zvf_store::OpenOptions;
 use zvf_store::writing::{WriteLocation, is_part_of_store, store_around};
@@ -13,10 +13,10 @@ const ABOVE: usize = 16;
 /// Refuses an address below the root of a store.
 ///
 /// # Cost
-/// One request per folder above the address in a bucket; unreadable folders are ignored.
+/// In a bucket, one request for each of the 16 folders above the address; folders that cannot be read are ignored.
 ///
 /// # Errors
-/// [`WriteError::Exists`].
+/// [`WriteError::Exists`]: the address is inside a store, or is a link to a place that does not exist. Misuse: an invalid address.
 pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
     let outer = match WriteLocation::of(address, &options.io)? {
         WriteLocation::Folder(folder) if folder.is_symlink() && !folder.exists() => {

@@ -1,4 +1,4 @@
-//! The values of an existing store: the values that its level lists, in that order, followed by new ones.
+//! The values that split chunks of an existing store: those that its level lists, in that order, followed by new ones.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -59,7 +59,8 @@ impl SplitKeys {
         declared: Option<AttributeType>,
         list: &[Value],
     ) -> Result<(AttributeSpec, Self), String> {
-        let listed = type_of(list).ok_or("values that are not all whole numbers or all texts")?;
+        let listed = type_of(list)
+            .ok_or("values that are not all booleans, all whole numbers or all texts")?;
         let all = |declared| match declared {
             AttributeType::Number(number) => list.iter().all(|value| fits(number, value)),
             AttributeType::Category | AttributeType::Text => true,
@@ -101,7 +102,7 @@ impl SplitKeys {
     /// Adds new values of a column after the known ones, so that no chunk key changes.
     ///
     /// # Errors
-    /// The first value that cannot have a key; the limit of values.
+    /// [`Unkeyed`]: the first value that cannot be a key. Limit: too many values.
     pub fn learn(&mut self, values: &Values) -> Result<Result<(), Unkeyed>, WriteError> {
         let Some(mut known) = self.known.take() else {
             return Ok(Ok(()));
