@@ -46,11 +46,13 @@ def read(path: str | Sequence[str]) -> list[Layer]:
     }
     if links is None or len(links) == 0:
         return [(places, {**terms, "features": numbers, "size": _size(store, level)}, "points")]
-    if links.shape[1] == 3:
-        return [((places, links), terms, "surface")]
-    if links.shape[1] == 2:
-        import numpy as np
+    import numpy as np
 
+    if links.shape[1] > 2:
+        # A face of more corners becomes triangles around its first one.
+        fans = [links[:, [0, corner, corner + 1]] for corner in range(1, links.shape[1] - 1)]
+        return [((places, np.concatenate(fans)), terms, "surface")]
+    if links.shape[1] == 2:
         start, end = places[links[:, 0]], places[links[:, 1]]
         features = {name: values[links[:, 0]] for name, values in numbers.items()}
         return [(np.stack([start, end - start], axis=1), {**terms, "features": features}, "vectors")]

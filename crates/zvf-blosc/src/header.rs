@@ -460,7 +460,8 @@ impl Header {
     }
 
     /// The number of bytes that the chunk decodes to, if it is at most `cap` and, for a compressed
-    /// chunk, at most 2^18 times the stored size.
+    /// chunk, at most 2^18 times the stored size. Blosc2 stores runs of any length in few bytes, so
+    /// up to 64 MiB are always possible there.
     ///
     /// # Errors
     ///
@@ -469,7 +470,10 @@ impl Header {
         /// Most decoded bytes per byte of a stream: a run in Zstandard.
         const GAIN: usize = 1 << 18;
         let n = self.nbytes();
+        /// Bytes that runs may decode to.
+        const FREE: usize = 64 << 20;
         let possible = match self.body() {
+            Body::Compressed if self.long => self.cbytes().saturating_mul(GAIN).max(FREE),
             Body::Compressed => self.cbytes().saturating_mul(GAIN),
             _ => usize::MAX,
         };

@@ -63,10 +63,11 @@ fn unknown(path: &Path, known: impl Iterator<Item = &'static str>) -> ConvertErr
 
 impl Format {
     /// All formats with a header of their own; LAZ shares the header of LAS.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Swc,
         Self::Csv,
         Self::Ndjson,
+        Self::Xyz,
         Self::Obj,
         Self::Stl,
         Self::Trk,

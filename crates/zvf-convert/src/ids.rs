@@ -212,16 +212,13 @@ pub(crate) fn ranges(
             let found = format!("no ids for {}", name(at));
             return Err(ConvertError::usage("object ids", found, "ids of 64 bits"));
         };
-        // All steps are equal, so a range can only overlap the previous one.
-        if let Some(before) = ranges
-            .last()
-            .filter(|before| before.start < end && start < before.end)
-        {
-            let found = format!(
-                "{} and {} with the same ids",
-                name(at.saturating_sub(1)),
-                name(at)
-            );
+        // All steps are equal, so a range can only overlap the previous one that is not empty.
+        let mut before = ranges.iter().enumerate();
+        let before = before.rfind(|(_, before)| !before.is_empty());
+        let overlaps =
+            |before: &Range<i64>| start < end && before.start < end && start < before.end;
+        if let Some((other, before)) = before.filter(|(_, before)| overlaps(before)) {
+            let found = format!("{} and {} with the same ids", name(other), name(at));
             let most = count.max(&before.start.abs_diff(before.end)).to_owned();
             let expected =
                 format!("--id-offset {most} or more, so that each file has ids of its own");
@@ -318,5 +315,14 @@ mod tests {
         };
         assert_eq!(starts(rule, &[11, 10, 1]).unwrap(), [0, -10, -20]);
         assert!(starts(rule, &[1, 11, 1]).is_err());
+        // Files without objects have no ids.
+        let rule = ObjectIds::Offset { step: 0, first: 0 };
+        assert!(
+            starts(rule, &[3, 0, 3])
+                .unwrap_err()
+                .contains("a1.trk and a5.trk")
+        );
+        let rule = ObjectIds::Offset { step: 3, first: 0 };
+        assert_eq!(starts(rule, &[5, 0, 1]).unwrap(), [0, 3, 6]);
     }
 }

@@ -348,14 +348,17 @@ fn offset(zone: &str) -> Option<Option<i64>> {
         ("-", digits) => (-1, digits),
         _ => return None,
     };
-    let digits = digits.replace(':', "");
     let (hours, minutes) = digits.split_at_checked(2)?;
-    let minutes = if minutes.is_empty() { "0" } else { minutes };
-    let hours = hours.parse::<i64>().ok().filter(|hours| *hours < 24)?;
-    let minutes = minutes
-        .parse::<i64>()
-        .ok()
-        .filter(|minutes| *minutes < 60)?;
+    let two_digits = |text: &str| {
+        let is_number = text.len() == 2 && text.bytes().all(|digit| digit.is_ascii_digit());
+        is_number.then(|| text.parse::<i64>().ok())?
+    };
+    let hours = two_digits(hours).filter(|hours| *hours < 24)?;
+    let minutes = match minutes {
+        "" => 0,
+        _ => two_digits(minutes.strip_prefix(':').unwrap_or(minutes))
+            .filter(|minutes| *minutes < 60)?,
+    };
     Some(Some(sign * (hours * 60 + minutes)))
 }
 
@@ -452,6 +455,25 @@ mod tests {
             "seconds since 1970-01-01T00:00:00+1",
         ] {
             assert_eq!(of_unit(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn zones_have_two_digits_for_hours_and_for_minutes() {
+        for (zone, minutes) in [
+            ("", None),
+            ("Z", Some(0)),
+            ("+02", Some(120)),
+            ("-0130", Some(-90)),
+            ("+05:45", Some(345)),
+        ] {
+            assert_eq!(offset(zone), Some(minutes), "{zone}");
+        }
+        for zone in [
+            "+2:00", "+1:30", "+-1:30", "+02:", "+02:0", "+02:+1", "+24:00", "+0260", "02:00",
+            "+é0",
+        ] {
+            assert_eq!(offset(zone), None, "{zone}");
         }
     }
 

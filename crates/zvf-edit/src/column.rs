@@ -174,6 +174,13 @@ impl ColumnEdit {
     /// As [`put`](Self::put).
     pub fn put_bytes(&mut self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), WriteError>> {
         Box::pin(async move {
+            let size = zvf_encode::batches::row_size(&self.spec);
+            let is_whole = |rows: usize| rows.checked_mul(size) == Some(bytes.len());
+            // After an error, the chunk still waits for its values.
+            if let Some((_, rows)) = self.waiting.as_ref().filter(|(_, rows)| !is_whole(*rows)) {
+                let found = format!("{} bytes", bytes.len());
+                return Err(ops::unfit("vertex attribute", &self.spec, found, *rows));
+            }
             let Some((chunk, rows)) = self.waiting.take() else {
                 return Err(WriteError::input(
                     "column",
@@ -181,10 +188,6 @@ impl ColumnEdit {
                     "a chunk before its values",
                 ));
             };
-            if Some(bytes.len()) != rows.checked_mul(zvf_encode::batches::row_size(&self.spec)) {
-                let found = format!("{} bytes", bytes.len());
-                return Err(ops::unfit("vertex attribute", &self.spec, found, rows));
-            }
             let object = self.cells.object_index(&chunk)?;
             if object != self.object {
                 self.flush().await?;

@@ -254,6 +254,7 @@ impl Edit {
         if first {
             for spec in groups.attribute_specs() {
                 let name = spec.name.clone();
+                zvf_encode::spec::check_name(&format!("group attribute {name}"), &name)?;
                 let new = || AttributeTable::new(spec, TableOf::Groups, 0);
                 table.tables.entry(name).or_insert_with(new);
             }

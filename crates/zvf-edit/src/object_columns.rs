@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Field;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{check_unit, column_type, described, values, with_nulls};
+use zvf_encode::arrow::{check_unit, column_type, described, values, without_nulls};
 use zvf_encode::error::OrBug;
 use zvf_encode::{AttributeSpec, AttributeType, WriteError};
 
@@ -79,7 +79,7 @@ impl Edit {
         }
         for (field, column) in columns {
             let nulls = column.logical_nulls();
-            let whole = with_nulls(column, None)?;
+            let whole = without_nulls(column)?;
             let table = self.tables.get_mut(field.name());
             let table = table.or_bug("values of no attribute")?;
             table.set(&rows, &values(field.name(), &whole)?)?;

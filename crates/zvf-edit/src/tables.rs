@@ -145,11 +145,14 @@ impl AttributeTable {
 
     /// The name of the table, for messages.
     fn what(&self) -> String {
-        let of = match self.of {
-            TableOf::Objects => "object",
-            TableOf::Groups => "group",
-        };
-        format!("{of} attribute {}", self.spec.name)
+        format!("{} {}", self.kind(), self.spec.name)
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.of {
+            TableOf::Objects => "object attribute",
+            TableOf::Groups => "group attribute",
+        }
     }
 
     /// Adds rows without values until there are `objects`, the number of all objects or groups.
@@ -200,7 +203,7 @@ impl AttributeTable {
                 expected,
             ));
         }
-        self.spec.check_values("object attribute", values)?;
+        self.spec.check_values(self.kind(), values)?;
         let start = self.held.count().checked_div(self.spec.channels);
         if !self.held.push(values) {
             let (found, expected) = (values.type_name(), self.spec.values.name());

@@ -99,6 +99,28 @@ pub fn with_nulls(column: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayR
     Ok(make_array(data.or_bug("nulls of another number of rows")?))
 }
 
+/// The same column without nulls: of missing rows it has some value. Items of a list that is not missing keep their nulls.
+///
+/// # Errors
+/// Bug: items of another length.
+pub fn without_nulls(column: &ArrayRef) -> Result<ArrayRef, WriteError> {
+    let (Some(list), Some(rows)) = (column.as_fixed_size_list_opt(), column.nulls()) else {
+        return with_nulls(column, None);
+    };
+    // Builders make the items of a missing list missing, too.
+    let width = usize::try_from(list.value_length())
+        .unwrap_or_default()
+        .max(1);
+    let nulls = list.values().logical_nulls().map(|items| {
+        let valid = (0..items.len()).map(|at| items.is_valid(at) || rows.is_null(at / width));
+        NullBuffer::from_iter(valid)
+    });
+    let items = with_nulls(list.values(), nulls.filter(|nulls| nulls.null_count() > 0))?;
+    let data = column.to_data().into_builder().nulls(None);
+    let data = data.child_data(vec![items.to_data()]).build();
+    Ok(make_array(data.or_bug("items of another length")?))
+}
+
 /// The table with these columns, which have the same length.
 fn rebuilt(
     table: &RecordBatch,
@@ -256,7 +278,7 @@ pub fn values_with_gaps(
     if number.is_float() {
         return Ok((values(name, column)?, absent));
     }
-    let given = values(name, &with_nulls(column, None)?)?;
+    let given = values(name, &without_nulls(column)?)?;
     let bytes = given.bytes_as(number).or_bug("numbers of another type")?;
     let mut bytes = bytes.into_owned();
     let width = bytes.len().checked_div(column.len()).unwrap_or(1).max(1);
@@ -579,7 +601,7 @@ impl Groups {
             }
             match number.is_float() {
                 true => Ok(Arc::clone(column)),
-                false => with_nulls(column, None),
+                false => without_nulls(column),
             }
         });
         let columns = columns.collect::<Result<Vec<_>, WriteError>>()?;

@@ -107,7 +107,7 @@ fn sort_generic(key: &str, error: Error) -> Failure {
     const FINAL: [&str; 7] = [
         "Received redirect without LOCATION",
         "Header missing from response",
-        "certificate",
+        "peer certificate",
         "builder error",
         "relative URL",
         "unsupported scheme",

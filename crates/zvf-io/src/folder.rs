@@ -252,10 +252,14 @@ mod at {
         pub(crate) fn stamp(&self, _: &Path, key: &str) -> io::Result<FileStamp> {
             let root = self.root()?;
             let stat = rustix::io::retry_on_intr(|| statat(root, key, AtFlags::empty()))?;
+            let written = match stat.st_mtime < 0 {
+                true => Duration::ZERO,
+                false => Duration::from_secs(positive(stat.st_mtime))
+                    .saturating_add(Duration::from_nanos(positive(stat.st_mtime_nsec))),
+            };
             Ok(FileStamp {
                 inode: positive(stat.st_ino),
-                written: Duration::from_secs(positive(stat.st_mtime))
-                    .saturating_add(Duration::from_nanos(positive(stat.st_mtime_nsec))),
+                written,
                 size: positive(stat.st_size),
             })
         }

@@ -165,7 +165,7 @@ impl Remote {
             match failure {
                 failure if self.refuses(prefix, &failure) => {}
                 Failure::Passing(source) if !ordered => {
-                    return Err(IoError::backend(prefix, source));
+                    return Err(tries.give_up(prefix, source));
                 }
                 failure => tries.after(prefix, failure).await?,
             }

@@ -72,17 +72,26 @@ impl Tries {
         let left = self.retry.deadline.saturating_sub(self.spent);
         let pause = part_of(self.retry.ceiling(self.made));
         if self.made >= self.retry.attempts || pause >= left {
-            return Err(IoError::Backend {
-                key: key.to_owned(),
-                source: source.into(),
-                tries: self.made,
-                elapsed: self.spent,
-                transient: true,
-            });
+            return Err(self.give_up(key, source));
         }
         sleep(pause).await;
         self.spent = self.spent.saturating_add(pause);
         Ok(())
+    }
+
+    /// The error of a failure that may be a passing one, after which no further attempt is made.
+    pub(crate) fn give_up(
+        &self,
+        key: &str,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    ) -> IoError {
+        IoError::Backend {
+            key: key.to_owned(),
+            source: source.into(),
+            tries: self.made,
+            elapsed: self.spent,
+            transient: true,
+        }
     }
 
     /// Resets the number of attempts and their time after progress.

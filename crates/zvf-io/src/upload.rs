@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -66,12 +66,13 @@ pub fn put_file<'a>(
             .rsplit_once('/')
             .filter(|(folder, name)| !name.is_empty() && !folder.ends_with('/'))
             .ok_or_else(|| bad("found no name after the last slash, expected that of a file"))?;
-        let local = |source: std::io::Error| IoError::backend(file.display().to_string(), source);
         let (store, prefix) = match WriteLocation::of(folder, options)? {
             WriteLocation::Folder(folder) => {
-                return std::fs::copy(file, folder.join(name))
-                    .map(|_| ())
-                    .map_err(local);
+                // An error of the copy is one of the target, unless the file cannot be read.
+                std::fs::File::open(file).map_err(|error| of_file(file, error))?;
+                let to = folder.join(name);
+                let copied = std::fs::copy(file, &to).map(|_| ());
+                return copied.map_err(|error| of_file(&to, error));
             }
             WriteLocation::Prefix { store, prefix } => (store, prefix),
         };
@@ -99,8 +100,7 @@ impl WriteRequests {
         file: &'a Path,
     ) -> BoxFuture<'a, Result<BackendAnswer<()>, IoError>> {
         Box::pin(async move {
-            let local =
-                |source: std::io::Error| IoError::backend(file.display().to_string(), source);
+            let local = |error| of_file(file, error);
             let size = std::fs::metadata(file).map_err(local)?.len();
             if size <= PART as u64 {
                 let bytes = Bytes::from(std::fs::read(file).map_err(local)?);
@@ -109,21 +109,33 @@ impl WriteRequests {
                 return Ok(answer.map(|_| ()));
             }
             let length = usize::try_from(size).unwrap_or(usize::MAX);
-            self.send(key, length, |_| put_parts(store, path, file))
-                .await
+            let failed = Mutex::new(None);
+            let sent = self.send(key, length, |_| put_parts(store, path, (file, &failed)));
+            let sent = sent.await;
+            match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                Some(error) => Err(local(error)),
+                None => sent,
+            }
         })
     }
 }
 
-/// Uploads a file in parts; aborts the upload after a failure.
+/// The error of a local file.
+fn of_file(file: &Path, error: std::io::Error) -> IoError {
+    IoError::file(file.display().to_string(), error)
+}
+
+/// Uploads a file in parts; aborts the upload after a failure. An error of the local file is put into `failed`.
 async fn put_parts(
     store: &dyn ObjectStore,
     path: &object_store::path::Path,
-    file: &Path,
+    (file, failed): (&Path, &Mutex<Option<std::io::Error>>),
 ) -> Result<(), Error> {
-    let local = |source: std::io::Error| Error::Generic {
-        store: "local file",
-        source: Box::new(source),
+    // Errors of this kind are final.
+    let local = |error: std::io::Error| {
+        let source = error.to_string().into();
+        *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        Error::NotSupported { source }
     };
     let mut file = crate::open_file(file).map_err(local)?;
     let mut upload = store.put_multipart(path).await?;

@@ -339,6 +339,16 @@ impl ExportTarget {
         context: &Context,
     ) -> Result<FileExported> {
         let file = self.output.path().to_owned();
+        if self
+            .links
+            .as_ref()
+            .is_some_and(|links| links.is_at(&self.output))
+        {
+            return Err(JobError::usage(format!(
+                "{}: found the same file for vertices and links, expected two",
+                file.display()
+            )));
+        }
         let format = Format::of_output(&file)?;
         let (store, mut query) = opened(spec, url, context).await?;
         if let Some(split) = split {

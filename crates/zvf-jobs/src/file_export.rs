@@ -19,7 +19,7 @@ pub(crate) fn remarks(done: &Exported) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// Misuse: a device or a pipe, the same file twice, a path inside a store. The errors of [`export`]; I/O.
+/// Misuse: a device or a pipe, a path inside a store. The errors of [`export`]; I/O.
 pub(crate) async fn write_file(
     store: &Store,
     (file, format): (&Path, Format),
@@ -40,12 +40,6 @@ pub(crate) async fn write_file(
     let mut names = vec![(staged.path().to_owned(), file)];
     let mut second = None;
     if let Some((links, faces)) = links {
-        if links == file {
-            return Err(JobError::usage(format!(
-                "{}: found the same file for vertices and links, expected two",
-                file.display()
-            )));
-        }
         let place = Staged::file(links)?;
         names.push((place.path().to_owned(), links));
         let mut table = LinksFile::new(Format::of(links)?, place.path(), faces);

@@ -33,11 +33,20 @@ fn without_places(value: Value) -> Value {
 
 /// Replaces each path and URL in a text as [`name`] does.
 fn shortened(text: &str) -> String {
+    // A text that begins with a path is one path, which may have spaces; in an expression, paths are arguments.
+    if is_place(text) {
+        return name(text);
+    }
     let is_apart = |letter: char| letter.is_whitespace() || "(),;\"'".contains(letter);
+    // URLs may have commas and semicolons.
+    let ends_url = |letter: char| is_apart(letter) && !",;".contains(letter);
     let mut short = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.find(is_apart).unwrap_or(rest.len());
+        let mut end = rest.find(is_apart).unwrap_or(rest.len());
+        if rest.get(..end).is_some_and(|word| word.contains("://")) {
+            end = rest.find(ends_url).unwrap_or(rest.len());
+        }
         let (word, after) = rest.split_at(end);
         short += &name(word);
         let next = after.chars().next().map_or(0, char::len_utf8);
@@ -48,26 +57,47 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// The last component of a URL, of an absolute path, or of a path that begins with `~/` or `../`; other words are unchanged.
-fn name(word: &str) -> String {
-    // `@FILE` is a file with ids.
-    let (mark, path) = match word.strip_prefix('@') {
+/// The text after the `@` that marks a file with ids.
+fn unmarked(word: &str) -> (&'static str, &str) {
+    match word.strip_prefix('@') {
         Some(path) => ("@", path),
         None => ("", word),
+    }
+}
+
+/// Whether a text begins as an absolute path does, or a path that begins with `~/` or `../`.
+fn is_rooted(path: &str) -> bool {
+    let letter = |at: usize| path.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
+    let drive = letter(0) && (path.get(1..3) == Some(":\\") || path.get(1..3) == Some(":/"));
+    let above = ["~/", "../", "..\\", "\\\\"]
+        .iter()
+        .any(|root| path.starts_with(root));
+    // `/2` in `x /2` is a division, not a path.
+    let after = path.strip_prefix('/');
+    drive || above || after.is_some_and(|rest| rest.contains('/') || letter(1))
+}
+
+/// Whether a text begins with a path or with the scheme of a URL.
+fn is_place(text: &str) -> bool {
+    let (_, path) = unmarked(text);
+    let scheme = path.split_once("://").map(|(scheme, _)| scheme);
+    let is_scheme = |text: &str| {
+        let known = |letter: u8| letter.is_ascii_alphanumeric() || b"+-.".contains(&letter);
+        !text.is_empty() && text.bytes().all(known)
     };
+    is_rooted(path) || scheme.is_some_and(is_scheme)
+}
+
+/// The last component of a URL, of an absolute path, or of a path that begins with `~/` or `../`; other words are unchanged.
+fn name(word: &str) -> String {
+    let (mark, path) = unmarked(word);
     let url = path.split_once("://").map(|(scheme, rest)| {
         let key = rest.split(['?', '#']).next().unwrap_or_default();
         (scheme, key.split_once('/').map_or("", |(_, key)| key))
     });
-    let letter = |at: usize| path.as_bytes().get(at).is_some_and(u8::is_ascii_alphabetic);
-    let drive = letter(0) && (path.get(1..3) == Some(":\\") || path.get(1..3) == Some(":/"));
-    let rooted = path.starts_with("~/") || path.starts_with("../");
-    // `/2` in `x /2` is a division, not a path.
-    let after = path.strip_prefix('/');
-    let absolute = after.is_some_and(|rest| rest.contains('/') || letter(1));
     let (whole, path) = match url {
         Some((scheme, key)) => (scheme, key),
-        None if drive || rooted || absolute => (path, path),
+        None if is_rooted(path) => (path, path),
         None => return word.to_owned(),
     };
     let mut names = path.rsplit(['/', '\\']).filter(|name| !name.is_empty());
@@ -91,6 +121,18 @@ mod tests {
             ("http://ada:secret@host:80", "http"),
             ("file:///data/ada/a.trk", "a.trk"),
             ("@/data/ada/ids.txt", "@ids.txt"),
+            ("/home/Ada Lovelace/private/a b.trk", "a b.trk"),
+            ("\\\\server\\share\\a.trk", "a.trk"),
+            ("..\\private\\a.trk", "a.trk"),
+            (
+                "https://host/a.csv?X-Amz-SignedHeaders=host;range&X-Amz-Signature=S",
+                "a.csv",
+            ),
+            ("https://ada:se,cret@host/a.csv", "a.csv"),
+            (
+                "mesh(https://ada:se,cret@host/roi.obj?a=b;c=d) or x < 2",
+                "mesh(roi.obj) or x < 2",
+            ),
             (
                 "mesh(/data/ada/roi.obj) and not sphere(0,0,0,1)",
                 "mesh(roi.obj) and not sphere(0,0,0,1)",

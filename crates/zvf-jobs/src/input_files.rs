@@ -155,6 +155,10 @@ async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option
             "{url}: the server cannot list files, expected the URL of each file"
         )));
     };
+    // A store.
+    if name.is_empty() && listed.objects.iter().any(|name| name == "zarr.json") {
+        return Ok(None);
+    }
     let wanted = match name {
         "" => None,
         name => Some(pattern(name)?),

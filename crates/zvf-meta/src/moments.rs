@@ -53,8 +53,9 @@ impl Moments {
         if rest == "since midnight" {
             return Some(Self::TimeOfDay(*per_second));
         }
-        let any = rest == "of duration" || rest.starts_with("since 1970-01-01T00:00:00");
-        any.then_some(Self::Any)
+        let zone = rest.strip_prefix("since 1970-01-01T00:00:00");
+        let known = |zone: &str| matches!(zone, "" | "Z") || zone.starts_with("Z in ");
+        (rest == "of duration" || zone.is_some_and(known)).then_some(Self::Any)
     }
 
     /// The type of 64-bit integers with this unit: `datetime64` for dates and moments, `timedelta64` for times of day and durations. In both, the
@@ -341,7 +342,15 @@ mod tests {
             days.first_odd([1, MISSING, 1 << 40, 1 << 41]),
             Some((2, 1 << 40))
         );
-        for none in ["seconds", "second", "days since 1900-01-01", "um", ""] {
+        for none in [
+            "seconds",
+            "second",
+            "days since 1900-01-01",
+            "seconds since 1970-01-01T00:00:00+02:00",
+            "seconds since 1970-01-01T00:00:00.5",
+            "um",
+            "",
+        ] {
             assert_eq!(Moments::of_unit(none), None, "{none}");
         }
     }

@@ -172,7 +172,17 @@ impl MigrationRun {
                 report,
                 there,
                 mark,
-            } => (root, *report, there, mark),
+            } => {
+                // An earlier run, which wrote everything, may have accepted losses.
+                if let Err(error) = self.check_losses(&report)
+                    && !there
+                {
+                    new_store::abandon(&target, &mark);
+                    forget(journal);
+                    return Err(error);
+                }
+                (root, *report, there, mark)
+            }
             Begin::Fill(mark) => match self.fill_unchanged(&target, journal.as_ref()) {
                 Ok((root, report)) => {
                     if let Some(journal) = &journal {
@@ -308,10 +318,16 @@ impl MigrationRun {
             }
         }
         self.notes.finish(&mut report);
-        if let Some(loss) = report.losses.first().filter(|_| self.options.strict) {
-            return Err(WriteError::source(loss.place.clone(), loss.what.clone()));
-        }
+        self.check_losses(&report)?;
         Ok((root.to_json(), report))
+    }
+
+    /// Refuses losses, if the caller does.
+    fn check_losses(&self, report: &MigrationReport) -> Result<(), WriteError> {
+        match report.losses.first().filter(|_| self.options.strict) {
+            Some(loss) => Err(WriteError::source(loss.place.clone(), loss.what.clone())),
+            None => Ok(()),
+        }
     }
 
     fn root(

@@ -399,7 +399,9 @@ impl OpenLayer {
             || asked.passing.is_some()
             || asked.objects.is_some()
             || asked.groups.is_some();
-        let by_box = asked.bbox.is_some() && self.shapes == Shapes::Chains;
+        // Whole objects reach beyond the box.
+        let whole = self.shapes == Shapes::Chains || layer.select == Some(Select::Objects);
+        let by_box = asked.bbox.is_some() && whole;
         let declared = self.declared(layer);
         match declared.filter(|_| !by_rows && !by_box && asked.limit.is_none()) {
             Some(bounds) => {
@@ -667,15 +669,22 @@ impl Colors {
     }
 
     async fn group(&mut self, layer: &Layer, level: &Level) -> Result<(), PlotError> {
-        let groups = level
-            .groups()
-            .filter(|groups| !groups.is_empty())
-            .ok_or_else(|| {
-                PlotError::usage(format!(
-                    "{}: found no groups, expected some for colours by group",
-                    layer.name
-                ))
-            })?;
+        let of_base;
+        let mut found = level.groups().filter(|groups| !groups.is_empty());
+        if found.is_none() && level.number() != 0 && level.doc().preserves_object_ids {
+            let need = Need {
+                groups: true,
+                ..Need::nothing()
+            };
+            of_base = layer.store.level(0, &need).await?;
+            found = of_base.groups().filter(|groups| !groups.is_empty());
+        }
+        let groups = found.ok_or_else(|| {
+            PlotError::usage(format!(
+                "{}: found no groups, expected some for colours by group",
+                layer.name
+            ))
+        })?;
         if groups.len() > GROUPS {
             return Err(PlotError::limit(format!(
                 "{}: found {} groups, expected at most {GROUPS} for colours by group",

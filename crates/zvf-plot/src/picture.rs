@@ -111,6 +111,9 @@ impl Picture {
     /// A smaller picture: every pixel is the mean of the pixels that it replaces.
     #[must_use]
     pub fn shrunk(&self, width: u32, height: u32) -> Self {
+        if self.width == 0 || self.height == 0 {
+            return self.clone();
+        }
         let (width, height) = (width.clamp(1, self.width), height.clamp(1, self.height));
         let mut rgba = Vec::with_capacity(width as usize * height as usize * 4);
         let edge =

@@ -331,6 +331,9 @@ pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError 
 /// A colour for each row of texts.
 pub(crate) fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
     if let Some(coded) = column.as_any_dictionary_opt() {
+        if coded.values().is_empty() {
+            return Ok(vec![MISSING.bits(); coded.len()]);
+        }
         let colors = text_colors(coded.values(), known)?;
         let keys = coded.normalized_keys().into_iter().enumerate();
         return Ok(keys

@@ -143,6 +143,12 @@ impl StoreWriter {
 
     /// Records an accepted call in the journal.
     fn keep(&mut self, call: &Call<'_>) -> Result<(), WriteError> {
+        if self.complete.is_some() && self.journal.is_some() {
+            let what = "the store is complete, but the input has more than the journal: remove the journal, and append the rest to the store";
+            let error = WriteError::exists(&self.address, what);
+            self.broken = Some(error.to_string());
+            return Err(error);
+        }
         let journal = self.journal.as_mut();
         let done = journal.map_or(Ok(()), |journal| journal.keep(call));
         self.note(done)
@@ -150,7 +156,11 @@ impl StoreWriter {
 
     fn skip(&mut self, call: &Call<'_>) -> Result<bool, WriteError> {
         let journal = self.journal.as_mut();
-        journal.map_or(Ok(false), |journal| journal.skip(call))
+        let done = journal.map_or(Ok(false), |journal| journal.skip(call));
+        if let Err(error) = &done {
+            self.broken = Some(error.to_string());
+        }
+        done
     }
 
     /// Skips a batch that is in the [journal](WriteOptions::journal), for a caller that restarts and pushes everything again, in the same order.

@@ -17,7 +17,9 @@ use zvf_grid::int::wide;
 
 /// Blocks up to this size are always decoded; larger ones only if their stored bytes can produce that size.
 const FREE: usize = 64 << 20;
-/// Most decoded bytes per stored byte of a stream: a run in Zstandard.
+/// Most stored bytes of a run.
+const RUN: usize = 5;
+/// Most decoded bytes per stored byte of another stream: a run in Zstandard.
 const GAIN: usize = 1 << 18;
 
 /// Most blocks that are listed at a time. A list of all blocks of a chunk could be a hundred times as large as its block table.
@@ -384,14 +386,19 @@ impl<'a> ChunkRead<'a> {
         if n <= FREE || table.header.body() != Body::Compressed {
             return Ok(());
         }
-        let mut stored = 0usize;
+        // Each stream of a block may be a run, whose length does not depend on its stored bytes.
+        let runs = RUN.saturating_mul(table.header.typesize().max(1));
+        let mut most = 0usize;
         for block in blocks.clone() {
             let extent = table
                 .extent(block)
                 .map_err(Error::block(self.chunk, block))?;
-            stored = stored.saturating_add(extent.len());
+            most = most.saturating_add(match extent.len() <= runs {
+                true => table.header.blocksize(),
+                false => extent.len().saturating_mul(GAIN),
+            });
         }
-        let most = FREE.max(stored.saturating_mul(GAIN));
+        let most = FREE.max(most);
         if n > most {
             let error = DecodeError::limit("block", 0, wide(n), wide(most));
             return Err(Error::block(self.chunk, blocks.start)(error));

@@ -82,7 +82,14 @@ impl EditArgs {
 }
 
 /// The subcommands that may be given before the store.
-const VERBS: [&str; 5] = ["append", "delete", "move", "set-attribute", "resume"];
+const VERBS: [&str; 6] = [
+    "append",
+    "add-owners",
+    "delete",
+    "move",
+    "set-attribute",
+    "resume",
+];
 
 /// Turns `zvf edit append STORE FILE` into `zvf edit STORE append FILE`.
 pub(super) fn store_first(mut line: Vec<OsString>) -> Vec<OsString> {

@@ -28,6 +28,7 @@ pub(crate) async fn write(job: &mut ExportState<'_>) -> Result<(), ConvertError>
     let mut sink = PlyWriter {
         file: job.create()?,
         path: job.path,
+        owners: told,
         columns: Vec::new(),
         others: Vec::new(),
         renamed: Vec::new(),
@@ -101,7 +102,8 @@ struct PropertyColumn {
 }
 
 impl PropertyColumn {
-    fn new(field: &Field, axes: &[String]) -> Option<Self> {
+    /// `owners`: whether a column `object_id` has ids of objects, which fit into 32 bits, and is not an attribute.
+    fn new(field: &Field, axes: &[String], owners: bool) -> Option<Self> {
         let (width, element) = shape(field.data_type())?;
         let word = match element {
             DataType::Boolean | DataType::UInt8 => "uchar",
@@ -110,7 +112,7 @@ impl PropertyColumn {
             DataType::UInt16 => "ushort",
             DataType::Int32 => "int",
             DataType::UInt32 => "uint",
-            DataType::Int64 if field.name() == "object_id" => "int",
+            DataType::Int64 if owners && field.name() == "object_id" => "int",
             DataType::Float16 | DataType::Float32 => "float",
             _ => "double",
         };
@@ -201,6 +203,8 @@ fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
 struct PlyWriter<'a> {
     file: BufWriter<File>,
     path: &'a Path,
+    /// Whether vertices have a column with ids of objects.
+    owners: bool,
     columns: Vec<PropertyColumn>,
     others: Vec<String>,
     /// Names that were changed, each with the new one.
@@ -293,7 +297,7 @@ impl BatchReceiver for PlyWriter<'_> {
     fn schemas(&mut self, schemas: &ExportSchemas) -> Result<(), ConvertError> {
         let axes = axis_names(&schemas.vertices);
         for field in schemas.vertices.fields() {
-            match PropertyColumn::new(field, &axes) {
+            match PropertyColumn::new(field, &axes, self.owners) {
                 Some(column) => self.columns.push(column),
                 None => self.others.push(attribute(field.name()).to_owned()),
             }

@@ -234,15 +234,22 @@ fn holds(kind: NumberType, number: f64) -> bool {
         NumberType::I16 => between(f64::from(i16::MIN), f64::from(i16::MAX)),
         NumberType::U32 => between(0.0, f64::from(u32::MAX)),
         NumberType::I32 => between(f64::from(i32::MIN), f64::from(i32::MAX)),
-        _ => true,
+        // Stored as float32, in which larger numbers would be infinite.
+        _ => !number.is_finite() || rounded(number).is_finite(),
     }
+}
+
+/// Rounds a number to float32.
+#[expect(clippy::cast_possible_truncation, reason = "float32 rounds numbers")]
+fn rounded(number: f64) -> f32 {
+    number as f32
 }
 
 /// The bytes of numbers for which [`holds`] is true, in this type.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "whole numbers were checked to fit; others are rounded to float32"
+    reason = "whole numbers were checked to fit"
 )]
 fn bytes(kind: NumberType, numbers: impl Iterator<Item = f64>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -254,7 +261,7 @@ fn bytes(kind: NumberType, numbers: impl Iterator<Item = f64>) -> Vec<u8> {
             NumberType::I16 => out.extend((number as i16).to_le_bytes()),
             NumberType::U32 => out.extend((number as u32).to_le_bytes()),
             NumberType::I32 => out.extend((number as i32).to_le_bytes()),
-            _ => out.extend((number as f32).to_le_bytes()),
+            _ => out.extend(rounded(number).to_le_bytes()),
         }
     }
     out

@@ -446,6 +446,10 @@ impl SurveyedLinks {
         let mut columns = Vec::new();
         for at in &self.ends {
             let column = batch.columns().get(*at).ok_or_else(|| self.changed())?;
+            // The items of a missing list may have values.
+            if let Some(row) = (0..column.len()).find(|row| column.is_null(*row)) {
+                return Err(self.bad(first, row, "a missing value", "ids of vertices"));
+            }
             let (items, width) = elements(column);
             let rows = ids.rows(&items).map_err(|(at, (found, expected))| {
                 let row = at.checked_div(width).unwrap_or(0);

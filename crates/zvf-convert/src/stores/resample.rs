@@ -611,10 +611,10 @@ impl Resampling<'_> {
         let forest = Forest::of(rows.len(), runs, links)?;
         let mut start = 0;
         for (id, count) in runs {
-            let mut seen = 0;
+            let (mut seen, begin) = (0, self.out.len());
             let roots = (start..start + count).filter(|row| forest.is_root(*row));
             for root in roots {
-                seen += self.tree(*id, rows, &forest, root)?;
+                seen += self.tree(*id, rows, &forest, (root, begin))?;
             }
             if seen != *count {
                 let what = format!("object {id}");
@@ -630,13 +630,13 @@ impl Resampling<'_> {
         Ok(())
     }
 
-    /// Resamples the branches of a tree, parents first; returns the number of its rows.
+    /// Resamples the branches of a tree, parents first; returns the number of its rows. `begin` is the first new point of its skeleton.
     fn tree(
         &mut self,
         id: i64,
         rows: &ObjectRows,
         forest: &Forest,
-        root: usize,
+        (root, begin): (usize, usize),
     ) -> Result<usize, WriteError> {
         let mut seen = 1;
         let first = self.out.len();
@@ -656,7 +656,7 @@ impl Resampling<'_> {
             let way = self.way(id, rows, along.into_iter())?;
             let (count, places) = self.places(id, &way, rows)?;
             self.done.length_before += way.length();
-            let points = wide(self.out.len()).saturating_add(count);
+            let points = wide(self.out.len().saturating_sub(begin)).saturating_add(count);
             if points > wide(self.most) {
                 return Err(WriteError::limit(
                     "points of a skeleton in memory (a longer step makes fewer, a larger memory budget allows more)",

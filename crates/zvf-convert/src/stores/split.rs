@@ -7,7 +7,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use futures::future::BoxFuture;
-use zvf_encode::arrow::{elements, texts, values, with_nulls};
+use zvf_encode::arrow::{elements, texts, values, without_nulls};
 use zvf_encode::error::OrBug;
 use zvf_format::int::index;
 use zvf_meta::{Kind, LinksConvention};
@@ -322,7 +322,7 @@ fn value_texts(
 
 /// Whole numbers or booleans of a column as texts, `None` for missing ones; `None` for other types.
 fn numbers(name: &str, column: &ArrayRef) -> Result<Option<Vec<Option<String>>>, ConvertError> {
-    let plain = with_nulls(column, None)?;
+    let plain = without_nulls(column)?;
     let list: Option<Vec<String>> = match values(name, &plain)? {
         Values::Bool(list) => Some(list.iter().map(|one| one.to_string()).collect()),
         numbers => whole(&numbers),

@@ -127,7 +127,7 @@ pub fn objects(
         .collect()
 }
 
-/// Writes the cells of the categorical attributes of a part: its texts are at `texts`, its codes at `keys`.
+/// Writes the cells of the categorical attributes of a part, from its folder and the keys of its codes.
 ///
 /// # Cost
 /// Memory: the cells of one object for each thread.
@@ -136,21 +136,22 @@ pub fn write(
     below: &Below<'_>,
     (target, cells, threads): (&Target, &LevelCells, usize),
     dictionaries: &[Option<Dictionary>],
-    (texts, keys): (&str, Vec<String>),
+    (folder, keys): (&str, Vec<String>),
 ) -> Result<(), WriteError> {
     if keys.is_empty() {
         return Ok(());
     }
     let mut recoded: BTreeMap<&str, Recoded> = BTreeMap::new();
-    let part = read(target, texts)?;
+    let part = read(target, &format!("{folder}/texts"))?;
     for ((one, all), part) in spec.vertex_attributes.iter().zip(dictionaries).zip(part) {
         if let (Some(all), Some(part)) = (all, part) {
             recoded.insert(&one.name, all.recoded(&part.texts)?);
         }
     }
+    let codes = format!("{folder}/0/{CODES}/");
     let work = |key: String| {
-        let mut path = key.rsplit_once(&format!("/{CODES}/")).map(|(_, path)| path);
-        path = path.and_then(|path| path.split('/').next());
+        let path = key.strip_prefix(&codes);
+        let path = path.and_then(|path| path.split('/').next());
         let damaged = || WriteError::data(&*key, "bytes that cannot be read", "codes of texts");
         let (name, recoded) = path
             .and_then(|name| recoded.get_key_value(name))

@@ -112,8 +112,8 @@ impl Change {
                         unsure: false,
                     });
                 }
-                // This marker still records the remains of other writers.
-                _ if !left.is_empty() => lease.leave(),
+                // This marker still records the remains of other writers, and the next round takes it over.
+                _ if !left.is_empty() => lease.give_up(),
                 _ => lease.end()?,
             }
         }

@@ -143,7 +143,22 @@ impl AppendJob {
             ));
         }
         if answers {
-            return Ok(());
+            let one_folder = matches!(&self.files[..], [file] if is_answer(file));
+            if self.links.is_some() && !one_folder {
+                let expected = "one folder that a query wrote: stores have links of their own";
+                return Err(JobError::option("links", "a table", expected));
+            }
+            let named = [
+                ("object_column", self.object_column.is_some()),
+                ("position", self.position.is_some()),
+            ];
+            return match named.iter().find(|(_, is_given)| *is_given) {
+                Some((member, _)) => {
+                    let expected = "tables of vertices: stores and answers of queries have columns of known names";
+                    Err(JobError::option(member, "a column", expected))
+                }
+                None => Ok(()),
+            };
         }
         if tables {
             return match self.links.is_some() && self.files.len() > 1 {

@@ -223,7 +223,7 @@ async fn part_names(given: &[String], context: &Context) -> Result<Vec<String>, 
     let too_many = |found: String| JobError::option("parts", found, &format!("{MOST} at most"));
     let names = match given {
         [one] if one.starts_with('@') => {
-            let file = one.trim_start_matches('@');
+            let file = one.strip_prefix('@').unwrap_or(one);
             let text = read_list(file, "read names of parts from", context).await?;
             let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
             lines.map(str::to_owned).collect()

@@ -81,6 +81,29 @@ impl Output {
         })
     }
 
+    /// Whether another output has the same place.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        /// The place of a file whose folder may be written in several ways.
+        fn located(path: &Path) -> Option<PathBuf> {
+            let folder = path.parent()?;
+            let folder = match folder.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => folder,
+            };
+            Some(folder.canonicalize().ok()?.join(path.file_name()?))
+        }
+        match (&self.upload, &other.upload) {
+            (Some(own), Some(upload)) => {
+                own.above == upload.above && self.path.file_name() == other.path.file_name()
+            }
+            (None, None) => {
+                let (own, theirs) = (located(&self.path), located(&other.path));
+                self.path == other.path || (own.is_some() && own == theirs)
+            }
+            _ => false,
+        }
+    }
+
     /// The local path to write the result to.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -19,6 +19,8 @@ const SHOWN: usize = 8;
 pub(super) struct Digest {
     lo: Vec<f64>,
     hi: Vec<f64>,
+    /// Whether coordinates are 64-bit integers, which float64 rounds beyond 2^53.
+    rounds: bool,
     /// The first vertices.
     pub(super) vertices: Option<TableRows>,
     /// The first objects.
@@ -60,11 +62,17 @@ impl Digest {
             DataType::Int8 => self.rows::<Int8Type>(&values, f64::from),
             DataType::Int16 => self.rows::<Int16Type>(&values, f64::from),
             DataType::Int32 => self.rows::<Int32Type>(&values, f64::from),
-            DataType::Int64 => self.rows::<Int64Type>(&values, |v| v as f64),
+            DataType::Int64 => {
+                self.rounds = true;
+                self.rows::<Int64Type>(&values, |v| v as f64);
+            }
             DataType::UInt8 => self.rows::<UInt8Type>(&values, f64::from),
             DataType::UInt16 => self.rows::<UInt16Type>(&values, f64::from),
             DataType::UInt32 => self.rows::<UInt32Type>(&values, f64::from),
-            DataType::UInt64 => self.rows::<UInt64Type>(&values, |v| v as f64),
+            DataType::UInt64 => {
+                self.rounds = true;
+                self.rows::<UInt64Type>(&values, |v| v as f64);
+            }
             _ => {}
         }
     }
@@ -97,11 +105,28 @@ impl Digest {
         }
     }
 
-    /// Smallest and largest coordinate on each axis, not rounded (except 64-bit integers beyond 2^53), so that the box contains every vertex. `None` if
-    /// an axis has no coordinate other than NaN.
+    /// Smallest and largest coordinate on each axis, not rounded (64-bit integers beyond 2^53 are rounded outward), so that the box contains every
+    /// vertex. `None` if an axis has no coordinate other than NaN.
     pub(super) fn bounds(&self) -> Option<[Vec<f64>; 2]> {
         let some = !self.lo.is_empty() && self.lo.iter().zip(&self.hi).all(|(lo, hi)| lo <= hi);
-        some.then(|| [self.lo.clone(), self.hi.clone()])
+        let is_rounded = |bound: f64| self.rounds && bound.abs() >= 9_007_199_254_740_992.0;
+        let outward = |bounds: &[f64], step: fn(f64) -> f64| {
+            let bounds = bounds.iter();
+            let moved = bounds.map(|bound| {
+                if is_rounded(*bound) {
+                    step(*bound)
+                } else {
+                    *bound
+                }
+            });
+            moved.collect::<Vec<f64>>()
+        };
+        some.then(|| {
+            [
+                outward(&self.lo, f64::next_down),
+                outward(&self.hi, f64::next_up),
+            ]
+        })
     }
 }
 

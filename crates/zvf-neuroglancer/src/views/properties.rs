@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use serde_json::{Value, json};
 use zvf_store::{Names, Need};
@@ -117,7 +117,7 @@ fn texts(
             .map(|batch| batch.column_by_name(field.name()));
         let mut values: Vec<Option<String>> = Vec::new();
         for column in columns.flatten() {
-            values.extend((0..column.len()).map(|row| text(column.as_ref(), row)));
+            values.extend(texts_of(column));
         }
         values.truncate(MOST);
         if values.len() != found.ids.len() {
@@ -149,18 +149,22 @@ fn texts(
     changed
 }
 
-/// The text of one row; `None` if it is missing.
-fn text(column: &dyn Array, row: usize) -> Option<String> {
-    if column.is_null(row) {
-        return None;
-    }
+/// The text of each row of a column of texts; `None` where it is missing.
+fn texts_of(column: &ArrayRef) -> Vec<Option<String>> {
     if let Some(texts) = column.as_string_opt::<i32>() {
-        return Some(texts.value(row).to_owned());
+        return texts.iter().map(|text| text.map(str::to_owned)).collect();
     }
-    let dictionary = column.as_any_dictionary_opt()?;
-    let key = *dictionary.normalized_keys().get(row)?;
-    let names = dictionary.values().as_string_opt::<i32>()?;
-    (key < names.len()).then(|| names.value(key).to_owned())
+    let coded = column.as_any_dictionary_opt();
+    let coded = coded.and_then(|coded| Some((coded, coded.values().as_string_opt::<i32>()?)));
+    let Some((coded, names)) = coded.filter(|(_, names)| !names.is_empty()) else {
+        return vec![None; column.len()];
+    };
+    let text = |(row, key): (usize, usize)| {
+        let has_text = !column.is_null(row) && key < names.len() && !names.is_null(key);
+        has_text.then(|| names.value(key).to_owned())
+    };
+    let keys = coded.normalized_keys().into_iter().enumerate();
+    keys.map(text).collect()
 }
 
 /// Names of attributes with values that the document represents as 0.

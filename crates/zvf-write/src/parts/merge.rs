@@ -459,8 +459,7 @@ impl PartedStore {
             let work = |some| target.move_unseen(some);
             parallel::each(threads, moves.into_iter(), work, |()| Ok(()))?;
             let place = (target, cells, threads);
-            let text_key = format!("{from}/texts");
-            texts::write(spec, &below, place, dictionaries, (&text_key, codes))?;
+            texts::write(spec, &below, place, dictionaries, (from, codes))?;
         }
         Ok(())
     }
