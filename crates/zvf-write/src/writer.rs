@@ -22,7 +22,8 @@ use zvf_encode::{
 /// Writes one new store of one level.
 ///
 /// The address stays empty until [`finish`](Self::finish), and no store exists before its last step: see the documentation of the crate. A dropped
-/// writer leaves no files.
+/// writer leaves no files except its [journal](WriteOptions::journal) and, if it writes a part, the note that the part was begun, which
+/// [`abandon`](Self::abandon) removes.
 #[derive(Debug)]
 pub struct StoreWriter {
     target: Arc<Target>,
@@ -38,7 +39,7 @@ pub struct StoreWriter {
     /// The part to write, if this is a distributed write.
     part: Option<PartIdentity>,
     broken: Option<String>,
-    /// The counts of the store, if an earlier run of this writer completed the store but was interrupted before it ended.
+    /// The counts of the store, if an earlier run with the same journal completed the store, but was interrupted before it removed the journal.
     complete: Option<Summary>,
 }
 
@@ -46,10 +47,12 @@ impl StoreWriter {
     /// Creates a writer of a new store. With a journal, replays its records.
     ///
     /// # Cost
-    /// Two requests and one listing. Nothing is written.
+    /// Two requests and one listing; in a bucket, one request more for each folder above the address. Nothing is written to the address. With a
+    /// journal, reads it and pushes its batches again, which may write temporary files.
     ///
     /// # Errors
-    /// Misuse: a specification that contradicts itself, an invalid address, an address that is not empty. I/O.
+    /// Misuse: a specification that contradicts itself, an invalid address, an address that is not empty or inside a store; a journal of another
+    /// specification, or one that is damaged. Busy: another writer is running at the address, or has the journal open. I/O.
     pub fn create<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -167,10 +170,11 @@ impl StoreWriter {
     /// Returns `false` if the batch is new and must be pushed.
     ///
     /// # Cost
-    /// Copies the batch once.
+    /// Serializes the batch, unless all records of the journal have been repeated.
     ///
     /// # Errors
-    /// Misuse: the batch and the next recorded one have different checksums. The writer is unusable afterwards.
+    /// Misuse: the next record of the journal differs from the batch in kind, length or checksum. The caller must then drop the writer, which does not
+    /// refuse further calls.
     pub fn skip_batch(&mut self, batch: &Batch) -> Result<bool, WriteError> {
         self.skip(&Call::Batch(Cow::Borrowed(batch)))
     }
@@ -258,7 +262,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: a batch that does not fit the specification; the error names the column and row, the batch has no effect, and the writer remains
-    /// usable. I/O on temporary files: the writer is unusable afterwards.
+    /// usable. Limit: too many categories. I/O on temporary files or the journal. After a limit or I/O the writer is unusable.
     pub fn push(&mut self, batch: &Batch) -> Result<(), WriteError> {
         self.usable()?;
         let done = self.router.push(&self.spec, batch);
@@ -269,7 +273,8 @@ impl StoreWriter {
     /// Pushes a table of objects. Objects without vertices are stored, too.
     ///
     /// # Errors
-    /// Misuse: a table that does not fit, or an object that already has a row; the table has no effect.
+    /// Misuse: a table that does not fit the specification, or an object that already has a row; the table has no effect. I/O on the journal: the
+    /// writer is unusable afterwards.
     pub fn push_objects(&mut self, table: &ObjectTable) -> Result<(), WriteError> {
         self.usable()?;
         self.tables.push(&self.spec, table)?;
@@ -280,11 +285,12 @@ impl StoreWriter {
     /// Sets the groups. A second call replaces them.
     ///
     /// # Errors
-    /// Misuse: names or attributes that do not fit the number of groups. Whether the members exist is checked at the end.
+    /// Misuse: a store without objects, or a writer of a part; names or attributes that do not fit the number of groups. [`finish`](Self::finish)
+    /// checks whether the members exist. I/O on the journal: the writer is unusable afterwards.
     pub fn set_groups(&mut self, groups: &Groups) -> Result<(), WriteError> {
         self.usable()?;
         if self.part.is_some() {
-            let expected = "none: in Rust PartedStore::commit takes them, else files with groups are imported at once, without parts";
+            let expected = "none: pass the groups to PartedStore::commit (Rust), or import all files at once, without parts";
             return Err(WriteError::input("groups of a part", "some", expected));
         }
         self.groups = checked_groups(&self.spec, groups)?;
@@ -338,7 +344,8 @@ impl StoreWriter {
     ///
     /// # Errors
     /// Misuse: no vertices and no bounds; chains with vertices that are not contiguous; groups with members that do not exist; an
-    /// address that is no longer empty. I/O. No store exists after an error, unless [`WriteError::is_committed`].
+    /// address that is no longer empty; a writer that an earlier error made unusable. Busy: another writer is running at the address, or has taken it
+    /// over. Limits. I/O. No store exists after an error, unless [`WriteError::is_committed`].
     pub fn finish(self) -> BoxFuture<'static, Result<Summary, WriteError>> {
         Box::pin(async move {
             self.usable()?;
