@@ -123,7 +123,7 @@ impl fmt::Display for Dotted<'_> {
     }
 }
 
-/// The number of elements of a shape; `None` if it does not fit.
+/// The number of elements of a shape; `None` if it exceeds 64 bits.
 pub(crate) fn product(counts: &[u64]) -> Option<u64> {
     counts.iter().try_fold(1u64, |n, c| n.checked_mul(*c))
 }

@@ -10,7 +10,7 @@ use zvf_format::int::wide;
 #[derive(Debug, Default)]
 pub(crate) struct Elements {
     bytes: Bytes,
-    /// The start of each element, and the end of the last one: one number more than elements, or none.
+    /// The start of each element, and where a further element would start. Empty if there are no elements.
     starts: Vec<usize>,
     /// Bytes between the end of an element and the start of the next.
     gap: usize,

@@ -21,7 +21,7 @@ pub enum StoreError {
         /// The store's address.
         store: String,
     },
-    /// There is no store at the address, or there is something else.
+    /// The address has no store, or has something else.
     NoStore {
         /// The store's address.
         store: String,
@@ -94,7 +94,7 @@ impl StoreError {
         }
     }
 
-    /// The error of a change at an address without a root document.
+    /// The error if a store is to be changed, but the address has no root document.
     #[must_use]
     pub fn no_root(store: &str) -> Self {
         Self::NoStore {
@@ -113,7 +113,7 @@ impl StoreError {
         matches!(self, Self::Io(error) if error.is_denied())
     }
 
-    /// Whether the same call may succeed later. It was already retried as [`Retry`](crate::Retry) states.
+    /// Whether the same call may succeed later. Its requests were already retried as [`Retry`](crate::Retry) configures.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Io(error) if error.is_transient())
     }
@@ -177,7 +177,7 @@ impl StoreError {
         }
     }
 
-    /// Replaces the name of the damaged bytes.
+    /// Replaces the key of an error about the content of an object; other errors do not change.
     #[cold]
     pub(crate) fn renamed(mut self, name: String) -> Self {
         if let Self::Decode { key, .. }
@@ -254,7 +254,7 @@ impl fmt::Display for StoreError {
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            // Both errors have the same text.
+            // The text is already that of the I/O error, so its source is the next one.
             Self::Io(error) => error.source(),
             Self::Document { source, .. } => Some(source.as_ref()),
             Self::Decode { source, .. } => Some(source),

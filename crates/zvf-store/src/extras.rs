@@ -19,14 +19,14 @@ use crate::{Store, StoreError, Warning};
 use zvf_format::int::wide;
 use zvf_io::{Question, is_segment};
 
-/// Most headers and kinds of geometry that are read in a level; the others are only counted in a warning.
+/// Most headers of a store, and most kinds of geometry of a level, that are read; the others are only counted, in [`SideGroups::problems`].
 const MOST: usize = 256;
 
 /// The other groups of a store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SideGroups {
-    /// Parametric objects, when the store has any place for them.
+    /// Parametric objects; `None` if the store has no group for them.
     pub parametric: Option<Parametric>,
     /// Headers of source files, by format.
     pub headers: Vec<Header>,
@@ -39,7 +39,7 @@ pub struct SideGroups {
     /// Whether the backend could list: without listings headers and unknown folders cannot be found.
     #[serde(skip)]
     pub listed: bool,
-    /// Documents that could not be understood, and why.
+    /// Documents that cannot be read, and why; the number of headers and kinds of geometry that were not read, because there are too many.
     pub problems: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ pub struct Header {
 /// A further kind of geometry in a level.
 ///
 /// Its links name vertices by their number in the writer's input. Vertices are stored by chunk, so those numbers are row
-/// numbers only while everything is in one chunk (trap T23 of 0.9).
+/// numbers only if all vertices are in one chunk (trap T23 of 0.9).
 ///
 /// Source: specification 0.7, section 11.2; 0.9, section 16.4.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -103,7 +103,7 @@ pub struct Composite {
     pub kind: String,
     /// Vertices, as documents state.
     pub vertices: Option<u64>,
-    /// Chunks with vertices; `None` if that needs more requests.
+    /// Chunks with vertices; `None` if neither documents nor listings show their number.
     pub chunks: Option<u64>,
     /// Links, as documents state; `None` if there are none or no document declares them.
     pub links: Option<u64>,
@@ -125,7 +125,7 @@ pub struct Packing {
     pub size: Option<u64>,
 }
 
-/// Names and numbers as an object.
+/// Serializes names and numbers as an object.
 fn as_object<S: Serializer>(members: &[(String, u64)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(members.iter().map(|(name, size)| (name, size)))
 }
@@ -267,7 +267,7 @@ impl ExtraNode {
         self.attributes.get(name)?.as_u64()
     }
 
-    /// Rows, as an attribute states, else the array's own.
+    /// The number of rows: the attribute `name`, else the first axis of the array.
     fn rows(&self, name: &str) -> Option<u64> {
         self.number(name).or_else(|| self.shape.first().copied())
     }
@@ -310,7 +310,7 @@ impl<'t> Finder<'t> {
         self.side.problems.push(what);
     }
 
-    /// The node at a path, when it has one that can be understood.
+    /// The node at a path; `None` if it does not exist or its document cannot be read.
     fn node(&mut self, path: &str) -> Option<ExtraNode> {
         let key = format!("{path}/zarr.json");
         let bytes = self.tree.document(&key)?;

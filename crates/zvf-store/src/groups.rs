@@ -50,10 +50,11 @@ impl MemberLists {
 }
 
 impl Groups {
-    /// Makes groups of their parts.
+    /// Creates the groups of a level.
     ///
     /// # Errors
-    /// Offsets that are not whole numbers of 8 bytes, or more groups than the limit allows.
+    /// Of lists in blobs: offsets that are not 8 bytes for each stated group (and 8 for the end of the last one, if stored), or more groups
+    /// than the limit allows.
     pub(crate) fn new(
         kv: &Kv,
         attributes: ArrayAttributes,
@@ -110,7 +111,7 @@ impl Groups {
         }
     }
 
-    /// The number of the group with that name, the first one.
+    /// The number of the first group with that name.
     pub fn find(&self, name: &str) -> Option<u64> {
         (0..self.len()).find(|g| self.name(*g) == name)
     }
@@ -198,7 +199,7 @@ impl Groups {
         })
     }
 
-    /// The members of a group that is a run of ids.
+    /// The members of a group that is stored as a range of ids; `None` for other groups.
     fn range_of(&self, g: u64) -> Result<Option<Vec<i64>>, StoreError> {
         let ranges = self.attributes.group_ranges.as_deref().unwrap_or_default();
         let Some(range) = ranges.iter().find(|range| range.group == g) else {
@@ -231,7 +232,7 @@ impl Groups {
 /// ```
 ///
 /// # Errors
-/// [`Class::Misuse`](crate::Class::Misuse): a word that is the name of one group and the number of another.
+/// [`Class::Misuse`](crate::Class::Misuse): `word` is the name of one group and the number of another.
 pub fn group_of(names: &[String], word: &str) -> Result<Option<u64>, StoreError> {
     let named = |word: &str| {
         let mut numbered = (0_u64..).zip(names);

@@ -62,7 +62,7 @@ pub struct ElementPlace {
 
 impl ElementPlace {
     /// The place of the element `index` of an array with objects of the shape `object`, which are divided into chunks of the shape `chunk`; without
-    /// shards both are the same. A component of 0 counts as 1. Numbers that exceed 64 bits become the largest.
+    /// shards both are the same. A component of 0 counts as 1. Numbers that exceed 64 bits saturate.
     #[must_use]
     pub fn new(index: &[u64], object: &[u64], chunk: &[u64]) -> Self {
         let mut place = Self {
@@ -92,7 +92,7 @@ pub(crate) enum LayoutError {
 }
 
 impl CellLayout {
-    /// Reads the layout of a variable-length array out of its document.
+    /// Reads the layout of a variable-length array from its document.
     pub(crate) fn new(path: &str, doc: &ArrayDoc, limits: &Limits) -> Result<Self, LayoutError> {
         let malformed = |what: String| {
             LayoutError::Error(StoreError::malformed(format!("{path}/zarr.json"), what))
@@ -157,7 +157,8 @@ impl CellLayout {
     /// The layout of chunks in shards. `is_read` returns whether the first codec of the chunks is supported.
     ///
     /// # Errors
-    /// A shard that is not a whole number of chunks, or another codec or index than this crate reads.
+    /// `malformed`: a shard that is not a whole number of chunks or has too many, or no inner codecs. Foreign: a codec or an index that this crate does
+    /// not read.
     pub(crate) fn sharded(
         doc: &ArrayDoc,
         sharding: Sharding,
@@ -237,7 +238,7 @@ pub(crate) enum ChunkDecoding<L> {
     Own(L),
     /// The generic Zarr reader.
     Generic,
-    /// No reader: the name of what is not supported, as in the document.
+    /// No reader: what is not supported, by its name in the document.
     Unsupported(String),
 }
 
@@ -251,7 +252,7 @@ impl<L> ChunkDecoding<L> {
         }
     }
 
-    /// Byte order and codecs of chunks of numbers; the other reader if this crate does not support them.
+    /// Byte order and codecs of chunks of numbers. The error is the reader to use if this crate does not support them.
     pub(crate) fn of_numbers(doc: &ArrayDoc) -> Result<(ByteOrder, Chain), Self> {
         if let Some(transformer) = doc.storage_transformers.first() {
             let what = format!("storage transformer {transformer}");
@@ -272,8 +273,8 @@ pub(crate) fn object_key(path: &str, doc: &ArrayDoc, index: &[u64]) -> String {
     format!("{path}/{}", doc.key_encoding.object_key(index))
 }
 
-/// The error for a missing chunk, with its number in the array and its key. A chunk is lost if its writer recorded it as stored
-/// (`zvf_stored_chunks`). Otherwise it has the fill value, and there is no error.
+/// The error for a missing chunk with this key and this number in the array, if its writer recorded it as stored (`zvf_stored_chunks`). Any other
+/// missing chunk has the fill value, and there is no error.
 pub(crate) fn lost(key: &str, number: u64, stored: Option<u64>) -> Option<StoreError> {
     let stored = stored.filter(|stored| number < *stored)?;
     let what = format!(

@@ -52,7 +52,7 @@ impl Refused {
         Err(StoreError::malformed(
             self.path.clone(),
             format!(
-                "{}; a level can be changed or copied only where all of it is read: restore or remove {}",
+                "{}; a level can be changed or copied only if all of it is read: restore or remove {}",
                 self.why, self.path
             ),
         ))
@@ -78,8 +78,8 @@ pub struct VertexAttribute {
     pub array: Arc<GridArray>,
     /// Type of the elements; of the codes, if the attribute is categorical.
     pub dtype: DType,
-    /// Declared elements of a row: `row_shape`, else the number of channels. `None` when nothing is declared, and
-    /// for the empty `row_shape` that some writers stamp on everything.
+    /// Elements of a row: from the shape of a padded array or from a probed cell, else `row_shape`, else the number of channel names; `None` if there
+    /// is none of these. An empty `row_shape` counts as absent, because some writers add it to every array.
     pub declared_width: Option<u64>,
     /// The values of the codes.
     pub categories: Option<Arc<Vec<Value>>>,

@@ -44,8 +44,8 @@ impl Level {
         Box::pin(found)
     }
 
-    /// As [`cells`](Self::cells) of the chunks that the presence list of an array names, for reports: a cell that cannot be read does not
-    /// hide the others.
+    /// Like [`cells`](Self::cells), for reports: reads the cells that are in the presence list of their array, and a cell that cannot be read does
+    /// not hide the others.
     ///
     /// # Shape
     /// `None` in place of cells that were not requested.

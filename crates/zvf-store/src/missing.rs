@@ -33,7 +33,7 @@ pub(crate) async fn no_store(tree: &SnapshotTree) -> StoreError {
         return StoreError::NoStore {
             store: tree.address.clone(),
             what: format!(
-                "an unfinished import or copy ({MARKER} is there, zarr.json is not): its writer is running or was interrupted; if it was interrupted, the same command with --clear-leftovers removes its files and begins again, or continues its --journal"
+                "an unfinished import or copy ({MARKER} exists, zarr.json does not): its writer is running or was interrupted; if it was interrupted, the same command with --clear-leftovers removes its files and begins again, or continues its --journal"
             ),
         };
     }
@@ -102,7 +102,7 @@ mod tests {
     use super::instead;
 
     #[test]
-    fn a_few_names_are_told_and_stores_first() {
+    fn a_few_names_are_shown_and_only_stores_if_there_are_any() {
         let names: Vec<String> = (0..9).map(|i| format!("f{i}")).collect();
         assert_eq!(
             instead("no", &names),

@@ -26,7 +26,7 @@ struct OnceCacheState<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
-    /// An empty cache that keeps items of `limit` bytes, and at least the last one. `weight` returns the bytes of an item.
+    /// An empty cache of up to `limit` bytes; the newest item is kept even if it is larger. `weight` returns the bytes of an item.
     pub(crate) fn new(limit: u64, weight: fn(&V) -> u64) -> Self {
         let state = OnceCacheState {
             cells: HashMap::new(),
@@ -84,7 +84,7 @@ impl<K: Clone + Eq + Hash, V: Clone> OnceCache<K, V> {
         Ok(thing)
     }
 
-    /// Removes all items; clones of callers stay valid.
+    /// Removes all loaded items. Clones that callers have stay valid.
     pub(crate) fn clear(&self) {
         let mut state = self.state();
         let known = std::mem::take(&mut state.order);

@@ -81,7 +81,7 @@ impl OpenOptions {
         self
     }
 
-    /// The calling program fetches the objects: see [`CallerStore`].
+    /// Lets the calling program fetch the objects: see [`CallerStore`].
     #[must_use]
     pub fn with_caller_store(mut self, store: CallerStore) -> Self {
         self.io = self.io.with_caller_store(store);
@@ -96,7 +96,7 @@ impl OpenOptions {
         self
     }
 
-    /// Sends requests without credentials.
+    /// Sets whether requests are sent without credentials.
     #[must_use]
     pub fn with_anonymous(mut self, anonymous: bool) -> Self {
         self.io = self.io.with_anonymous(anonymous);
@@ -117,7 +117,7 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces when and how often a failed request is sent again.
+    /// Replaces the rules by which failed requests are sent again.
     #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
         self.io = self.io.with_retry(retry);
@@ -131,7 +131,7 @@ impl OpenOptions {
         self
     }
 
-    /// Replaces when neighbouring byte ranges become one request.
+    /// Replaces the rules by which neighbouring byte ranges are merged into one request.
     #[must_use]
     pub fn with_merge(mut self, merge: Merge) -> Self {
         self.io = self.io.with_merge(merge);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_damage_in_order_is_told() {
+    async fn the_first_damage_in_order_is_reported() {
         for waits in [[9, 5, 1, 0], [0, 1, 5, 9], [3, 9, 0, 1]] {
             let [a, b, c, d] = waits;
             let work = vec![
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_no_damage_ends_the_work_at_once() {
+    async fn other_errors_end_the_work_at_once() {
         let begun = tokio::time::Instant::now();
         let work = vec![
             after(1000, Ok(1)),

@@ -22,7 +22,7 @@ pub struct Presence {
     listed: bool,
 }
 
-/// At most this many problems are described; the others are counted.
+/// Most problems that are described; the others are counted.
 const DESCRIBED: usize = 20;
 
 impl Presence {
@@ -159,7 +159,8 @@ impl Presence {
     /// The coordinates with `lo <= c <= hi` on every component, in lex order.
     ///
     /// # Cost
-    /// Stretches without members are skipped by binary search. The box itself is never enumerated, so its corners may be at the limits of `i64`.
+    /// Ranges of the list without members are skipped by binary search. The box itself is never enumerated, so its corners may be at the limits of
+    /// `i64`.
     pub fn in_box<'p>(&'p self, lo: &'p [i64], hi: &'p [i64]) -> InBox<'p> {
         let legal = lo.len() == self.rank
             && hi.len() == self.rank
@@ -192,7 +193,7 @@ impl Presence {
         Some((lo, hi))
     }
 
-    /// The problems of the list: keys outside the grid, duplicates, texts that are not keys.
+    /// The problems of the list: keys outside the grid, duplicates, strings that are not keys.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }

@@ -27,7 +27,7 @@ pub(crate) struct RaggedArray {
     per_chunk: u64,
     /// Elements of a stored object.
     per_object: u64,
-    /// How many elements are not empty, if a document states it; otherwise the warnings for missing chunks.
+    /// The number of elements that are not empty, which decides whether a missing chunk is an error or a warning.
     filled: Filled,
     cache: Arc<OnceCache<u64, Arc<Elements>>>,
     shards: Arc<ShardCache>,
@@ -39,10 +39,10 @@ const TOGETHER: usize = 64;
 /// Most elements of a chunk of a local disk that is read on the calling thread: decoding so few is faster than a change of threads.
 const HERE: u64 = 512;
 
-/// The number of elements that are not empty, if it is known.
+/// What is known about the number of elements that are not empty.
 #[derive(Debug)]
 enum Filled {
-    /// Unknown; a missing chunk causes no warning.
+    /// Nothing; a missing chunk causes no warning.
     Any,
     /// A document states the number.
     Stated(u64),
@@ -180,7 +180,7 @@ impl RaggedArray {
         numbers.dedup();
         let chunks = self.chunks(kv, &numbers).await?;
         if chunks.len() != numbers.len() {
-            return Err(StoreError::bug("other chunks than were asked for"));
+            return Err(StoreError::bug("a wrong number of chunks was loaded"));
         }
         // A chunk that is not stored has empty elements.
         let element = |row: &u64| {
@@ -199,7 +199,7 @@ impl RaggedArray {
         let mut found = found.into_iter();
         found
             .next()
-            .ok_or_else(|| StoreError::bug("an element that was asked for is not there"))
+            .ok_or_else(|| StoreError::bug("a requested element was not loaded"))
     }
 
     /// Loads chunks, given in ascending order, each once.
@@ -259,7 +259,7 @@ impl RaggedArray {
             }
         }
         let found: Option<Vec<_>> = found.into_iter().collect();
-        found.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
+        found.ok_or_else(|| StoreError::bug("a requested chunk was not loaded"))
     }
 
     /// The chunks of a stored object, ascending.
@@ -281,7 +281,7 @@ impl RaggedArray {
         mode: Mode,
     ) -> Result<Arc<Elements>, StoreError> {
         let loaded = self.load(kv, &[number], mode).await?.pop();
-        loaded.ok_or_else(|| StoreError::bug("a chunk that was asked for is not there"))
+        loaded.ok_or_else(|| StoreError::bug("a requested chunk was not loaded"))
     }
 
     async fn load(

@@ -137,7 +137,7 @@ impl RawStore {
     /// All objects with their states, in ascending order of their keys; `None` when the backend cannot list.
     ///
     /// # Cost
-    /// One listing, of as many pages as the backend needs; on a local disk one `stat` a file.
+    /// One listing, of as many pages as the backend needs; on a local disk one `stat` for each file.
     ///
     /// # Errors
     /// As [`read`](Self::read); malformed: a symbolic link to a folder; limit, for more objects than [`Limits::cells_per_query`].
@@ -161,7 +161,7 @@ impl RawStore {
     /// backends, and on systems other than Unix.
     ///
     /// # Cost
-    /// Two `stat`.
+    /// Two `stat` calls.
     ///
     /// # Errors
     /// I/O: the work was cancelled.
@@ -242,10 +242,10 @@ impl RawStore {
     }
 }
 
-/// Decodes bytes-to-bytes codecs, which are given in writing order, last to first.
+/// Decodes bytes with bytes-to-bytes codecs. `codecs` are in the order of encoding.
 ///
 /// # Errors
-/// Malformed, for bytes that the codec did not write; unsupported, for a codec this build does not know; limit,
+/// Malformed, for bytes that a codec cannot decode; unsupported, for a codec that this build does not have; limit,
 /// for more than [`Limits::cell_bytes`] decoded bytes. `key` names the object in them.
 pub fn undo_codecs(
     key: &str,

@@ -5,7 +5,7 @@
 //! writer has copied them to their keys and the root no longer names a folder.
 //!
 //! ```text
-//! zarr.json                        attributes.zvf_edit = "<id>"; once it is carried out attributes.zvf_edited = "<id>" instead
+//! zarr.json                        attributes.zvf_edit = "<id>"; once it is applied attributes.zvf_edited = "<id>" instead
 //! zvf-edit-<id>/manifest.json      {"edit": "<id>", "put": [key, …], "removed": [key, …]}
 //! zvf-edit-<id>/<key>              the object that replaces <key>
 //! ```
@@ -27,8 +27,8 @@ pub struct Redo(Overlay);
 impl Redo {
     /// The attribute of the root that names an edit.
     pub const ATTRIBUTE: &str = "zvf_edit";
-    /// The attribute of the root that names the last edit that was applied. No root is ever equal to an earlier one, so that a delayed writer cannot
-    /// confuse them.
+    /// The attribute of the root that names the last edit that was applied. With it, no root is equal to an earlier one, so that a delayed writer
+    /// cannot confuse them.
     pub const LAST: &str = "zvf_edited";
     /// Prefix of the names of the folders of edits.
     pub const FOLDER: &str = zvf_io::STAGING;
@@ -36,7 +36,7 @@ impl Redo {
     /// The log of an edit.
     ///
     /// # Errors
-    /// Misuse: an invalid id, or a key that no edit may have.
+    /// Misuse: an invalid id, or a key that an edit must not change.
     pub fn new(
         id: &str,
         put: impl IntoIterator<Item = String>,
@@ -91,7 +91,7 @@ impl Redo {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Malformed: not a manifest, the manifest of another edit, or a key that no edit may have.
+    /// Malformed: not a manifest, the manifest of another edit, or a key that an edit must not change.
     pub fn parse(id: &str, bytes: &[u8]) -> Result<Self, StoreError> {
         let key = Self::manifest_of(id);
         let malformed = |what: &str| StoreError::malformed(key.clone(), what);

@@ -83,7 +83,7 @@ impl RowSet {
     pub(crate) fn bytes_of(&self, rows: Range<u32>, row_bytes: usize) -> Option<Range<usize>> {
         let last = rows.end.checked_sub(1)?;
         let (first, last) = (self.rank(rows.start)?, self.rank(last)?);
-        // Runs do not touch: rows whose ranks are consecutive are in one run.
+        // If the ranks differ by as much as the rows, all rows between them are in the set.
         if last.checked_sub(first)? != rows.end.checked_sub(rows.start)?.checked_sub(1)? {
             return None;
         }

@@ -33,6 +33,7 @@ impl fmt::Display for Warning {
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(Mutex<Vec<Warning>>);
 
+/// Most warnings that are kept; later ones are dropped.
 const MOST: usize = 1000;
 
 impl Warnings {

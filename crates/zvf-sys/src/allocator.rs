@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     #[allow(unsafe_code, reason = "reads the options that are set")]
-    fn the_options_are_the_ones_that_are_meant() {
+    fn the_numbers_of_the_options_are_right() {
         if std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("MIMALLOC_")) {
             return;
         }

@@ -64,7 +64,7 @@ where
             scope.spawn(move || {
                 let mut work = start();
                 for job in std::iter::once(job).chain(std::iter::from_fn(next)) {
-                    // Sending fails if the receiver was dropped after an error; the results are then not needed.
+                    // Sending fails only if the receiver was dropped after an error; the results are then not needed.
                     let done = work(job, &mut |result| drop(to.send(Ok(result))));
                     if let Err(error) = done {
                         stopped.store(true, Relaxed);

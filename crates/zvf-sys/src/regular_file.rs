@@ -1,4 +1,4 @@
-//! Opens regular files only: opening a pipe would wait for its writer, and a device has no end.
+//! Opens files but no pipes, devices and sockets: opening a pipe would wait for its writer, and a device has no end.
 
 use std::fmt;
 use std::fs::{File, FileType, Metadata};
@@ -42,7 +42,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     }
 }
 
-/// How many files this process may have open at the same time, as far as the system says.
+/// How many files this process may have open at the same time; `None` if the system has or reports no limit.
 #[must_use]
 pub fn open_file_limit() -> Option<u64> {
     #[cfg(unix)]
@@ -51,7 +51,7 @@ pub fn open_file_limit() -> Option<u64> {
     return None;
 }
 
-/// Checks that an open file, which was opened without blocking, is a regular file; also returns its metadata.
+/// Checks that an open file is a regular file or a folder, and also returns its metadata. It must have been opened without blocking.
 ///
 /// # Errors
 /// As [`open_file`].
@@ -70,7 +70,7 @@ pub fn refused(kind: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, SpecialFile(kind))
 }
 
-/// The name of the kind of a refused object, if that is why opening failed.
+/// The message with the kind of the refused object, such as `is a socket, expected a file`; `None` for other errors.
 #[must_use]
 pub fn is_refused(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Folder of the bundled stores, relative to `testdata`: one folder a generation.
+/// Folder of the bundled stores, relative to `testdata`: one folder for each generation.
 const STORES: &str = "zvf";
 
 /// The generation of cases that are named without one.
@@ -57,7 +57,7 @@ pub fn all_cases() -> Result<Vec<String>> {
 }
 
 /// Names the bundled stores that must be refused, or that are refused in part, as `refused/case`, ascending. Their
-/// [`Case::expect`](crate::Case) says what the message must name.
+/// [`Case::expect`](crate::Case) lists the strings that the message must contain.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ fn archives(generation: &str) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// A bundled store in a folder: a temporary one, which goes away with this value, or one that all tests read.
+/// A bundled store in a folder: a temporary one, which is removed when this value is dropped, or one that all tests share.
 #[derive(Debug)]
 pub struct TempStore {
     folder: Folder,
@@ -97,11 +97,11 @@ pub struct TempStore {
 #[derive(Debug)]
 enum Folder {
     Own(tempfile::TempDir),
-    /// The folder, and its state when it was given out.
+    /// The folder, and its state when this value was made.
     Shared(PathBuf, FolderState),
 }
 
-/// What a folder shows of a change: a test that changes a shared store would make others fail, in later runs too.
+/// State of a folder, to detect changes: a test that changes a shared store would make other tests fail, also in later runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct FolderState {
     files: u64,
@@ -139,7 +139,7 @@ impl Drop for TempStore {
             let now = FolderState::of(folder);
             assert!(
                 now.as_ref().is_ok_and(|now| now == before),
-                "{} is shared by all tests and was changed ({before:?}, {now:?}): remove it, and use `unpack` where a test writes",
+                "{} is shared by all tests and was changed ({before:?}, {now:?}): remove it, and use `unpack` in tests that write",
                 folder.display()
             );
         }
@@ -157,7 +157,7 @@ impl TempStore {
         folder.join(STORE)
     }
 
-    /// The same path as text, as the `zvf` program and `Store::open` take it.
+    /// The same path as a string, for the `zvf` program and `Store::open`.
     ///
     /// # Errors
     ///
@@ -174,7 +174,7 @@ impl TempStore {
 ///
 /// # Errors
 ///
-/// For an unknown case, a damaged archive, a full disk.
+/// For an unknown case, a damaged archive, or a failure to write.
 pub fn unpack(case: &str) -> Result<TempStore> {
     let folder = tempfile::Builder::new().prefix("zvf-").tempdir()?;
     unpack_into(case, folder.path())?;
@@ -183,8 +183,8 @@ pub fn unpack(case: &str) -> Result<TempStore> {
     })
 }
 
-/// The store of one case in a folder that every test and every run shares, below the target folder: for those who only
-/// read it. Making and removing tens of thousands of files is what tests over all stores took most of their time for.
+/// The store of one case in a folder below the target folder that all tests and runs share, for tests that only read it.
+/// Tests of all stores would otherwise spend most of their time creating and removing tens of thousands of files.
 ///
 /// # Errors
 ///
@@ -192,7 +192,7 @@ pub fn unpack(case: &str) -> Result<TempStore> {
 pub fn unpacked(case: &str) -> Result<TempStore> {
     let archive = archive_path(case);
     let bytes = std::fs::read(&archive).with_context(|| format!("no bundled store {case}"))?;
-    // Another archive is another folder.
+    // Each version of an archive has its own folder.
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     let all = shared_folder();
@@ -202,7 +202,7 @@ pub fn unpacked(case: &str) -> Result<TempStore> {
         std::fs::create_dir_all(&all).with_context(|| all.display().to_string())?;
         let fresh = tempfile::Builder::new().prefix("new-").tempdir_in(&all)?;
         unpack_into(case, fresh.path())?;
-        // Whole or not at all; where another test was faster, its folder has the same files.
+        // The folder appears only when it is complete. If another test was faster, its folder has the same files.
         let renamed = std::fs::rename(fresh.path(), &folder);
         ensure!(
             renamed.is_ok() || folder.is_dir(),
@@ -216,7 +216,7 @@ pub fn unpacked(case: &str) -> Result<TempStore> {
     })
 }
 
-/// Below the target folder that the running program was built into; a temporary folder for programs elsewhere.
+/// The folder of shared stores: below the target folder that the running program was built into, else below the system's temporary folder.
 fn shared_folder() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     let target = program
@@ -227,7 +227,7 @@ fn shared_folder() -> PathBuf {
         .join("zvf-bundled")
 }
 
-/// Unpacks the store of one case into a folder that is there.
+/// Unpacks the store of one case into an existing folder.
 ///
 /// # Errors
 ///
@@ -262,7 +262,7 @@ pub fn files(case: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(found)
 }
 
-/// Returns one file that lies beside the store: `case.json` or `truth.npz`.
+/// Returns one file that is beside the store in the archive: `case.json` or `truth.npz`.
 pub(crate) fn side_file(case: &str, file: &str) -> Result<Vec<u8>> {
     let wanted = format!("{}/{file}", split(case).1);
     let mut found = None;
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_stores_are_apart_and_say_what_is_expected() {
+    fn refused_stores_are_separate_and_have_an_expected_message() {
         let all = all_cases().unwrap();
         for case in refused_cases().unwrap() {
             assert!(!all.contains(&case));

@@ -1,4 +1,4 @@
-//! `case.json`: the questions that are asked of a bundled store and their answers.
+//! `case.json`: the queries to run on a bundled store, and their results.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::archive::side_file;
 
-/// What is asked of one bundled store. Rows are numbered as in the input, see [`crate::Truth`].
+/// The queries of one bundled store, and their results. Rows are numbered as in the input, see [`crate::Truth`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// Geometry kind as the root document names it, e.g. `streamline`.
@@ -18,36 +18,36 @@ pub struct Case {
     pub objects: BTreeMap<i64, Vec<usize>>,
     /// Group number to the object ids of its members, in order.
     pub groups: BTreeMap<u64, Vec<i64>>,
-    /// The writing release dropped the attribute of links across chunks.
+    /// Whether the release that wrote the store dropped the attribute of links between chunks.
     pub link_weight_incomplete: bool,
-    /// What every warning of a query must contain, in any order; empty where a query must not warn.
+    /// Each must occur in a warning of the store or a query, and each warning must contain one of them; empty if there must be no warnings.
     pub warnings: Vec<String>,
-    /// What the refusal of a store that must be refused names; empty for others.
+    /// Strings in the error message of a store that must be refused; empty for other stores.
     pub expect: Vec<String>,
-    /// The whole document, for what only one case has.
+    /// The whole document, for members that only one case has.
     pub document: Value,
 }
 
 /// One box and the input rows inside it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxQuery {
-    /// Level that is asked.
+    /// The level of the query.
     pub level: u32,
-    /// Lower corner, inclusive, one number an axis, world units.
+    /// Lower corner, inclusive, in world units: one number for each axis.
     pub lo: Vec<f64>,
     /// Upper corner, inclusive.
     pub hi: Vec<f64>,
     /// Input rows inside, ascending.
     pub rows: Vec<usize>,
-    /// Asks for what the level itself holds, not for its complete content.
+    /// Whether the query returns only what is stored in the level itself, instead of its complete content.
     pub own_level_only: bool,
 }
 
-/// Reads the questions of one case.
+/// Reads the queries of one case.
 ///
 /// # Errors
 ///
-/// For an unknown case or a `case.json` of another shape.
+/// For an unknown case or an invalid `case.json`.
 pub fn case(name: &str) -> Result<Case> {
     let document: Value = serde_json::from_slice(&side_file(name, "case.json")?)?;
     parse(&document).with_context(|| format!("case.json of {name}"))
@@ -79,12 +79,12 @@ fn parse(document: &Value) -> Result<Case> {
     })
 }
 
-/// A list of texts; absent and null are empty.
+/// A list of strings; empty for any other value.
 fn texts(value: &Value) -> Vec<String> {
     list(value, |item| item.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// An object whose names are numbers and whose values are lists; absent and null are empty.
+/// An object whose names are numbers and whose values are lists; empty for any other value.
 fn table<K, T>(value: &Value, item: fn(&Value) -> Option<T>) -> Result<BTreeMap<K, Vec<T>>>
 where
     K: Ord + std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>,
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_asks_boxes_within_its_truth() {
+    fn the_rows_of_every_case_exist_in_its_input() {
         for name in crate::all_cases().unwrap() {
             let case = case(&name).unwrap();
             let rows = crate::truth(&name).unwrap().positions.rows();

@@ -1,5 +1,5 @@
-//! NumPy archives: a zip file of array files. Just enough zip for what NumPy writes: stored or deflated
-//! entries, found through the directory at the end.
+//! NumPy archives: zip files of array files. Reads only what NumPy writes: stored or deflated entries that the
+//! directory at the end of the file lists.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::npy::{self, Column};
 
-/// Ends a zip file; its directory's place follows.
+/// Signature of the last record of a zip file, which has the position of the directory.
 const END: &[u8; 4] = b"PK\x05\x06";
 
-/// Starts every entry of the directory.
+/// Signature of an entry of the directory.
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 
 /// Reads every array of an archive, by name without `.npy`.
@@ -64,7 +64,7 @@ fn unpack(method: usize, packed: &[u8], plain: usize) -> Result<Vec<u8>> {
 
 fn slice(bytes: &[u8], at: usize, length: usize) -> Result<&[u8]> {
     let tail = bytes.get(at..).and_then(|tail| tail.get(..length));
-    tail.with_context(|| format!("zip file cut short at byte {at}"))
+    tail.with_context(|| format!("the zip file ends early, at byte {at}"))
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Result<usize> {

@@ -1,8 +1,8 @@
-//! Which cases of a long list a run takes.
+//! Selects the cases of a long list that a test run tries.
 //!
 //! A test that tries thousands of cases takes a share of them, chosen by the seed `ZVF_TEST_SEED`. `cargo xtask test` sets it to the
 //! number of the day and prints it, so that each day tries other cases and a failure can be repeated. With `ZVF_TESTS=whole` every case is tried.
-//! What guards the bytes on disk is never sampled.
+//! Tests of the bytes on disk are never sampled.
 //!
 //! ```
 //! use zvf_testkit::sample::Sample;
@@ -17,10 +17,10 @@
 /// The variable with the seed, a whole number; 0 if it is not set.
 pub const SEED: &str = "ZVF_TEST_SEED";
 
-/// The variable that asks for every case, with the value `whole`.
+/// The variable that requests every case, with the value `whole`.
 pub const TESTS: &str = "ZVF_TESTS";
 
-/// The choice of cases of one test.
+/// The selected cases of one test.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     seed: u64,
@@ -28,7 +28,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The choice that the environment asks for. `name` tells lists apart, so that they do not all take the same places.
+    /// The cases that the environment variables select. `name` distinguishes lists, so that not all lists select the same positions.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let seed = std::env::var(SEED).ok();
@@ -36,7 +36,7 @@ impl Sample {
         Self::of(name, seed, is_whole())
     }
 
-    /// The choice by a seed, or every case.
+    /// The cases that a seed selects, or every case.
     #[must_use]
     pub fn of(name: &str, seed: u64, whole: bool) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Sample {
         cases.filter_map(move |(at, case)| self.takes(at, share).then_some(case))
     }
 
-    /// A number that belongs to the seed and the list, for a generator of random cases.
+    /// A seed for a generator of random cases, derived from the seed and the name of the list.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -76,7 +76,7 @@ impl Sample {
     }
 }
 
-/// Whether every case is asked for.
+/// Whether every case is requested.
 #[must_use]
 pub fn is_whole() -> bool {
     std::env::var(TESTS).is_ok_and(|value| value == "whole")
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_has_its_day() {
+    fn every_case_is_tried_on_some_day() {
         let mut tried = [false; 40];
         for day in 0..60 {
             let sample = Sample::of("days", day, false);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_take_different_places() {
+    fn lists_select_different_positions() {
         let of = |name: &str| {
             let sample = Sample::of(name, 20_261_125, false);
             (0..400)

@@ -1,4 +1,4 @@
-//! Values of Arrow arrays as text, to be compared with what went in.
+//! Values of Arrow arrays as text, for comparison with the input.
 
 use anyhow::{Context, Result};
 use arrow_array::cast::AsArray;
@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 ///
 /// # Errors
 ///
-/// Where there is no such column, or for a type that no answer has.
+/// If there is no such column, or results have no columns of its type.
 pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
     let array = batch
         .column_by_name(name)
@@ -21,12 +21,11 @@ pub fn column(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
     (0..array.len()).map(|row| value(array, row)).collect()
 }
 
-/// One value as text: floats so that equal text is equal value, booleans as 0 and 1, the members of a list with a space
-/// between them.
+/// One value as text: floats as by [`float`], booleans as 0 and 1, the items of a list with a space between them.
 ///
 /// # Errors
 ///
-/// A type that no answer has.
+/// A type that results do not have.
 pub fn value(array: &ArrayRef, row: usize) -> Result<String> {
     if array.is_null(row) {
         return Ok("null".into());
@@ -68,7 +67,7 @@ fn list(items: &ArrayRef) -> Result<String> {
     Ok(values.join(" "))
 }
 
-/// A float as text that tells every value from every other.
+/// A float as text. Different values have different texts, except that every NaN is `nan`.
 #[must_use]
 pub fn float(value: f64) -> String {
     if value.is_nan() {

@@ -1,4 +1,4 @@
-//! `truth.npz`: what went into a bundled store, in input order.
+//! `truth.npz`: the data that a bundled store was made from, in input order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::archive::side_file;
 use crate::npy::Column;
 use crate::npz;
 
-/// The input a bundled store was made from. Nothing here was read back from a store.
+/// The data that a bundled store was made from. None of it was read from a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Truth {
     /// Positions, shape `(N, D)`, world units, in the number type that was stored.
@@ -21,7 +21,7 @@ pub struct Truth {
     pub faces: Option<Column>,
     /// Link attributes by name, rows parallel to `edges`.
     pub link_attributes: BTreeMap<String, Column>,
-    /// Object ids, shape `(O,)`, where the store has objects with attributes.
+    /// Object ids, shape `(O,)`, if the store has objects with attributes.
     pub object_ids: Option<Column>,
     /// Object attributes by name, rows parallel to `object_ids`.
     pub object_attributes: BTreeMap<String, Column>,
@@ -31,7 +31,7 @@ pub struct Truth {
 ///
 /// # Errors
 ///
-/// For an unknown case or an array file of a kind that our stores do not use.
+/// For an unknown case, or an array file of a type that no bundled store uses.
 pub fn truth(name: &str) -> Result<Truth> {
     let mut arrays = npz::read(&side_file(name, "truth.npz")?)
         .with_context(|| format!("truth.npz of {name}"))?;
@@ -50,7 +50,7 @@ pub fn truth(name: &str) -> Result<Truth> {
     })
 }
 
-/// Moves the arrays whose name starts with `prefix` out, under the rest of their name.
+/// Removes the arrays whose names start with `prefix`, and returns them by the rest of their names.
 fn take(arrays: &mut BTreeMap<String, Column>, prefix: &str) -> BTreeMap<String, Column> {
     let names: Vec<String> = arrays
         .keys()

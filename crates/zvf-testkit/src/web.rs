@@ -1,4 +1,4 @@
-//! A web server that stops answering: whoever reads from it is stopped at a known place.
+//! A web server that stops answering, so that its client blocks at a known request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use anyhow::Result;
 
-/// Serves whole files, without ranges and listings, until `most` requests were answered. Those after that get no answer.
+/// Serves whole files, without ranges and listings. The first `most` requests are answered; later ones get no answer.
 ///
 /// The server runs as long as the process.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct Shared {
     files: BTreeMap<String, Vec<u8>>,
     most: u64,
     asked: AtomicU64,
-    /// Whether a request came that gets no answer.
+    /// Whether a request arrived that gets no answer.
     stopped: Mutex<bool>,
     changed: Condvar,
 }
@@ -47,7 +47,7 @@ impl StoppingServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = Arc::clone(&server);
-                // A client that goes away ends its thread.
+                // The thread ends when its client disconnects.
                 std::thread::spawn(move || server.connection(&stream));
             }
         });
@@ -66,7 +66,7 @@ impl StoppingServer {
         self.shared.asked.load(Ordering::SeqCst)
     }
 
-    /// Waits until a request came that gets no answer, or until `give_up` says so.
+    /// Waits until a request arrives that gets no answer, or `give_up` returns true. Returns whether such a request arrived.
     pub fn wait_until_stopped(&self, mut give_up: impl FnMut() -> bool) -> bool {
         let lock = || self.shared.stopped.lock();
         let mut stopped = lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +80,7 @@ impl StoppingServer {
 }
 
 impl Shared {
-    /// Answers the requests of one connection. Nothing is told of what goes wrong: the client is meant to be killed.
+    /// Answers the requests of one connection. Errors are ignored, because tests kill the client.
     fn connection(&self, stream: &TcpStream) -> Option<()> {
         let mut lines = BufReader::new(stream).lines();
         let mut out = stream;
@@ -92,7 +92,7 @@ impl Shared {
                 *stopped = true;
                 self.changed.notify_all();
                 drop(stopped);
-                // Ends when the client does.
+                // Blocks until the client disconnects.
                 lines.next()?.ok()?;
             }
             let path = first.split(' ').nth(1)?.trim_start_matches('/');

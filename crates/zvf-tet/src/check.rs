@@ -20,7 +20,7 @@ pub struct Proof {
     pub canonical: bool,
     /// Payloads follow each other without gaps from the end of the index on, in the order of the entries.
     pub packed: bool,
-    /// Where payloads have to end.
+    /// The byte at or before which all payloads end: the end of the file, or where the footer and its spills begin.
     pub payload_end: u64,
     /// The warnings.
     pub warnings: Warnings,
@@ -28,7 +28,7 @@ pub struct Proof {
 
 impl<'a> Tet<'a> {
     /// Makes all checks of a whole file in memory, steps 1 to 19. `scratch` needs one number for each entry if the file
-    /// is not in canonical order; it may be empty otherwise.
+    /// is not in canonical order, or its payloads are not in the order of the entries; it may be empty otherwise.
     ///
     /// # Errors
     /// Every class of these steps; [`Class::ScratchTooSmall`].
@@ -133,7 +133,7 @@ impl<'a> Tet<'a> {
         })
     }
 
-    /// Flags and reserved fields of superblock and index header.
+    /// Adds warnings about flags and reserved fields of superblock and index header, and about bytes after an empty file.
     fn warn(&self, warnings: &mut Warnings) {
         if self.superblock().flags.get() & !FLAG_FOOTER != 0 {
             warnings.add(Class::UnknownFlag, "flags", 12);

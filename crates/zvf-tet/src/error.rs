@@ -109,7 +109,8 @@ classes! {
     PayloadGap = "payload_gap",
     /// A warning: unused bytes after the last payload.
     TrailingBytes = "trailing_bytes",
-    /// Not a fault of the file: too little storage for the checks of a file that is not in canonical order.
+    /// Not a fault of the file: too little storage for the checks of a file whose entries are not in canonical order, or
+    /// whose payloads are not in the order of the entries.
     ScratchTooSmall = "scratch_too_small",
 }
 

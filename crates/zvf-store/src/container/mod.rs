@@ -27,7 +27,7 @@ use packed::PackedCells;
 use padded::{Count, Padded};
 use records::CellRecords;
 
-/// In which form the cells of an array are stored.
+/// How the cells of an array are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ContainerKind {
@@ -98,7 +98,7 @@ pub struct GridArray {
 pub(crate) type SharedArray = Arc<GridArray>;
 
 impl GridArray {
-    /// Reads an array with one variable-length element for each chunk out of its document.
+    /// Creates an array with one variable-length element for each chunk from its document.
     pub(crate) fn new(
         path: String,
         doc: ArrayDoc,
@@ -176,7 +176,7 @@ impl GridArray {
         ))
     }
 
-    /// An array with cells that are slices of another object, held in memory, by coordinates of `rank` numbers.
+    /// An array whose cells are slices of another object that is in memory. Their coordinates have `rank` components.
     ///
     /// `path` is for messages; `attributes` are from the node of the sliced object.
     ///
@@ -256,7 +256,7 @@ impl GridArray {
 
     /// Records the number of elements of a row as detected from a cell.
     pub(crate) fn set_row_width(&self, width: u64) {
-        // The first one is kept.
+        // A width that is already set is kept.
         let _ = self.columns.set(width);
     }
 
@@ -338,7 +338,7 @@ impl GridArray {
         self.container() == ContainerKind::Blobs
     }
 
-    /// In which form the cells are stored.
+    /// How the cells are stored.
     pub fn container(&self) -> ContainerKind {
         match &self.container {
             Container::Grid(_) => ContainerKind::Grid,
@@ -419,7 +419,7 @@ impl GridArray {
         })
     }
 
-    /// Refuses an array with an invalid presence list: keys outside the grid, duplicates, texts that are not keys.
+    /// Fails if the presence list of the array is invalid: keys outside the grid, duplicates, strings that are not keys.
     ///
     /// # Errors
     /// [`Class::Malformed`](crate::Class::Malformed), with the first problem.

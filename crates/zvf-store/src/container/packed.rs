@@ -35,7 +35,7 @@ pub(crate) fn is_packed(doc: &ArrayDoc) -> bool {
         .is_some_and(|word| word == LAYOUT)
 }
 
-/// The stated key of element `at` of a list of cells: `Some(None)` if it is not a text, `None` past the last.
+/// The stated key of element `at` of a list of cells: `Some(None)` if it is not a string; `None` past the last key, and if the array has no keys.
 pub(crate) fn cell_key(doc: &ArrayDoc, at: usize) -> Option<Option<&str>> {
     let [length] = *doc.shape.as_slice() else {
         return None;
@@ -69,7 +69,7 @@ impl PackedCells {
         let count = wide(keys.len());
         if count != *length {
             return Err(wrong(format!(
-                "cell_keys has {count} keys, expected {length} of the shape"
+                "cell_keys has {count} keys, expected {length}, one for each element"
             )));
         }
         Cap::cells(limits).check(path, count)?;
@@ -95,7 +95,7 @@ impl PackedCells {
         Ok((Self { reader, elements }, presence))
     }
 
-    /// The element of the `at`-th cell of the presence.
+    /// The element of the `at`-th cell of the presence list.
     pub(crate) fn element(&self, at: usize) -> Option<u64> {
         self.elements.get(at).copied()
     }

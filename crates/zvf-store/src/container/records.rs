@@ -37,7 +37,7 @@ impl CellRecords {
             if before == Some(coord) {
                 return Err(StoreError::malformed(
                     path,
-                    format!("cell {coord} is there twice"),
+                    format!("cell {coord} occurs twice"),
                 ));
             }
             flat.extend_from_slice(coord);
@@ -50,7 +50,7 @@ impl CellRecords {
         ))
     }
 
-    /// The cell at a place in lex order; `None` = empty.
+    /// The `at`-th cell in lex order; `None` if it is empty or there is none.
     pub(crate) fn get(&self, at: usize) -> Option<Bytes> {
         self.0.get(at).filter(|bytes| !bytes.is_empty()).cloned()
     }
@@ -97,7 +97,7 @@ mod tests {
             twice
                 .unwrap_err()
                 .to_string()
-                .contains("1.2 is there twice")
+                .contains("1.2 occurs twice")
         );
     }
 }

@@ -18,7 +18,7 @@ use zvf_io::{Ask, Cap, Kv, Object};
 #[derive(Debug)]
 pub(super) struct Adapter {
     kv: Kv,
-    /// The first failure; `zarrs` would only keep its text.
+    /// The first failure; an error of `zarrs` has only its text.
     failed: Arc<Mutex<Option<StoreError>>>,
 }
 
@@ -30,7 +30,7 @@ impl Adapter {
         }
     }
 
-    /// Where failures are kept.
+    /// The slot for the first failure.
     pub(super) fn failed(&self) -> Arc<Mutex<Option<StoreError>>> {
         Arc::clone(&self.failed)
     }

@@ -2,7 +2,7 @@
 //!
 //! It is the `zarrs` crate on a storage adapter of this crate, so that keys, limits on objects, the trace and the
 //! classes of errors stay the same. On damaged bytes and odd documents it may panic: it is isolated ([`crate::isolate`]). It is slower than this
-//! crate's own reader, and never used for cells that the own reader supports.
+//! crate's own reader, and never used for cells that this crate's reader supports.
 
 #[cfg(feature = "zarrs")]
 mod adapter;
@@ -27,7 +27,7 @@ mod without {
     use crate::container::GridArray;
     use zvf_io::Kv;
 
-    const WHAT: &str = "a layout of the feature \"zarrs\"";
+    const WHAT: &str = "a layout that needs the feature \"zarrs\"";
 
     pub(crate) async fn read_cell(
         _: &Kv,

@@ -34,7 +34,7 @@ impl Placement {
     /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `width * K` numbers.
     ///
     /// # Errors
-    /// Of placement by offsets: another number of offsets, or an endpoint beyond 64 bits. `out` is empty then.
+    /// Only for placement by offsets: a wrong number of offsets, or an endpoint beyond 64 bits. `out` is empty then.
     pub fn endpoint_chunks(
         &self,
         source: &[i64],
@@ -221,7 +221,7 @@ impl LinkArray {
 
     /// The chunks of the endpoints of every record in the cell at `source`, in stored order: `L * K` numbers.
     ///
-    /// Inside a level all chunks are chunks of it. Between levels the first endpoint *of the application* is in this level and the others are in the
+    /// Inside a level, all chunks are in that level. Between levels the first endpoint *of the application* is in this level and the others are in the
     /// target level; they are in stored order only if placement is by offsets.
     ///
     /// # Errors

@@ -135,7 +135,7 @@ pub struct LinkAttribute {
     pub width: u64,
     /// Unit of the values.
     pub unit: Option<String>,
-    /// One place for each array of the family.
+    /// One entry for each array of the family; `None` if the attribute has no array for it.
     pub arrays: Vec<Option<Arc<GridArray>>>,
 }
 

@@ -44,7 +44,7 @@ pub struct DecodedLinks<'l> {
     values: Vec<Option<(&'l LinkAttribute, &'l Arc<GridArray>, Bytes)>>,
     /// Number of the array in [`LinkFamily::arrays`].
     pub array: usize,
-    /// Whether pairs are stored from parent to child, and were turned around (trap T5).
+    /// Whether pairs are stored from parent to child, and are returned in reverse order (trap T5).
     pub turned: bool,
 }
 
@@ -108,7 +108,7 @@ impl<'l> LinkReader<'l> {
         Box::pin(async move {
             let number = batch.array;
             let links = self.family.arrays().get(number);
-            let links = links.ok_or_else(|| StoreError::bug("a batch of no array of links"))?;
+            let links = links.ok_or_else(|| StoreError::bug("a batch without an array of links"))?;
             let values = self.attributes.iter();
             let values: Vec<Option<(&LinkAttribute, &Arc<GridArray>)>> = values
                 .map(|one| Some((*one, one.arrays.get(number)?.as_ref()?)))
@@ -123,7 +123,7 @@ impl<'l> LinkReader<'l> {
             let mut found = Vec::with_capacity(batch.keys.len());
             for (key, cells) in batch.keys.iter().zip(cells) {
                 let mut cells = cells.into_iter();
-                // A cell that is not stored is an empty one.
+                // A cell that is not stored is empty.
                 let records = cells.next().flatten().unwrap_or_default();
                 let values = values.iter().map(|value| {
                     let (attribute, array) = (*value)?;
@@ -192,7 +192,7 @@ impl DecodedLinks<'_> {
             rows.clear();
             for end in &record {
                 let chunk = self.ends.chunks_exact(rank).nth(end.which);
-                let chunk = chunk.ok_or_else(|| StoreError::bug("an end of a link in no chunk"))?;
+                let chunk = chunk.ok_or_else(|| StoreError::bug("an endpoint of a link without a chunk"))?;
                 chunks.extend_from_slice(chunk);
                 rows.push(u32::try_from(end.row).unwrap_or(u32::MAX));
             }
@@ -228,7 +228,7 @@ impl LinkAttribute {
     /// The values in a cell of `array`, one of the attribute's arrays, for a cell of `links` links.
     ///
     /// # Errors
-    /// The cell does not have one row for each link.
+    /// The cell does not have one row for each link; a row has more bytes than memory can have.
     pub fn decode(
         &self,
         array: &GridArray,
@@ -246,7 +246,7 @@ impl LinkAttribute {
         Ok(RowValues::new(row, array.little_endian(cell)))
     }
 
-    /// A row of the value that means absence: NaN; `None` if the type has none.
+    /// A row of the value for missing data, NaN; `None` if the type has no NaN.
     #[must_use]
     pub fn absent_row(&self) -> Option<Vec<u8>> {
         let width = usize::try_from(self.width).ok()?.max(1);

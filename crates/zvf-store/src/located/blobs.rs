@@ -36,7 +36,7 @@ pub(super) async fn blob(
             let found = numbered.find(|(_, (key, ..))| key == wanted);
             let (number, entry) = found.ok_or_else(|| {
                 StoreError::misuse(format!(
-                    "{path}: the packed chunk holds no {wanted:?}, but {} other keys",
+                    "{path}: the packed chunk has no key {wanted:?}, but {} other keys",
                     keys.len()
                 ))
             })?;
@@ -71,7 +71,8 @@ pub(super) async fn blob(
     })))
 }
 
-/// The blob of a family that has the given key: a separate child, or part of a packed one; or the row of a table with all rows in one blob.
+/// The blob of a family with the given key, a separate child or part of a packed one; or the row of a table with all rows in one blob. `None` if
+/// there is neither.
 pub(super) async fn of_family(
     raw: &RawStore,
     family: &str,

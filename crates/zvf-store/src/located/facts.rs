@@ -40,7 +40,7 @@ pub struct CellFacts {
     pub chunk: Option<Vec<i64>>,
     /// Chunks of the endpoints of a link row, in stored order: `chunk 0.0.0`, `chunk 1.0.0 of level 1`.
     pub endpoints: Vec<String>,
-    /// Levels of the first and of the other endpoints; `None` if they follow from the stored order.
+    /// Levels of the first and of the other endpoints of the application; `None` if all are in one level, or `endpoints` has the levels.
     pub levels: Option<(i64, i64)>,
     /// Byte offsets of the rows of a blob, from the table in the same group.
     pub offsets: Vec<u64>,
@@ -173,7 +173,7 @@ impl CellFacts {
                     None => None,
                 };
                 if delta != 0 && factors.is_none() {
-                    // Without the chunk shapes of both levels the chunks of the other endpoints are unknown.
+                    // Without the documents of the root and the level, the chunks of the other endpoints are unknown.
                     return;
                 }
                 Placement::Offsets {
@@ -223,7 +223,7 @@ async fn by_division(
     (row.checked_rem(item)? == 0).then_some(row / item)
 }
 
-/// The chunk shapes of two levels as multiples of the root's.
+/// The chunk shapes of two levels as multiples of the root's. If the second level is unknown, the shape of the first is used for it.
 async fn factors(
     raw: &RawStore,
     (near, far): (i64, i64),

@@ -1,6 +1,7 @@
 //! Finds the stored object that a path inside a store names, and describes its bytes, for tools that show single blobs.
 //!
-//! Only documents are read, one by one, not the object itself. Documents that are missing or damaged count as unknown.
+//! Only documents are read, one by one, and the offsets of the rows of a blob, if they are a blob beside it. The object itself is not read.
+//! Documents around the array that are missing or damaged count as unknown.
 
 mod blobs;
 mod facts;
@@ -57,10 +58,11 @@ impl RawStore {
     /// Finds what `path` names: an array with a chunk key or row (`element`, or after a blank in `path`), an object, or a document.
     ///
     /// # Cost
-    /// One request for each document that describes the object; a listing of a family whose blobs are packed.
+    /// One request for each document that describes the object, and one for the offsets of the rows of a blob; a listing of a family whose blobs are
+    /// packed.
     ///
     /// # Errors
-    /// Misuse: there is no such array, chunk or row. Malformed: the document of the array cannot be read. I/O.
+    /// Misuse: there is no such array, chunk or row. Malformed: the document of the array cannot be read. Unsupported: the data type of the array. I/O.
     pub fn locate<'a>(
         &'a self,
         path: &'a str,

@@ -22,7 +22,7 @@ impl ObjectIndex {
         &self.source.deleted
     }
 
-    /// Sets the list in a document; without ids the member is absent.
+    /// Sets the list in a document; removes the member if there are no ids.
     pub fn list_deleted(doc: &mut ObjectIndexDoc, ids: impl IntoIterator<Item = i64>) {
         let list: BTreeSet<i64> = ids.into_iter().collect();
         if list.is_empty() {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_ids_is_malformed() {
+    fn anything_but_a_list_of_ids_is_malformed() {
         for list in [
             json!(7),
             json!({"7": 7}),

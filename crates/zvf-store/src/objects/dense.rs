@@ -6,10 +6,10 @@
 //! object_index/object_ids         int64 (n)           as in the second layout; absent: row numbers
 //! ```
 //!
-//! Blocks that no span names are left over from changes. Both arrays may have several stored chunks, sharded or not;
+//! Blocks outside of all spans are stale: edits replaced them. Both arrays may have several stored chunks, sharded or not;
 //! a chunk that is not stored is zeros: objects without blocks, and blocks of chunk 0 and fragment 0.
 //!
-//! Only the wanted parts of the blocks are read. The result is the manifest of the other layouts, with
+//! Only the stored chunks that have requested rows are read. The result is the manifest of the other layouts, with
 //! one block for each fragment.
 //!
 //! Source: the reference's module of dense manifests (0.9.4).
@@ -35,7 +35,7 @@ pub(crate) struct Dense {
     spans: TablePieces,
     blocks: TablePieces,
     key_rank: usize,
-    /// Most bytes of manifests made at once.
+    /// Most bytes of manifests that are built at once.
     most: Cap,
     /// Most pieces read at once.
     most_pieces: Cap,
@@ -215,7 +215,7 @@ impl Dense {
     }
 }
 
-/// A table of integers that is read in the pieces in which it is stored; pieces are kept.
+/// A table of integers that is read in pieces, its stored chunks, which are cached.
 #[derive(Debug)]
 struct TablePieces {
     table: Arc<TypedArray>,
@@ -258,7 +258,7 @@ impl TablePieces {
         }
     }
 
-    /// The pieces that hold some rows of the table.
+    /// The pieces with some rows of the table.
     async fn rows(
         &self,
         round: u32,
@@ -269,7 +269,7 @@ impl TablePieces {
         for range in ranges.iter().filter(|range| range.start < range.end) {
             let last = range.end.saturating_sub(1) / self.per;
             let first = range.start / self.per;
-            // Neighbours are mostly in one piece.
+            // Consecutive ranges are mostly in one piece.
             let first = match numbers.last() {
                 Some(before) if *before == first => first.saturating_add(1),
                 _ => first,

@@ -40,7 +40,7 @@ pub(super) struct LookUps {
 impl IdSource {
     pub(super) async fn load(&self, round: u32) -> Result<Arc<IdTable>, StoreError> {
         let (rows, path) = (self.rows, self.path.as_str());
-        // Only in these two layouts a table gives rows their ids; a table in other layouts is stale.
+        // Only in these two layouts does a table assign ids to rows; in other layouts it is stale.
         let named = matches!(self.layout, Some(ObjectLayout::V2 | ObjectLayout::Dense));
         let Some(table) = self.table.as_ref().filter(|_| named && rows > 0) else {
             return Ok(Arc::new(IdTable::rows(rows).without(&self.deleted)));
@@ -92,7 +92,7 @@ impl IdSource {
         .await??;
         if found.repeated > 0 {
             self.warnings.add(format!(
-                "{}: {} ids are there more than once: the first row of each counts",
+                "{}: {} rows have the id of an earlier row: only the first row of an id is used",
                 table.path(),
                 found.repeated
             ));
@@ -111,7 +111,7 @@ pub(super) fn ids_of(table: &TypedArray, values: &TypedValues) -> Result<Vec<i64
 
 /// The id of each row, and the row of each id.
 ///
-/// Rows of deleted objects have an id, but no id leads to them: these objects do not exist.
+/// Rows of deleted objects have an id, but are not found by it: these objects do not exist.
 #[derive(Debug, Clone)]
 pub struct IdTable {
     form: StoredIds,

@@ -17,7 +17,7 @@ use crate::StoreError;
 use crate::ordered::all_in_order;
 use crate::typed::TypedArray;
 
-/// Most chunks of ids that an index keeps.
+/// Most chunks of ids that an index caches.
 const KEPT: usize = 64;
 
 /// A table in which some ids can be looked up.
@@ -31,7 +31,7 @@ pub(super) struct DividedTable<'a> {
 }
 
 impl DividedTable<'_> {
-    /// The chunk that an id is in, if any is.
+    /// The only chunk that can have an id; `None` if the id is below all ids of the table.
     fn chunk_of(&self, id: i64) -> Option<usize> {
         let after = self.first.partition_point(|first| *first <= id);
         after.checked_sub(1)

@@ -63,7 +63,7 @@ impl Manifests {
     pub(super) fn forget(&self) {
         match self {
             Self::Vlen(array) => array.forget(),
-            // Forgetting would not help: `Split` loads all manifests as one part, and the pieces of `Dense` may be needed by other rows.
+            // Of no use: `Split` loads all manifests as one part, and the cached pieces of `Dense` may be needed for other rows.
             Self::Split(_) | Self::Dense(_) => {}
         }
     }

@@ -68,7 +68,7 @@ pub(crate) struct IndexParts {
 }
 
 impl ObjectIndex {
-    /// Makes an index of its parts.
+    /// Creates an index from its parts.
     ///
     /// # Errors
     /// Malformed: an invalid list of deleted objects.
@@ -145,7 +145,8 @@ impl ObjectIndex {
     /// The ids of all rows, and which objects are deleted; loaded by the first call.
     ///
     /// # Cost
-    /// At most one request; 8 bytes per row, and a map if the ids are not sorted.
+    /// No requests if there is no table, or it states that ids are row numbers. Otherwise at most one request for each stored chunk
+    /// of the table; 8 bytes per row, and a map if the ids are not sorted.
     ///
     /// # Errors
     /// I/O; a damaged table. Ids that occur twice are a warning: the first row wins.
@@ -254,7 +255,8 @@ impl ObjectIndex {
     /// The manifests of chunk `i`, loaded once and shared.
     ///
     /// # Cost
-    /// At most one request.
+    /// At most one request if the chunk is one object, and two if the manifests are two blobs. Chunks inside a shard need its index, too. Dense
+    /// manifests need two rounds: for the spans, then for their blocks.
     ///
     /// # Errors
     /// I/O; damaged framing; [`Class::Misuse`](crate::Class::Misuse) past the last chunk.
@@ -315,7 +317,7 @@ impl ObjectIndex {
     /// The manifests of the given rows, in that order; a row past the end has none.
     ///
     /// # Cost
-    /// One request for each chunk that is not loaded yet, all at once.
+    /// The requests for each chunk that is not loaded yet, all at once; dense manifests need two rounds.
     ///
     /// # Errors
     /// As [`manifest_chunk`](Self::manifest_chunk).

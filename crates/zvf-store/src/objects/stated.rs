@@ -27,7 +27,7 @@ pub fn state_ids(attributes: &mut ArrayAttributes, ids: &[i64], rows: usize) {
 
 /// Whether ids are row numbers, and there are some.
 pub fn are_rows(ids: &[i64]) -> bool {
-    // Not `eq(0..)`: a range without an end is equal to no list.
+    // Not `eq(0..)`: an unbounded range is never equal to a list.
     !ids.is_empty() && ids.iter().zip(0..).all(|(id, row)| *id == row)
 }
 
@@ -46,7 +46,7 @@ mod tests {
             (&[1, 2], false),
             (&[0, 2, 1], false),
         ] {
-            // An earlier statement is withdrawn if it no longer holds.
+            // An earlier statement is removed if it is no longer true.
             for before in [true, false] {
                 let mut attributes = ArrayAttributes::default();
                 if before {

@@ -1,4 +1,4 @@
-//! From a group node to an array of blobs: its chunks, and which of them are packed.
+//! Builds an array of blobs from a group node: its chunks, and which of them are packed.
 //!
 //! A group of blobs has no presence list, so one listing of `vertices` gives the chunks of a level. Other arrays of the level are assumed to have the
 //! same chunks, and a missing child is an absent cell, which saves a listing for each array. Arrays with other keys than the chunks of the level, and
@@ -125,7 +125,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The container of the node at `path`, if it follows from a part of the document.
+    /// The container of the node at `path`, from its kind and data type; `None` if there is no node or its document cannot be read.
     pub(super) fn container_of(&self, path: &str) -> Option<ContainerKind> {
         if let Some(array) = self.built(path) {
             return Some(array.container());
@@ -228,7 +228,7 @@ fn spanned(root: &RootDoc, facts: &LevelArrayFacts) -> Option<(Vec<i64>, Vec<u64
     (lo.len() == facts.key_rank).then_some((lo, counts))
 }
 
-/// The floor of a quotient, if it fits.
+/// The floor of a quotient; `None` from 9e15 on.
 fn chunk_at(quotient: f64) -> Option<i64> {
     let floor = quotient.floor();
     #[expect(clippy::cast_possible_truncation, reason = "the magnitude is checked")]

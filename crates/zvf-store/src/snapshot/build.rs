@@ -1,4 +1,4 @@
-//! From documents to a level.
+//! Builds a level from documents.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl SnapshotTree {
         Ok(built)
     }
 
-    /// Leaves the questions that have no answer yet.
+    /// Keeps only the questions that have no answer yet.
     fn only_open(&self, questions: &mut Vec<Question>) {
         let state = self.state();
         questions.retain(|question| !state.knows(question));
@@ -210,7 +210,7 @@ impl SnapshotTree {
             .ok_or_else(|| self.missing(&key))
     }
 
-    /// A chunk-grid array, when it exists. Built once.
+    /// A chunk-grid array; `None` if it does not exist. Built once.
     pub(super) fn grid(
         &self,
         path: &str,
@@ -308,18 +308,18 @@ impl SnapshotTree {
         Ok(attributes)
     }
 
-    /// Two codes with one value: one of the categories may be damaged.
+    /// Warns if two codes have the same value: one of the categories may be damaged.
     fn warn_of_repeated(&self, array: &GridArray) {
         if let Some((at, repeated)) = array.attributes().repeated_category() {
             self.warnings.add(format!(
-                "{}/zarr.json: category {at} is {repeated}, which is also an earlier one: if one of them is wrong, its values are read as others",
+                "{}/zarr.json: category {at} is {repeated}, the same as an earlier one: if one of them is wrong, wrong values are read for its code",
                 array.path()
             ));
         }
     }
 }
 
-/// The error for categories, or a number for missing values, of an attribute that would be read as other values.
+/// The error for an attribute with categories of several types, or with a `_FillValue` that is the code of a category: other values would be read.
 fn odd_category(array: &GridArray) -> Option<StoreError> {
     let attributes = array.attributes();
     let what = if let Some((at, odd)) = attributes.odd_category() {
@@ -329,7 +329,7 @@ fn odd_category(array: &GridArray) -> Option<StoreError> {
     } else {
         let code = attributes.fill_of_category()?;
         format!(
-            "_FillValue is {code}, the code of a category, expected -1 or another number that is the code of none; set _FillValue in the document, or remove it if no value is missing"
+            "_FillValue is {code}, the code of a category, expected -1 or another number that is not a code; set _FillValue in the document, or remove it if no value is missing"
         )
     };
     Some(StoreError::malformed(

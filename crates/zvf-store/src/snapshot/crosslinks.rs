@@ -28,7 +28,7 @@ pub(super) enum CrossLinksNode {
     Records,
     /// One cell for each tuple of chunks, in any container (0.8, sections 9.1, 3.4 and 9.8).
     Cells,
-    /// None of these, with the reason.
+    /// Not supported, with the reason.
     Refused(String),
 }
 

@@ -1,4 +1,4 @@
-//! Damage: an error, or left out if the caller wants the rest of a damaged store.
+//! Damaged nodes: an error, or left out if the caller wants the rest of a damaged store.
 
 use zvf_format::keys::parse_delta;
 use zvf_meta::version::{Gate, is_ruled};
@@ -12,8 +12,9 @@ use crate::writing::MARKER;
 use crate::{Class, Names, Need, StoreError};
 
 impl SnapshotTree {
-    /// Handles an attribute or table that cannot be read. It is an error if the caller named it or it is damaged; it is left out with a warning if
-    /// its kind is not supported or access is denied.
+    /// Handles an attribute or table that cannot be read. It is an error if the caller named it, or if it is damaged and the store was not
+    /// opened to leave out damage. Otherwise it is left out with a warning: its kind is not supported, access is denied, or the store is of a later
+    /// version.
     pub(super) fn skip(
         &self,
         family: NameFamily,
@@ -49,7 +50,7 @@ impl SnapshotTree {
         Ok(())
     }
 
-    /// Warns that a node is left out.
+    /// Warns that a node is left out, and returns the entry for [`LevelInner::refused`].
     pub(super) fn left_out(
         &self,
         path: &str,
@@ -88,7 +89,7 @@ impl SnapshotTree {
         if absent && named && !writing {
             return Err(StoreError::malformed(
                 format!("{path}/zarr.json"),
-                "the document is missing, but its folder is there",
+                "the document is missing, but its folder exists",
             ));
         }
         Ok(())

@@ -57,7 +57,7 @@ impl SnapshotTree {
         let array = match self.grid(path, missing, key_rank, more) {
             Ok(Some(array)) => array,
             Ok(None) => return Ok(None),
-            // The declared type is supported, so that an unsupported one is damage.
+            // The declared type is supported, so an unsupported type of the array is damage.
             Err(error) if declared.is_some() && error.is_unsupported() => {
                 return Err(StoreError::malformed(
                     format!("{path}/zarr.json"),
@@ -100,8 +100,8 @@ impl SnapshotTree {
         Ok(Some(array))
     }
 
-    /// Warns if the document of an attribute states another name than its folder, which may then be that of the other attribute, or another unit than the
-    /// root declares.
+    /// Warns if the document of an attribute states another name than that of its folder (the folder may belong to the other attribute), or another unit
+    /// than the root declares.
     fn compare_statements(
         &self,
         family: NameFamily,
@@ -272,7 +272,7 @@ impl SnapshotTree {
         }
     }
 
-    /// Positions without a type are `float32` (0.9, section 8.2), with a warning.
+    /// Warns if the document of the positions states no type: they are read as `float32` (0.9, section 8.2).
     pub(super) fn warn_of_positions(&self, vertices: &GridArray) {
         if vertices.attributes().dtype.is_none() && vertices.container() == ContainerKind::Grid {
             self.warnings.add(format!(

@@ -8,7 +8,7 @@ use super::SnapshotTree;
 use crate::StoreError;
 use crate::writing::MARKER;
 
-/// The levels: folders of the root that are numbers, else the data sets of `multiscales`.
+/// The levels: folders of the root that are numbers; if they cannot be listed, the levels that the caller named, else the datasets of `multiscales`.
 pub(crate) fn levels(tree: &SnapshotTree, root: &RootDoc) -> Vec<u32> {
     let listed = tree.state().folders("").flatten();
     let mut levels: Vec<u32> = match (listed, &tree.names) {
@@ -32,13 +32,13 @@ fn named(root: &RootDoc) -> impl Iterator<Item = u32> {
     sets.filter_map(|set| parse_level(&set.path))
 }
 
-/// The first level that the root names and that does not exist.
+/// The first level that the root names but that does not exist.
 pub(crate) fn lost(root: &RootDoc, levels: &[u32]) -> Option<u32> {
     named(root).find(|level| !levels.contains(level))
 }
 
-/// Removes from the list the levels that a writer is still making or never finished: the root does not name them, and their group has the marker
-/// of a writer. Writers add a new level to the root last.
+/// Removes from the list the levels that a writer has not finished: the root does not name them, and the store has the marker of a writer. Writers add
+/// a new level to the root last.
 ///
 /// # Cost
 /// None if the root names all levels; else one request.

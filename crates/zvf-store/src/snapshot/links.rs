@@ -1,4 +1,4 @@
-//! From documents to link families.
+//! Builds link families from documents.
 
 use std::sync::Arc;
 
@@ -177,7 +177,7 @@ impl SnapshotTree {
         Ok(family)
     }
 
-    /// The error for an array of links of an unsupported type. If the type does not exist at all, that is damage, since rows are whole numbers.
+    /// The error for an array of links of an unsupported type. A name that is not a type is damage, since rows are whole numbers.
     #[cold]
     fn link_type_error(&self, path: &str, error: StoreError) -> StoreError {
         let doc = self.array_doc(path).ok().flatten();

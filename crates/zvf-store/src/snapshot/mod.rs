@@ -105,7 +105,7 @@ impl SnapshotTree {
     }
 
     /// Lets one caller at a time record answers or build arrays: all documents that a listing names are requested before arrays are built, and the bytes of a
-    /// document are dropped when its array is stored. Other callers in between would take an array for one that does not exist.
+    /// document are dropped when its array is stored. A caller in between would find neither the array nor its document.
     fn alone(&self) -> MutexGuard<'_, ()> {
         self.alone.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,7 +120,7 @@ impl SnapshotTree {
         state.rounds = state.rounds.max(round);
     }
 
-    /// Requests what is not known yet, in one round. Returns whether there was anything to request.
+    /// Sends the questions that have no answer yet, in one round. Returns whether there were any.
     pub(crate) async fn ask(&self, questions: Vec<Question>) -> Result<bool, StoreError> {
         let (round, questions) = {
             let state = self.state();
@@ -155,12 +155,12 @@ impl SnapshotTree {
         }
     }
 
-    /// The bytes of a document, when it exists.
+    /// The bytes of a document; `None` if it does not exist, was not requested, or was replaced by its parsed form.
     pub(crate) fn document(&self, key: &str) -> Option<Bytes> {
         self.state().bytes(key)
     }
 
-    /// The document of an array, parsed, when it exists.
+    /// The parsed document of an array; `None` if there are no [bytes](Self::document).
     pub(crate) fn array_doc(&self, path: &str) -> Result<Option<ArrayDoc>, StoreError> {
         let key = format!("{path}/zarr.json");
         match self.document(&key) {
@@ -171,7 +171,7 @@ impl SnapshotTree {
         }
     }
 
-    /// The node at a path, parsed, when there is one.
+    /// The parsed node at a path; `None` if it does not exist.
     fn node(&self, path: &str) -> Result<Option<ArrayOrGroup>, StoreError> {
         let key = format!("{path}/zarr.json");
         let Some(bytes) = self.document(&key) else {
@@ -225,7 +225,7 @@ impl SnapshotTree {
         array
     }
 
-    /// Stores an array that was made of the blob at `path`, and drops the bytes of the blob.
+    /// Stores an array that was built from the blob at `path`, and drops the bytes of the blob.
     fn keep_blob(&self, path: &str, array: GridArray) -> SharedArray {
         let array = Arc::new(array);
         let mut state = self.state();
@@ -331,8 +331,7 @@ impl SnapshotState {
             (Question::Keys(prefix), Ok(Reply::Names(keys))) => {
                 self.objects.insert(prefix, keys.map(Arc::new));
             }
-            // A refused listing is not needed if names are known. A failed one might have had more names, and leaving them out would give a wrong
-            // result.
+            // A refused listing is not needed if names are known. After a failed one, nodes could be left out, and the result would be wrong.
             (_, Err(error)) if !refuses_listing(&error) => return Err(error.into()),
             (Question::Names(prefix) | Question::Cells(prefix), failed) => {
                 if let Err(error) = failed {

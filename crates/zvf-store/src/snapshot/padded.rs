@@ -1,4 +1,4 @@
-//! From the document of a numeric array to a padded array: how its rows are counted, and which chunks it has.
+//! Builds a padded array from the document of a numeric array: how its rows are counted, and which chunks it has.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ impl SnapshotTree {
         ))
     }
 
-    /// An array that counts the rows of another; its document is requested if it was not yet.
+    /// An array that counts the rows of another. Adds its document to `more` if it has not been requested yet.
     fn companion(
         &self,
         path: &str,

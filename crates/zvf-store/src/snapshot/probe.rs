@@ -33,8 +33,8 @@ pub(super) struct ProbeResult {
 }
 
 impl SnapshotTree {
-    /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether there is one that the level was built without,
-    /// so that it has to be built again.
+    /// Probes single chunks for facts that the documents of a level lack or may state wrongly. Returns whether one was found that the level was built
+    /// without, so that the level has to be built again.
     ///
     /// # Cost
     /// One round if anything is probed: a blob of `vertices` and one of `vertex_fragments`, once per level, and only for groups of blobs that state

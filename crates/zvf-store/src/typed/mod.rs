@@ -323,7 +323,7 @@ impl TypedArray {
     }
 
     /// Reads some rows, given ascending and without duplicates, as part of the given round of requests: only their chunks are requested, each once. The
-    /// values have one row for each given one.
+    /// values have one row for each given row.
     ///
     /// # Errors
     /// As [`read`](Self::read); [`Class::Misuse`](crate::Class::Misuse) for a row past the end.

@@ -1,4 +1,4 @@
-//! A program that dies at one of its writes.
+//! A backend that fails from one of its writes on, as if the program had been killed there.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,18 +14,20 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// A backend whose program dies: after so many writes and removals, nothing is answered any more.
+/// A backend that fails from a given write, copy or removal on, and then also for reads of objects, as if the program had been killed. Listings
+/// still succeed. Multipart uploads always fail.
 #[derive(Debug, Clone)]
 pub struct Dying {
     inner: Arc<dyn ObjectStore>,
-    /// Writes and removals until it dies, that one included.
+    /// Writes, copies and removals up to the one that fails, inclusive.
     left: Arc<AtomicUsize>,
-    /// Whether the write at which it dies still comes through.
+    /// Whether the first write or copy that fails is carried out.
     through: bool,
 }
 
 impl Dying {
-    /// Dies at write or removal number `at`, counted from 1; `through` says whether that one still comes through.
+    /// Fails from write, copy or removal number `at` on, counted from 1. If `through` is true, that write or copy is carried out although it fails; a
+    /// removal is not.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>, at: usize, through: bool) -> Self {
         Self {
@@ -35,7 +37,7 @@ impl Dying {
         }
     }
 
-    /// Whether one more write is done; else whether it is the last one and comes through.
+    /// Counts one change: true if it succeeds, false if it is the first one that fails; `None` for later ones.
     fn change(&self) -> Option<bool> {
         let before = self
             .left

@@ -1,4 +1,4 @@
-//! The wrapper.
+//! A backend that injects faults into another one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,18 +20,18 @@ use super::body;
 use super::bucket::read_only;
 use super::rule::{Ask, Fault, Rule, Swap, refusal};
 
-/// How many requests of each kind came, and how many of them met a fault other than a delay.
+/// How many requests of each kind arrived, and how many of them were affected by a fault other than a delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Objects or parts of them.
+    /// Reads of objects or parts of them.
     pub gets: u64,
-    /// Those that had a condition, such as an ETag.
+    /// Requests with a condition, such as an ETag.
     pub conditional: u64,
-    /// Metadata of objects.
+    /// Reads of metadata.
     pub heads: u64,
     /// Listings.
     pub lists: u64,
-    /// Requests that met a fault.
+    /// Requests that were affected by a fault other than a delay.
     pub faults: u64,
 }
 
@@ -42,11 +42,11 @@ pub struct Seen {
     pub ask: Ask,
     /// Key or prefix.
     pub key: String,
-    /// The range in words; empty for whole objects and listings.
+    /// The range as text; empty for whole objects and listings.
     pub range: String,
 }
 
-/// A backend before another one. See the [module](super).
+/// A backend that wraps another one and injects faults. See the [module](super).
 #[derive(Debug)]
 pub struct Faulty {
     inner: Arc<dyn ObjectStore>,
@@ -60,20 +60,20 @@ pub struct Faulty {
 struct State {
     counts: Counts,
     seen: Vec<Seen>,
-    /// How often each request came.
+    /// How often each request arrived.
     asked: HashMap<Seen, u64>,
     /// When each swap happened.
     swapped: Vec<Option<DateTime<Utc>>>,
 }
 
-/// What is decided about one request when it arrives.
+/// The faults and the swap that affect one request, determined when it arrives.
 struct Fate {
     faults: Vec<Fault>,
     swap: Option<(Arc<dyn ObjectStore>, DateTime<Utc>)>,
 }
 
 impl Faulty {
-    /// Passes everything on, until rules are added.
+    /// Without rules, passes all requests to `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>, seed: u64) -> Self {
         Self {
@@ -85,27 +85,27 @@ impl Faulty {
         }
     }
 
-    /// Adds a rule. Delays of several rules add up; of other faults, the first rule that meets a request counts.
+    /// Adds a rule. Delays of several rules add up; of other faults, only the first rule that matches a request applies.
     #[must_use]
     pub fn rule(mut self, rule: Rule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Lets every request wait.
+    /// Delays every request.
     #[must_use]
     pub fn latency(self, latency: Duration) -> Self {
         self.rule(Rule::new(Fault::Delay(latency)))
     }
 
-    /// Replaces objects in the middle. Of several, the last one that has happened and picks the key counts.
+    /// Replaces objects after a number of requests. If several swaps have happened, the last one that selects the key applies.
     #[must_use]
     pub fn swap(mut self, swap: Swap) -> Self {
         self.swaps.push(swap);
         self
     }
 
-    /// What came so far.
+    /// The numbers of requests so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.lock().counts
@@ -121,7 +121,7 @@ impl Faulty {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request and decides what happens to it.
+    /// Counts a request and determines its faults.
     fn decide(&self, ask: Ask, key: &str, options: Option<&GetOptions>) -> Fate {
         let range = options.and_then(|options| options.range.as_ref());
         let seen = Seen {
@@ -187,7 +187,7 @@ fn is_conditional(options: &GetOptions) -> bool {
         || options.if_unmodified_since.is_some()
 }
 
-/// A number of `0.0..1.0` that depends on nothing but its arguments.
+/// A number in `0.0..1.0` that depends only on the arguments.
 #[allow(clippy::cast_precision_loss, reason = "53 bits are kept")]
 fn dice(seed: u64, rule: usize, seen: &Seen, attempt: u64) -> f64 {
     let mut hasher = DefaultHasher::new();
@@ -195,7 +195,7 @@ fn dice(seed: u64, rule: usize, seen: &Seen, attempt: u64) -> f64 {
     (hasher.finish() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Waits and fails as the faults say, as far as that happens before an answer.
+/// Applies the faults that precede a response: delays, hanging and errors.
 async fn before(faults: &[Fault], key: &str) -> Result<()> {
     for fault in faults {
         match fault {
@@ -211,7 +211,7 @@ async fn before(faults: &[Fault], key: &str) -> Result<()> {
 }
 
 impl Fate {
-    /// Who answers.
+    /// The backend that answers the request.
     fn backend(&self, inner: &Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         let stale = self.faults.iter().find_map(|fault| match fault {
             Fault::Stale(other) => Some(other),
@@ -221,7 +221,7 @@ impl Fate {
         Arc::clone(stale.or(swapped).unwrap_or(inner))
     }
 
-    /// The time of writing that the swap gives an object.
+    /// Sets the modification time of an object to the time of the swap.
     fn stamp(&self, meta: &mut ObjectMeta) {
         if let Some((_, at)) = &self.swap {
             meta.last_modified = *at;
@@ -237,7 +237,7 @@ impl Fate {
         before(&self.faults, location.as_ref()).await?;
         let backend = self.backend(inner);
         let mut result = if self.swap.is_some() {
-            // The backend knows the object by another time of writing.
+            // The backend has another modification time of the object.
             let mut plain = options.clone();
             (plain.if_modified_since, plain.if_unmodified_since) = (None, None);
             let mut result = backend.get_opts(location, plain).await?;

@@ -1,13 +1,14 @@
-//! Backends that fail, wait, lie and change: what happens between a reader and a store that lies far away.
+//! Backends that fail, delay, return wrong data and change, as remote stores may.
 //!
-//! [`Faulty`] stands before any backend and does what its [`Rule`]s say, the same for the same seed: which request fails is
-//! decided by the seed, the key, the range and how often it was asked for, not by the order in which concurrent
-//! requests happen to arrive. Waiting is on tokio's clock, so a paused runtime skips it.
+//! [`Faulty`] wraps any backend and applies its [`Rule`]s. Which requests fail depends on the seed, the kind, key and range of
+//! a request and how often it was repeated, not on the order in which concurrent requests arrive. Delays use tokio's
+//! clock, so a paused runtime skips them.
 //!
-//! [`Bucket`] is a backend in memory that behaves like a bucket where it matters here: an ETag is made of the content, so
-//! that equal objects of two stores have equal ones; conditional requests are right; the time of writing is set.
+//! [`Bucket`] is an in-memory backend that behaves like a bucket: ETags are computed from the content, so equal objects of
+//! two stores have equal ETags; conditional requests are evaluated; objects have a modification time.
 //!
-//! [`Dying`] is a backend of a program that ends at one of its writes.
+//! [`Unsteady`] wraps a backend and fails some requests of one kind, including writes. [`Dying`] fails from one of its writes
+//! on, as if the program had been killed there.
 //!
 //! ```
 //! # async fn example() -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! A backend that fails some requests of one kind, those that write included.
+//! A backend that fails some requests of one kind, including writes.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,14 +17,14 @@ use object_store::{
 
 use super::rule::{Fault, refusal, reset};
 
-/// A kind of request, as a writer makes them.
+/// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
-    /// An object, whatever lies there.
+    /// A write that overwrites any object with the key.
     Put,
-    /// An object where none lies.
+    /// A write that fails if the object exists.
     PutNew,
-    /// An object in the place of one that is known.
+    /// A write that replaces a known version of the object.
     Replace,
     /// A copy of an object.
     Copy,
@@ -32,24 +32,24 @@ pub enum Sort {
     Delete,
     /// A listing.
     List,
-    /// An object is read.
+    /// A read of an object or a part of it.
     Get,
-    /// The metadata of an object.
+    /// A read of an object's metadata.
     Head,
 }
 
 /// What happens to a request.
 #[derive(Debug, Clone)]
 pub enum Trouble {
-    /// It is not carried out; after a delay it is.
+    /// It fails and is not carried out. After a [`Fault::Delay`], it is carried out.
     Before(Fault),
-    /// It is carried out, and the connection is reset before the answer.
+    /// It is carried out, and the connection is reset before the response.
     After,
-    /// It is carried out so much later, and no answer comes.
+    /// The connection is reset at once, and the request is carried out after this time.
     Late(Duration),
 }
 
-/// A backend before another one, which fails requests of one kind.
+/// A backend that wraps another one and fails requests of one kind.
 #[derive(Debug, Clone)]
 pub struct Unsteady {
     inner: Arc<dyn ObjectStore>,
@@ -61,7 +61,7 @@ pub struct Unsteady {
 }
 
 impl Unsteady {
-    /// Lets requests number `which` of one kind meet some trouble, counted from 0 and with those that are sent again.
+    /// Applies `trouble` to the requests of one kind with the numbers `which`, counted from 0. Requests that are sent again count, too.
     #[must_use]
     pub fn new(
         inner: Arc<dyn ObjectStore>,
@@ -78,7 +78,7 @@ impl Unsteady {
         }
     }
 
-    /// How many requests of the kind came.
+    /// How many requests of the kind arrived.
     #[must_use]
     pub fn came(&self) -> u64 {
         self.came.load(Ordering::SeqCst)
@@ -91,7 +91,7 @@ impl Unsteady {
                 .contains(&self.came.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// Carries a request out, or does not, as the trouble has it.
+    /// Applies the trouble to a request.
     async fn troubled<T: Send + 'static>(
         &self,
         key: &str,
@@ -115,7 +115,7 @@ impl Unsteady {
                 let by = *by;
                 tokio::spawn(async move {
                     tokio::time::sleep(by).await;
-                    // Nobody is there any more to whom it could be said.
+                    // The caller already received an error.
                     let _ = work.await;
                 });
                 Err(reset())

@@ -16,10 +16,10 @@ const FALLBACK: u64 = 256 << 20;
 
 impl Budget {
     /// The budget in bytes: the first that is set of the caller's bytes, the file's bytes, the caller's percent, and
-    /// the file's percent. If none is set, a quarter of `available`; 256 MiB if that is unknown.
+    /// the file's percent. If none is set, a quarter of `available`. If `available` is unknown, 256 MiB instead of any share of it.
     ///
-    /// A file never gets more than `available`, or 256 MiB if that is unknown, so that a file that decompresses to very much cannot set its own
-    /// limit. The reference accepts up to 655 percent from a file.
+    /// A file never gets more than `available`, or 256 MiB if that is unknown, so that a file cannot allow itself to be decompressed to any
+    /// size. The reference accepts up to 655 percent from a file.
     #[must_use]
     pub fn resolve(&self, header: Option<&IndexHeader>, available: Option<u64>) -> u64 {
         if let Some(bytes) = self.bytes {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_wish_that_is_set_counts() {
+    fn the_first_budget_that_is_set_applies() {
         let none = Budget::default();
         let percent = Budget {
             percent_bps: Some(1000),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_does_not_wish_for_more_than_there_is() {
+    fn a_file_gets_at_most_the_available_memory() {
         let none = Budget::default();
         for file in [header(u32::MAX, 0), header(0, u16::MAX)] {
             assert_eq!(none.resolve(Some(&file), Some(1000)), 1000);

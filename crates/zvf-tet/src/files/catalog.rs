@@ -329,7 +329,10 @@ fn json_fault(at: u64, source: serde_json::Error) -> Error {
     }
 }
 
-/// Fails if something would take more memory than is allowed.
+/// Returns a number of bytes as a size.
+///
+/// # Errors
+/// [`Error::Limit`] if it exceeds `limit` or the address space.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<usize, Error> {
     match usize::try_from(found).ok() {
         Some(bytes) if found <= limit => Ok(bytes),

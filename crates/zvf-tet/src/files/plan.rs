@@ -46,7 +46,7 @@ impl<'f> TilePlan<'f> {
         PlannedTiles::new(catalog, front, dataset, selection, u64::MAX).map(Self)
     }
 
-    /// The number of all tiles, computed without iterating.
+    /// The number of all tiles, computed without iterating; `None` if it exceeds 64 bits.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
         self.0.cells.total()

@@ -101,8 +101,7 @@ impl DatasetReader<'_> {
         Ok(stats)
     }
 
-    /// Bytes that are copied or decompressed for a result of `bytes`, judged by the codec of the first
-    /// tile.
+    /// Bytes that are copied or decompressed for a result of `bytes`, estimated from the first tile.
     fn work(&self, selection: &Selection, bytes: u64) -> Result<u64, Error> {
         let mut plan = TilePlan::new(self.catalog, self.front, self.dataset, selection)?;
         let tiles = plan.total().unwrap_or(u64::MAX);
@@ -177,7 +176,7 @@ impl DatasetReader<'_> {
         if let Some(bytes) = self.source.slice(range.start, len) {
             return Ok(bytes);
         }
-        // Merged pieces never exceed the length of a short request.
+        // Merging makes no request longer than `most`; a single piece may be longer, up to `limit`.
         buffer.resize(
             within("one request", len, self.limit.max(self.merge().most))?,
             0,

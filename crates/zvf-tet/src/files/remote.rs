@@ -12,7 +12,7 @@ use super::read::{DatasetReader, PARALLEL, ReadStats};
 use super::requests::{TileBytes, fill, pieces, requests};
 use super::tile::{Tile, TileDecoder};
 
-/// Concurrent requests.
+/// Most concurrent requests of one read.
 const IN_FLIGHT: usize = 8;
 
 /// Most pieces that are decoded together, to bound the memory for many small pieces.
@@ -25,7 +25,7 @@ type TileRequest = (Range<u64>, Vec<TileBytes>);
 enum Arrived {
     /// Raw pieces, whose bytes are elements; the position of the first byte of their request; and the bytes of the request.
     Raw(Vec<TileBytes>, u64, Vec<u8>),
-    /// The wanted part of each tile, as a result of its own.
+    /// The wanted part of each tile, in its own buffer.
     Decoded(Vec<(TileBytes, Vec<u8>)>),
     /// The response to a request arrived.
     Answered,
@@ -116,7 +116,7 @@ impl DatasetReader<'_> {
     }
 }
 
-/// Groups pieces that are decoded together; several if tiles are small.
+/// Groups pieces into batches that are decoded together. A batch has several pieces if tiles are small.
 fn batches(pieces: Vec<TileBytes>) -> impl Iterator<Item = Vec<TileBytes>> {
     let mut pieces = pieces.into_iter();
     std::iter::from_fn(move || {
@@ -130,7 +130,7 @@ fn batches(pieces: Vec<TileBytes>) -> impl Iterator<Item = Vec<TileBytes>> {
     })
 }
 
-/// Decodes the wanted part of a tile as a result of its own.
+/// Decodes the wanted part of a tile into a buffer of its own.
 fn alone(tile: &Tile, stored: &[u8], decoder: &mut TileDecoder) -> Result<Vec<u8>, Error> {
     let part = tile.part.alone();
     let length = part
