@@ -205,11 +205,10 @@ impl Groups {
         let Some(range) = ranges.iter().find(|range| range.group == g) else {
             return Ok(None);
         };
-        let count = range
-            .stop
-            .checked_sub(range.start)
-            .and_then(|n| u64::try_from(n).ok())
-            .unwrap_or(0);
+        let count = match range.start < range.stop {
+            true => range.start.abs_diff(range.stop),
+            false => 0,
+        };
         Cap::rows(self.kv.limits()).check(self.members.path(), count)?;
         Ok(Some((range.start..range.stop).collect()))
     }

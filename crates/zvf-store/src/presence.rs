@@ -260,12 +260,18 @@ impl<'p> Iterator for InBox<'p> {
             self.seek.clear();
             self.seek.extend_from_slice(self.lo);
             let below = coord.get(axis)? < self.lo.get(axis)?;
-            let keep = if below { axis } else { axis.checked_sub(1)? };
+            let mut keep = axis;
+            let mut next = None;
+            while !below && next.is_none() {
+                // No number follows the largest one: then the axis before it advances.
+                keep = keep.checked_sub(1)?;
+                next = coord.get(keep)?.checked_add(1);
+            }
             self.seek
                 .get_mut(..keep)?
                 .copy_from_slice(coord.get(..keep)?);
-            if !below {
-                *self.seek.get_mut(keep)? = coord.get(keep)?.checked_add(1)?;
+            if let Some(next) = next {
+                *self.seek.get_mut(keep)? = next;
             }
             self.at = self.presence.lower_bound(self.at + 1, &self.seek);
         }
@@ -415,6 +421,16 @@ mod tests {
         let p = of(&["0.0", "0.0", "5.0", "x", "1"], &[0, 0], &[2, 2]);
         assert_eq!(p.len(), 1);
         assert_eq!(p.problems().len(), 4, "{:?}", p.problems());
+    }
+
+    #[test]
+    fn a_box_at_the_end_of_numbers_has_all_members() {
+        let high = i64::MAX;
+        let keys = [format!("0.{high}.5"), "1.0.0".to_owned(), format!("1.{high}.4")];
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let p = of(&keys, &[0, 0, 0], &[u64::MAX; 3]);
+        let found: Vec<_> = p.in_box(&[0, 0, 0], &[1, high, 3]).collect();
+        assert_eq!(found, [[1, 0, 0]]);
     }
 
     #[test]

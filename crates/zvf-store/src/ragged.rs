@@ -127,7 +127,12 @@ impl RaggedArray {
         if let Some(error) = number.and_then(|number| layout::lost(key, number, stored)) {
             return Err(error);
         }
-        let rows = end.saturating_sub(first);
+        let mut rows = end.saturating_sub(first);
+        if let Some(number) = number.filter(|_| self.shards.lacks(key)) {
+            // All chunks of a lost shard are missing.
+            let first = number.saturating_mul(self.per_object);
+            rows = self.per_object.min(self.rows.saturating_sub(first));
+        }
         match &self.filled {
             Filled::Stated(filled) if *filled > self.rows.saturating_sub(rows) => {
                 let what = format!(

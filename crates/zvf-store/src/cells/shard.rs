@@ -418,4 +418,9 @@ impl ShardCache {
             files: KeptFiles::new(),
         }
     }
+
+    /// Whether a shard was looked up and does not exist.
+    pub(crate) fn lacks(&self, key: &str) -> bool {
+        matches!(self.heads.ready(key), Some(None))
+    }
 }

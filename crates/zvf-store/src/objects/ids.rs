@@ -1,6 +1,6 @@
 //! The table of ids and rows of an object index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use zvf_meta::ObjectLayout;
@@ -160,7 +160,16 @@ impl IdTable {
 
     /// The table with some objects deleted. Ids that no row has are ignored.
     fn without(mut self, deleted: &[i64]) -> Self {
-        let mut rows: Vec<u64> = deleted.iter().filter_map(|id| self.row(*id)).collect();
+        let mut rows: Vec<u64> = match &self.form {
+            // An id may be repeated.
+            StoredIds::Any(ids, _) if !deleted.is_empty() => {
+                let deleted: HashSet<i64> = deleted.iter().copied().collect();
+                let rows = ids.iter().enumerate();
+                let rows = rows.filter(|(_, id)| deleted.contains(id));
+                rows.map(|(row, _)| wide(row)).collect()
+            }
+            _ => deleted.iter().filter_map(|id| self.row(*id)).collect(),
+        };
         rows.sort_unstable();
         self.deleted = rows;
         self
