@@ -1,4 +1,4 @@
-//! The end of a file: the tail, and the positions of footer and spills, without a JSON library; step 12 of the checks.
+//! The end of a file: tail, footer and spills, parsed without a JSON library; step 12 of the checks.
 
 use zerocopy::FromBytes;
 
@@ -67,7 +67,7 @@ impl FooterPlace {
     }
 }
 
-/// The regions that a footer names.
+/// The regions that a footer refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FooterRefs {
     /// The position of the footer.

@@ -1,12 +1,12 @@
 //! A scanner of the footer's JSON that needs no heap: checks the syntax and finds the refs in the
 //! top-level object.
 
-/// A range of bytes of the file that a footer names.
+/// A byte range of the file that the footer refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spill {
-    /// Where it begins.
+    /// Its first byte.
     pub offset: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
         let number = known.iter().position(|name| same(key, name));
         if let Some(slot) = number.and_then(|number| seen.get_mut(number)) {
             if *slot {
-                return Err(scanner.bad("every known key once"));
+                return Err(scanner.bad("each known key at most once"));
             }
             *slot = true;
         }
@@ -76,7 +76,7 @@ pub(crate) fn scan(text: &[u8]) -> Result<FoundRegions, Bad> {
     }
 }
 
-/// Whether the content of a string literal spells `name`, which is plain ASCII.
+/// Whether the content of a string literal, with `\u` escapes decoded, equals `name`, which is ASCII.
 fn same(literal: &[u8], name: &str) -> bool {
     let mut rest = literal;
     for want in name.bytes() {
@@ -236,7 +236,7 @@ impl<'a> Scanner<'a> {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                             self.at += 1;
                         }
-                        _ => return Err(self.bad("an escape of JSON")),
+                        _ => return Err(self.bad("a JSON escape")),
                     }
                 }
                 Some(byte) if byte >= 0x20 => self.at += 1,
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// An unsigned integer.
+    /// Scans an unsigned integer.
     fn integer(&mut self) -> Result<u64, Bad> {
         let start = self.at;
         let bad = Bad {
@@ -297,7 +297,7 @@ impl<'a> Scanner<'a> {
             .ok_or(bad)
     }
 
-    /// A ref: `{"offset": …, "len": …}` and nothing else; or null.
+    /// Scans a ref: null, or an object with exactly the members `offset` and `len`.
     fn spill(&mut self) -> Result<Option<Spill>, Bad> {
         if self.peek() == Some(b'n') {
             return self.value(1).map(|()| None);
@@ -312,7 +312,7 @@ impl<'a> Scanner<'a> {
                 return Err(scanner.bad("only offset and len in a ref"));
             };
             if slot.is_some() {
-                return Err(scanner.bad("every key once"));
+                return Err(scanner.bad("each key at most once"));
             }
             *slot = Some(scanner.integer()?);
             Ok(())

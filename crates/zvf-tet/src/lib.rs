@@ -1,4 +1,4 @@
-//! TET: one file with named arrays that are cut into tiles, and an index that can be used in place.
+//! TET: one file with named arrays that are divided into tiles, and an index that is used without being copied.
 //!
 //! [`Tet`] is a view of a file, `TetFile` reads and `TetWriter` writes one (feature `std`).
 //!
@@ -6,10 +6,10 @@
 //! superblock 32 | directory: names, types, shapes | index: 104 bytes a tile | payloads | footer: JSON, tail 16
 //! ```
 //!
-//! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view of the front of a file, with
-//! every check of the format as a typed [`TetError`]. The second half needs `std`. It reads selections of any rank and
-//! stride ([`TetFile`]) from memory, files, maps, and remote objects by `zvf-io`; it verifies ([`verify`]) and writes
-//! ([`TetWriter`]). `docs/tet.md` describes the format.
+//! The crate has two halves. The first needs neither `std` nor a heap: [`Tet`] is a view of the front of a file that
+//! makes every check of the format and reports violations as [`TetError`]. The second half needs `std`. It reads
+//! selections of any rank and stride ([`TetFile`]) from memory, files, memory maps, and remote objects (with `zvf-io`);
+//! it verifies ([`verify`]) and writes ([`TetWriter`]). `docs/tet.md` describes the format.
 //!
 //! # Inspect a file without a heap
 //!
@@ -22,7 +22,7 @@
 //! assert_eq!(&record.shape()[..], &[10]);
 //! assert!(proof.canonical && proof.packed);
 //!
-//! // The tile with elements 8 and 9: its row is computed, not searched.
+//! // The tile with elements 8 and 9: its row in the index is computed, without a search.
 //! let (row, entry) = tet.find(0, 0, &record.grid()?, &[2]).ok_or("no tile")?;
 //! assert_eq!((row, entry.payload_offset.get(), entry.raw_byte_len.get()), (2, 456, 8));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,6 +1,6 @@
 //! The table of all checks: rule, severity, source and hint of each.
 //!
-//! Rule, severity and source of the checks of documents are defined in `zvf-meta`; their level, number and hint here.
+//! For rules about documents, `zvf-meta` defines rule, severity and source; this file adds level, number, versions and hint.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// All, in their order.
+    /// All levels, in ascending order.
     pub const ALL: [Self; 5] = [
         Self::Structure,
         Self::Metadata,
@@ -210,7 +210,7 @@ impl Check {
     }
 }
 
-/// Returned for a check without description. A test checks that every check has one.
+/// Returned for a check without a description. A test ensures that every check has one.
 const LOST: CheckInfo = CheckInfo {
     check: Check::StoreOpens,
     code: Code {
@@ -341,7 +341,7 @@ checks! {
         "An owner column that names a document of the object index names the one that is stored."
         "Make the column again: `zvf edit STORE add-owners`; until then queries read all manifests.";
     MomentRange Consistency 37 Error "moment-range" "0.9" "all" "docs/files.md"
-        "If the unit of an attribute makes its numbers dates or times of day, they are in the range of those."
+        "Numbers that are dates or times of day, according to the unit of their attribute, are in the valid range."
         "Set the values again (`zvf edit set-attribute`).";
     TextCodePoints Consistency 38 Error "text-code-points" "0.6 to 0.9" "all" "0.9 §8.2"
         "Texts of a fixed width contain only Unicode code points."
@@ -416,7 +416,7 @@ checks! {
         "`zvf rechunk` drops fragments without an object.";
     ChunkStored Consistency 69 Warning "chunk-stored" "0.6 to 0.9" "all" "docs/writing.md"
         "Every chunk of ids, of groups and of the tables of objects and groups is stored, and so is the chunk of every blob."
-        "Restore the chunk: without it all of its values are the fill value. If they are, `zvf rechunk` makes a copy that stores and records all chunks.";
+        "Restore the chunk: without it, all of its values read as the fill value. If that is correct, `zvf rechunk` makes a copy that stores and records all chunks.";
     GroupMember Consistency 70 Error "group-member" "0.6 to 0.9" "all" "0.9 §11.5"
         "Every member of a group is the id of an object."
         "Write the groups again.";
@@ -449,7 +449,7 @@ checks! {
         "The links of a mesh have at least three endpoints."
         "Correct link_width or the kind of geometry.";
     FaceDegenerate Conformance 11 Note "face-degenerate" "0.6 to 0.9" "mesh" "0.8 §16.2"
-        "The corners of a face are different vertices, except that the last corner of a quad may repeat another one."
+        "The corners of a face are different vertices, except that the last of four or more corners may repeat the one before it."
         "Nothing, if the mesh is meant to have such faces.";
     SelfLoop Conformance 12 Note "self-loop" "0.6 to 0.9" "graph" "0.8 §16.2"
         "The two ends of an edge are different vertices."

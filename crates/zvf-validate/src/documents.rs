@@ -1,7 +1,7 @@
 //! Levels 1 and 2: the tree of a store, and the rules about its documents.
 //!
-//! The tree is read by listing folders, but not the folders of cells: the number of requests depends on the number of documents and families, not on
-//! the number of chunks.
+//! The tree is read by listing all folders except those of cells, so the number of requests depends on the number of documents and families, not on the
+//! number of chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub(crate) struct StoreDocuments {
     pub(crate) listed: bool,
 }
 
-/// Number of folder levels to read below a folder with this name in a level.
+/// How deep the folders below a folder with this name in a level are read.
 fn depth_of(folder: &str) -> usize {
     match folder {
         "vertex_attributes"
@@ -45,7 +45,7 @@ fn depth_of(folder: &str) -> usize {
     }
 }
 
-/// The same before 0.9. There, every chunk of an array has a folder; these folders are not read.
+/// The same before 0.9; `None` for folders that are ignored. There, every chunk of an array has a folder; these folders are not read.
 fn depth_before(folder: &str) -> Option<usize> {
     match folder {
         "object_index" | "groups" | "links" | "cross_chunk_links" => Some(1),
@@ -64,8 +64,8 @@ fn is_known(path: &str, ruled: bool) -> bool {
     depth_of(first) > 0 || depth_before(first).is_some()
 }
 
-/// Whether a folder belongs to a level that the root does not name, or to links to such a level. An unfinished change leaves such folders, and
-/// readers ignore them.
+/// Whether a folder belongs to a level that the root does not name, or to links to such a level. An interrupted change may leave such folders; readers
+/// ignore them.
 fn is_left(path: &str, root: &RootDoc) -> bool {
     let mut parts = path.split('/');
     let level = parts.next().and_then(|level| level.parse::<i64>().ok());
@@ -128,7 +128,7 @@ impl StoreDocuments {
             open = Vec::new();
             for (path, depth, names) in found {
                 for name in names.unwrap_or_default() {
-                    // This folder has the chunks of an array.
+                    // The folder of the chunks of an array.
                     if !ruled && name == "c" {
                         continue;
                     }
@@ -216,7 +216,7 @@ impl StoreDocuments {
         Ok(tree)
     }
 
-    /// Applies the rules. Returns whether the root can be read.
+    /// Checks the documents. Returns whether the root can be read.
     pub(crate) fn check(&self, depth: Depth, findings: &mut Findings) -> bool {
         let Some(root) = self.documents.get("zarr.json") else {
             let what = "no readable zarr.json";
@@ -285,7 +285,7 @@ impl StoreDocuments {
         readable
     }
 
-    /// Tables of objects and groups before 0.9 without one of their two halves, or without the number of rows (0.7 §10).
+    /// Reports tables of objects and groups before 0.9 that lack one of their two arrays, or the number of rows (0.7 §10).
     fn older_tables(&self, key: &str, bytes: &Bytes, findings: &mut Findings) {
         let Some(path) = key.strip_suffix("/zarr.json") else {
             return;
@@ -319,7 +319,7 @@ impl StoreDocuments {
         }
     }
 
-    /// Folders of links without a family, or with an invalid delta (0.9 §19).
+    /// Reports link groups without a family, and families with an invalid delta (0.9 §19).
     fn families(&self, findings: &mut Findings) {
         for key in self.documents.keys() {
             let Some(path) = key.strip_suffix("/zarr.json") else {
@@ -357,7 +357,7 @@ impl StoreDocuments {
     }
 }
 
-/// Before 0.9 too, the number in a level's document must equal the name of its folder (0.9 §6).
+/// Checks, for versions before 0.9, that the number in a level's document equals the name of its folder (0.9 §6).
 fn older_level(key: &str, bytes: &Bytes, findings: &mut Findings) {
     let folder = key
         .strip_suffix("/zarr.json")

@@ -9,7 +9,7 @@ pub enum ValidateError {
     /// A read failed, the address is invalid, or the store changed in the meantime.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An option names something that does not exist.
+    /// An option is invalid: it names a level that does not exist, or a file that is not a journal.
     #[error("{what}")]
     Misuse {
         /// The invalid option or address, and the expected value.

@@ -155,7 +155,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Maximum length of the text of a finding, in bytes: a document may contain texts of any length.
+/// Maximum length of the found and the expected value in a finding, in bytes. Longer ones are cut: documents may contain texts of any length.
 const LONGEST: usize = 400;
 
 fn cut(mut text: String) -> String {
@@ -208,7 +208,7 @@ impl Findings {
         }
     }
 
-    /// Appends the findings of another part of the validation.
+    /// Appends other findings, up to the limit for each check, and adds their counts.
     pub(crate) fn merge(&mut self, other: Self) {
         let mut room: BTreeMap<Check, usize> = BTreeMap::new();
         for (check, count) in other.counts {
@@ -225,7 +225,7 @@ impl Findings {
         }
     }
 
-    /// The findings, sorted by code and for one check in the order of reporting, and the counts of all checks.
+    /// The findings, sorted by code and then in the order of reporting, and the counts of all checks.
     pub(crate) fn finish(self) -> (Vec<Finding>, BTreeMap<Check, u64>) {
         let mut list = self.list;
         list.sort_by_key(|finding| finding.check.code());

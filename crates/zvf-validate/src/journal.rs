@@ -20,9 +20,9 @@ use crate::documents::StoreDocuments;
 use crate::error::ValidateError;
 use crate::options::ValidateOptions;
 
-/// The first words of the file.
+/// The value of `journal` in the head.
 const NAME: &str = "zvf validate";
-/// Maximum length of the head: not more is read from a file that is not a journal.
+/// Maximum length of the head, in bytes; limits what is read from a file that is not a journal.
 const LONGEST_HEAD: u64 = 4096;
 
 #[derive(Serialize, Deserialize)]
@@ -60,8 +60,7 @@ struct JournalState {
 }
 
 impl ValidationJournal {
-    /// Opens the journal of this store and these options. A file that belongs to another store, to other options or to other documents of the store
-    /// is started again.
+    /// Opens or creates the journal of this store and these options. The journal of another store, of other options or of other documents is cleared.
     ///
     /// # Errors
     /// The file cannot be opened or created, or is not a journal.
@@ -207,7 +206,7 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
         "coverage": coverage,
     });
     let mut digest = Sha256::new();
-    // Each part follows its length, so that different lists of parts have different bytes.
+    // The length before each part makes the bytes of different lists of parts different.
     let mut add = |part: &[u8]| {
         digest.update(length(part).to_le_bytes());
         digest.update(part);
@@ -230,7 +229,7 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
 enum FileContent {
     /// Not a journal.
     Other,
-    /// Empty, or the journal of another validation.
+    /// Empty, or the journal of another validation, which is cleared.
     New,
     /// The complete lines, and the position after the last one.
     Lines {

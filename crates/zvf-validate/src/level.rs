@@ -5,7 +5,7 @@ use zvf_store::{ChunkCoord, Level};
 
 use zvf_format::int::index;
 
-/// The value for an unknown count, because the cell is damaged or was not read.
+/// The count of a chunk whose cell is damaged or was not read.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
 /// The value of `LevelState::ends` for a fragment without rows.

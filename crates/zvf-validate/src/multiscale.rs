@@ -11,7 +11,7 @@ use crate::run::Session;
 use zvf_format::int::wide;
 use zvf_meta::STALE;
 
-/// The check for a difference between a level and the finer one: a later edit of level 0 is not damage.
+/// Returns `check`, or [`Check::LevelStale`] if the finer level is a level 0 that was edited later: then a difference is not damage.
 fn unless_stale(store: &Store, finer: u32, check: Check) -> Check {
     match finer == 0 && store.root().extra.contains_key(STALE) {
         true => Check::LevelStale,
@@ -65,7 +65,7 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// Checks the ids that a level keeps, and the number of objects that it states for its parent.
+/// Checks the object ids that a level preserves, and the number of objects that it states for its parent.
 async fn objects(
     run: &mut Session<'_>,
     store: &Store,
@@ -142,7 +142,7 @@ async fn objects(
     Ok(())
 }
 
-/// Checks that families in both directions have the same links.
+/// Checks that families between the same two levels, in opposite directions, have the same links.
 fn mirrors(run: &mut Session<'_>) {
     let between = std::mem::take(&mut run.between);
     for (&(level, delta), there) in between.range(..).filter(|((_, delta), _)| *delta > 0) {
@@ -156,7 +156,7 @@ fn mirrors(run: &mut Session<'_>) {
             let place = Place::at(format!("{target}/links/-{delta}"));
             let found = format!("{} links back from level {target}", back.count);
             let expected = format!(
-                "the {} links of {level}/links/+{delta}, turned around",
+                "the {} links of {level}/links/+{delta}, reversed",
                 there.count
             );
             run.findings.add(Check::CrossMirror, place, found, expected);
@@ -164,7 +164,7 @@ fn mirrors(run: &mut Session<'_>) {
     }
 }
 
-/// Checks the members of the root that describe levels.
+/// Checks the capabilities in the root that depend on levels.
 fn capability(run: &mut Session<'_>, store: &Store, states: &[LevelState]) {
     // Writers before 0.9 write hardly any capabilities (0.8 §14).
     if !is_ruled(&store.root().zarr_vectors.zv_version) {

@@ -1,4 +1,4 @@
-//! Decoded positions (little-endian) as numbers, for any type.
+//! Converts decoded positions (little-endian, of any number type) to `f64`.
 
 use half::f16;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ mod bits {
     }
 }
 
-/// Calls `each` with every coordinate in order. `false` for a type that is not a real number.
+/// Calls `each` with every coordinate in order. Returns `false` for types that are not real numbers.
 fn each(dtype: DType, bytes: &[u8], mut each: impl FnMut(f64)) -> bool {
     macro_rules! all {
         ($type:ty, $to:expr) => {{
@@ -107,14 +107,14 @@ pub(crate) fn extent(dtype: DType, bytes: &[u8], dims: usize) -> CoordinateExten
     extent
 }
 
-/// All rows as numbers, for the few cells that need a detailed check.
+/// All coordinates as numbers, for the few cells that need a detailed check.
 pub(crate) fn rows(dtype: DType, bytes: &[u8]) -> Vec<f64> {
     let mut all = Vec::new();
     each(dtype, bytes, |value| all.push(value));
     all
 }
 
-/// The distance to the next number of the type: rounding may have moved a value by this much.
+/// The rounding step of the type near a number (for integers that of `f64`): rounding may have moved a value by this much.
 pub(crate) fn step(dtype: DType, near: f64) -> f64 {
     let epsilon = match dtype.kind {
         DTypeKind::F16 => 2_f64.powi(-10),

@@ -16,7 +16,7 @@ use crate::owners::{Named, check_column};
 use crate::run::Session;
 use zvf_format::int::wide;
 
-/// Checks every manifest of a level. Returns the steps of its lines from chunk to chunk if links are derived from them.
+/// Checks the object index of a level. Returns the steps of its lines from chunk to chunk, if the level stores links for them.
 ///
 /// # Cost
 /// Reads the table of ids and every chunk of manifests once. Memory: one bit for each fragment, 8 bytes with an owner column.
@@ -219,7 +219,7 @@ fn one(
             continue;
         }
         for fragment in block.fragments.iter() {
-            // The check has shown that it is in range.
+            // The check above ensures that it is in range.
             let fragment = u32::try_from(fragment).unwrap_or(u32::MAX);
             named.add(slot, fragment, id);
             if let Some(chains) = chains.as_mut() {

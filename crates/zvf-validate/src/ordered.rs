@@ -1,4 +1,4 @@
-//! Processes several batches at a time and returns results in order.
+//! Processes several batches concurrently and returns their results in order.
 
 use futures::future::BoxFuture;
 use futures::stream::{self, Stream, StreamExt};

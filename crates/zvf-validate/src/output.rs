@@ -77,7 +77,7 @@ fn finding(finding: &Finding) -> Value {
     one
 }
 
-/// The report in the form of SARIF 2.1.0: one run, one rule for each check that failed.
+/// The report as SARIF 2.1.0: one run, with one rule for each check that has findings.
 #[must_use]
 pub fn sarif(report: &Report) -> Value {
     let level = |severity: Severity| match severity {
@@ -130,7 +130,8 @@ pub fn sarif(report: &Report) -> Value {
     })
 }
 
-/// The report as `JUnit` XML, with one case for each check that ran. Errors are failures; notes and warnings are in the output of the case.
+/// The report as `JUnit` XML, with one case for each check up to the depth of the report, including checks that options excluded. Errors are failures;
+/// notes and warnings are in the output of the case.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let asked: Vec<CheckInfo> = Check::all()
@@ -200,7 +201,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// The table of checks as Markdown: `docs/checks.md` without its beginning and end.
+/// The table of checks as Markdown: `docs/checks.md` without its first and last paragraphs.
 #[must_use]
 pub fn markdown() -> String {
     let mut page = String::new();
@@ -210,10 +211,10 @@ pub fn markdown() -> String {
             Depth::Metadata => "Level 2: metadata",
             Depth::Consistency => "Level 3: consistency",
             Depth::Conformance => "Level 4: conformance",
-            Depth::Multiscale => "Level 5: levels among each other",
+            Depth::Multiscale => "Level 5: relations between levels",
         };
         let _ = writeln!(page, "## {title}\n");
-        page.push_str("| code | name | severity | rule | source | versions | kinds | what helps | `zvf repair` |\n|---|---|---|---|---|---|---|---|---|\n");
+        page.push_str("| code | name | severity | rule | source | versions | kinds | hint | `zvf repair` |\n|---|---|---|---|---|---|---|---|---|\n");
         for info in Check::all()
             .into_iter()
             .filter(|info| info.code.depth == depth)

@@ -11,7 +11,7 @@ use crate::ordered::in_turn;
 use crate::run::Session;
 use zvf_format::int::{index, wide};
 
-/// Fragments that manifests name.
+/// The fragments that manifests name, as bits.
 pub(crate) struct Named {
     bases: Vec<usize>,
     seen: Vec<u64>,
@@ -122,7 +122,8 @@ pub(crate) async fn check_column(
         .boxed()
     });
     let mut work = in_turn(work.collect(), run.batches());
-    // If another writer stored plain ids, there must be one for each fragment, which is checked with all other attributes of fragments.
+    // Reports missing rows of a signed column. An unsigned one, of another writer, must have a row for each fragment: the checks of all fragment
+    // attributes report missing ones.
     let lacks = |findings: &mut Findings, slot: usize, rows: usize| {
         let base = named.bases.get(slot).copied().unwrap_or(0);
         let end = named.bases.get(slot.saturating_add(1)).copied();

@@ -14,16 +14,16 @@ use crate::level::LevelState;
 use crate::run::Session;
 use zvf_format::int::wide;
 
-/// The number of cells of shards that are requested together.
+/// The number of unlisted cells from which on they are requested.
 const BATCH: usize = 1024;
 
-/// The maximum number of unlisted cells that are searched for in the shards of one array.
+/// The maximum number of unlisted cells that are requested for one array.
 const MOST: u64 = 1 << 22;
 
 /// Compares the objects of every array of cells with its presence list.
 ///
 /// # Cost
-/// One listing for each array; for sharded arrays also the index of each shard, and the unlisted cells in it.
+/// One listing for each array, and the unlisted cells of existing objects; for sharded arrays also the indexes of the shards with unlisted cells.
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
@@ -169,14 +169,14 @@ async fn report(
     Ok(())
 }
 
-/// Whether a key is a temporary name that a writer renames at the end.
+/// Whether a key is a temporary name, which a writer renames when the object is complete.
 fn is_temporary(key: &str) -> bool {
     key.rsplit('/')
         .next()
         .is_some_and(|name| name.starts_with(".zvf-"))
 }
 
-/// The numbers in the key of an object: one per axis of the array, as plain decimals.
+/// The numbers in the key of an object: one per axis of the array, in decimal digits without leading zeros.
 fn parse(key: &str, rank: usize) -> Option<Vec<u64>> {
     let plain = |part: &str| {
         let digits = part.bytes().all(|byte| byte.is_ascii_digit());

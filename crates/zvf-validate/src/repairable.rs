@@ -11,7 +11,7 @@ use crate::check::Check;
 pub enum Repairable {
     /// Always, if the cells from which the value is derived can be read.
     Always,
-    /// Under a condition, as words that follow "where".
+    /// Under a condition: a text that continues a sentence after "where".
     Where(&'static str),
     /// Never, with the reason.
     Never(&'static str),
@@ -39,7 +39,7 @@ const OBJECTS: Repairable = Repairable::Never("objects would have to be removed 
 const STORED: Repairable = Repairable::Never("the document determines how the bytes are read");
 /// Coarse levels that were made from the level have to be built again.
 const LEVELS: Repairable = Repairable::Never("coarse levels have to be made again");
-/// The store is valid.
+/// The store is valid; viewers have other requirements.
 const VIEWED: Repairable = Repairable::Never(
     "the store breaks no rule of the format; a copy or new levels suit viewers better",
 );
@@ -190,7 +190,7 @@ fn of_rule(rule: Rule) -> Repairable {
         | Rule::FamilyRank
         | Rule::FamilyDirected => Repairable::Always,
         Rule::AttributeName => Repairable::Where(
-            "no other attribute of its kind has the stated name; otherwise their folders may be in each other's place",
+            "no other attribute of its kind has the stated name; otherwise their folders may be swapped",
         ),
         Rule::DatasetUnique => Repairable::Where("the datasets of the level are equal"),
         Rule::DatasetStale => Repairable::Where(

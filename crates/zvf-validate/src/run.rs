@@ -17,13 +17,13 @@ pub(crate) struct Session<'o> {
     pub(crate) options: &'o ValidateOptions,
     pub(crate) findings: Findings,
     pub(crate) seen: Seen,
-    /// Whether a change of the store is unfinished. Readers ignore its objects.
+    /// Whether a change of the store is unfinished. Readers ignore the objects that it wrote.
     pub(crate) is_unfinished: bool,
     pub(crate) skipped: Vec<String>,
     pub(crate) measured: Measured,
     /// Links between levels as multisets, by level and delta, of completely read families.
     pub(crate) between: BTreeMap<(u32, i32), StepMultiset>,
-    /// The results of earlier runs and of this one.
+    /// The journal of this run, with the results of an interrupted earlier run.
     pub(crate) journal: Option<ValidationJournal>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks that the chunks of tables and blobs exist. A missing chunk reads as the fill value, which readers cannot distinguish from a loss.
+//! Checks that the chunks of tables and blobs exist. A missing chunk reads as the fill value, so readers do not notice the loss of a chunk.
 //!
 //! Writers of this workspace store every chunk and record that (`zvf_stored_chunks`), so that reading a lost chunk fails.
 
@@ -68,7 +68,7 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
     let mut nodes: Vec<&str> = keys
         .iter()
         .filter_map(|key| key.strip_suffix("zarr.json"))
-        // Blobs are in the folder itself; the document of a blob is only read if its chunk is missing.
+        // Each blob has a node in the folder; its document is read only if its chunk is missing.
         .filter(|node| {
             is_table || !(node.is_empty() || there.contains(format!("{node}c/0").as_str()))
         })
@@ -79,7 +79,7 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
         let Ok(Some(bytes)) = raw.read(&format!("{path}zarr.json")).await else {
             continue;
         };
-        // Invalid documents have separate findings.
+        // Invalid documents are reported elsewhere.
         let Ok(doc) = ArrayDoc::parse(&bytes) else {
             continue;
         };

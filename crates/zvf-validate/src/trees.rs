@@ -23,7 +23,8 @@ pub(crate) struct LevelEdges {
 }
 
 impl LevelEdges {
-    /// A tree without stored edges. `None` if the level is too large, or if its fragments list rows one by one.
+    /// An empty set of stored edges. `None` if the level has more than [`MOST`] vertices, or if a fragment has an explicit list of rows: such levels are
+    /// not checked.
     pub(crate) fn new(state: &LevelState, vertices: u64) -> Option<Self> {
         if vertices > MOST || state.lists {
             return None;
@@ -40,7 +41,7 @@ impl LevelEdges {
         })
     }
 
-    /// An edge that is stored.
+    /// Adds a stored edge.
     pub(crate) fn add(&mut self, child: u64, parent: u64) {
         let (Ok(child), Ok(parent)) = (u32::try_from(child), u32::try_from(parent)) else {
             return;
@@ -59,7 +60,7 @@ impl LevelEdges {
         word.is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// Joins all edges; reports second parents and loops. If edges are implied, a stored edge replaces the implied one of its child (0.9 §14.3).
+    /// Reports second parents and loops. If edges are implied, a stored edge replaces the implied one of its child (0.9 §14.3).
     /// Otherwise edges have no direction, and a vertex may be the child of several vertices.
     pub(crate) fn finish(
         mut self,
@@ -106,7 +107,7 @@ impl LevelEdges {
         for (child, parent) in self.edges {
             if !parts.join(child, parent) {
                 let found = format!(
-                    "an edge to {}, which other edges join to it already",
+                    "an edge to {}, to which other edges already connect it",
                     place(parent)
                 );
                 findings.add(Check::TreeLoop, place(child), found, "no loop");
@@ -115,7 +116,7 @@ impl LevelEdges {
     }
 }
 
-/// Sets of connected vertices, by the smallest number in each.
+/// Sets of connected vertices (union-find); the root of a set is its smallest vertex.
 struct ConnectedParts(Vec<u32>);
 
 impl ConnectedParts {
@@ -123,7 +124,7 @@ impl ConnectedParts {
         Self((0..u32::try_from(vertices).unwrap_or(0)).collect())
     }
 
-    /// The root of a vertex's set; shortens the path to it by half.
+    /// The root of a vertex's set. Halves the path to it.
     fn top(&mut self, vertex: u32) -> u32 {
         let mut at = vertex;
         while let Some(next) = self.0.get(index(at)).copied()
@@ -144,7 +145,7 @@ impl ConnectedParts {
         if a == b {
             return false;
         }
-        // The smaller number becomes the root. The rows of chains are in order, so their paths stay short.
+        // The rows of chains are in order, so paths to the smallest vertex stay short.
         let (low, high) = (a.min(b), a.max(b));
         if let Some(place) = self.0.get_mut(index(high)) {
             *place = low;

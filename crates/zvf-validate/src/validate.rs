@@ -1,4 +1,5 @@
-//! The order of a validation: tree, documents, then for each level chunks, presence, objects and links, and finally relations between levels.
+//! The order of a validation: tree and documents, the chunks of every level, then for each level presence lists, objects, tables and links, and finally
+//! relations between levels.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ use crate::{chunks, links, multiscale, objects, presence, stored, tables, viewer
 /// The document that every change of a store replaces.
 const ROOT: &str = "zarr.json";
 
-/// Fails if the root changed since it was read, because findings may be caused by a simultaneous change of the store.
+/// Fails if the root changed since it was read: then a concurrent change of the store may have caused the findings.
 async fn unchanged(
     url: &str,
     options: &ValidateOptions,
@@ -52,17 +53,17 @@ async fn unchanged(
 
 /// Validates a store.
 ///
-/// Defects are findings in the report; a store that cannot be opened has a report with one finding.
+/// Defects are findings in the report, even if the store cannot be opened.
 ///
 /// # Cost
-/// Depths 1 and 2 read every document and list every folder; the number of requests does not depend on the number of chunks. Greater depths list the
-/// objects of each array and read every cell once. Memory: the documents, the presence lists, 20 bytes for each chunk, one batch of
-/// chunks for each worker; for objects 1 bit for each fragment (8 bytes with an owner column); 8 bytes for each fragment of lines and skeletons;
-/// 5 bytes for each vertex of skeletons from depth 4 on.
+/// Depths 1 and 2 read every document and list every folder except those of cells; the number of requests does not depend on the number of chunks.
+/// Greater depths list the objects of each array and read every cell once. Memory: the documents, the presence lists, about 80 bytes for each chunk, one
+/// batch of chunks for each worker; for objects 1 bit for each fragment (8 bytes with an owner column); 8 bytes for each fragment of lines and skeletons;
+/// from depth 4 on, for skeletons, about 4 bytes for each vertex and 8 bytes for each stored edge.
 ///
 /// # Errors
-/// I/O, nothing at the address, an invalid address, an option that names a missing level. [`IoError::SourceChanged`] if there are findings and the
-/// root changed during the validation: validate again.
+/// I/O, nothing at the address, an invalid address, an option that names a missing level, a journal that cannot be used. [`IoError::SourceChanged`] if
+/// there are warnings or errors and the root changed during the validation: validate again.
 pub fn validate<'a>(
     url: &'a str,
     options: &'a ValidateOptions,
@@ -83,7 +84,7 @@ pub fn validate<'a>(
         open.io.verify = false;
         open.leave_out_damaged = true;
         let raw = RawStore::open(url, &open.io)?;
-        // Read before the documents: a validation that began in one state and continued in another has the root of the first here.
+        // Read before all other documents, so that `unchanged` detects every change of the root during the validation.
         let first = raw.read(ROOT).await.ok().flatten();
         let under = raw.clone().under_edits(&open.io).await;
         let raw = run
@@ -262,7 +263,7 @@ impl Session<'_> {
         for warning in warnings.iter().skip(from) {
             let place = Place::at("");
             self.findings
-                .add(Check::NodeRead, place, warning, "nothing to warn of");
+                .add(Check::NodeRead, place, warning, "no warning");
         }
         warnings.len()
     }

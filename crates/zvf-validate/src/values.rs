@@ -1,4 +1,4 @@
-//! The values of cells and tables: times in the range of their unit, texts of valid code points.
+//! Checks the values of cells and tables: dates and times are in the range of their unit, texts have valid code points.
 
 use zvf_format::dtype::{DType, DTypeKind};
 use zvf_format::int::wide;
@@ -7,7 +7,7 @@ use zvf_meta::moments::Moments;
 use crate::check::Check;
 use crate::finding::{Findings, Place};
 
-/// Checks the values of a cell or table, and reports the first invalid one. `bytes` are the rows from `first` on, each with `width` elements of
+/// Checks the values of a cell or of rows of a table; reports the first invalid value. `bytes` are the rows from `first` on, each with `width` elements of
 /// `dtype`.
 pub(crate) fn check(
     findings: &mut Findings,

@@ -1,7 +1,7 @@
 //! The profile *viewer*: properties of a store that viewers cannot show, or show badly.
 //!
 //! The rules are the requirements of upstream's viewer and its instructions, and the limits of Neuroglancer's native formats, to which `zvf serve`
-//! converts. They only use documents and read nothing else. Missing presence lists, which viewers also need, are found by the rule `presence-there`.
+//! converts. They use only documents. Missing presence lists, which viewers also need, are found by the rule `presence-there`.
 
 use zvf_format::dtype::DTypeKind;
 use zvf_meta::{ArrayDoc, Kind, units};
@@ -12,7 +12,7 @@ use crate::documents::StoreDocuments;
 use crate::finding::{Findings, Place};
 use crate::level::LevelState;
 
-/// Codecs that the viewers can decode; the first three define the layout of cells, not their compression.
+/// Codecs that viewers can decode; the first three are not compressors but define the layout of cells.
 const CODECS: [&str; 9] = [
     "bytes",
     "vlen-bytes",
@@ -83,7 +83,7 @@ fn root(findings: &mut Findings, store: &Store) {
 /// Checks the codecs of all arrays, taken from the documents, because arrays with unsupported codecs cannot be opened.
 fn codecs(findings: &mut Findings, tree: &StoreDocuments) {
     for (key, bytes) in &tree.documents {
-        // An invalid document of an array has a separate finding.
+        // Invalid documents are reported elsewhere.
         let Ok(doc) = ArrayDoc::parse(bytes) else {
             continue;
         };
@@ -114,7 +114,7 @@ fn level(findings: &mut Findings, state: &LevelState) {
 fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
     let place = || Place::at(attribute.array.path());
     if let Some(width) = attribute.declared_width.filter(|&width| width > 1) {
-        let found = format!("{width} values a row");
+        let found = format!("{width} values per row");
         let expected = "one value: viewers show the first or none";
         findings.add(Check::ViewerColumns, place(), found, expected);
     }
@@ -125,7 +125,7 @@ fn columns(findings: &mut Findings, attribute: &VertexAttribute) {
     }
 }
 
-/// Levels of detail of a mesh: the next finer level must divide each chunk in two along every axis.
+/// Checks that the chunks of each coarse level are twice as long, along every axis, as those of the next finer level.
 fn mesh_chunks(findings: &mut Findings, states: &[LevelState]) {
     for pair in states.windows(2) {
         let [fine, coarse] = pair else { continue };

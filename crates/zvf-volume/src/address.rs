@@ -5,7 +5,7 @@
 pub struct VolumeAddress {
     /// Path or URL.
     pub file: String,
-    /// Which volume of several; `None`: the only one, or the first level of an image.
+    /// The selected volume; `None` selects the only one, or the first level of an image.
     pub pick: Option<VolumePick>,
 }
 

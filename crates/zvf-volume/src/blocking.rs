@@ -1,8 +1,8 @@
-//! Runs blocking work of asynchronous readers.
+//! Runs blocking work from asynchronous code.
 
 use crate::VolumeError;
 
-/// Runs blocking code on a blocking thread.
+/// Runs `work` on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, VolumeError> + Send + 'static,
 ) -> Result<T, VolumeError> {

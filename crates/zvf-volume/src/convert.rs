@@ -75,7 +75,7 @@ pub async fn convert(
     }
     if form != VolumeFormat::Zarr && out.is_dir() {
         return Err(VolumeError::misuse(format!(
-            "{} is a folder, which a file does not replace: remove it, or choose another name",
+            "{} is a folder, which is not replaced by a file: remove it, or choose another name",
             out.display()
         )));
     }
@@ -143,7 +143,7 @@ fn form_of(out: &Path) -> Result<VolumeFormat, VolumeError> {
     }
 }
 
-/// The properties that the container cannot store, or that are not converted. Writers add what they cannot store later.
+/// The properties of the source that the container cannot store, or that are not converted. [`VolumeSink::new`] adds those that it cannot write.
 fn lost(volume: &Volume, form: VolumeFormat) -> Vec<String> {
     let info = volume.info();
     let mut lost = Vec::new();
@@ -202,9 +202,9 @@ fn lost(volume: &Volume, form: VolumeFormat) -> Vec<String> {
     lost
 }
 
-/// `what` with the first names in brackets; `None` without names.
+/// `what`, followed by the first names in brackets; `None` without names.
 fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<String> {
-    /// Names in a message.
+    /// Maximum number of names in a message.
     const MOST: usize = 8;
     let mut names: Vec<&str> = names.map(String::as_str).collect();
     let more = names.len() > MOST;
@@ -215,7 +215,7 @@ fn listed<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Option<Str
     (!names.is_empty()).then(|| format!("{what} ({})", names.join(", ")))
 }
 
-/// Whether a fill value is zero, as containers without fill values imply.
+/// Whether a fill value is zero, which is the fill value of containers that do not state one.
 fn is_zero(fill: &Value) -> bool {
     matches!(fill, Value::Null | Value::Bool(false)) || fill.as_f64() == Some(0.0)
 }
@@ -244,21 +244,21 @@ fn with_layers(
     array: &zvf_caterva::Array,
     lost: &mut Vec<String>,
 ) -> Result<zvf_caterva::WriteOptions, VolumeError> {
-    /// Most bytes of a metalayer.
+    /// Maximum size of a metalayer, in bytes.
     const MOST: usize = 64 << 20;
     let frame = array.frame();
     for layer in frame.metalayers()?.iter() {
         match std::str::from_utf8(layer.name) {
             Ok(name) if is_of_array(name) => {}
             Ok(name) => write = write.with_metalayer(name, layer.content),
-            Err(_) => lost.push("a metalayer whose name is no UTF-8".to_owned()),
+            Err(_) => lost.push("a metalayer whose name is not UTF-8".to_owned()),
         }
     }
     for layer in frame.vlmetalayers()?.iter() {
         let name = String::from_utf8_lossy(layer.name);
         match frame.vlmeta(&name, MOST) {
             Ok(Some(content)) => write = write.with_vlmetalayer(&name, &content),
-            Ok(None) => lost.push("a metalayer whose name is no UTF-8".to_owned()),
+            Ok(None) => lost.push("a metalayer whose name is not UTF-8".to_owned()),
             Err(error) => lost.push(format!("the metalayer {name}: {error}")),
         }
     }
@@ -427,11 +427,11 @@ fn footer(volume: &Volume, name: &str, lost: &mut Vec<String>) -> zvf_tet::Foote
     zvf_tet::Footer::default()
 }
 
-/// The block shape: as requested, else as in the source if the chunk shape is too, else a part of the chunk.
+/// The block shape: as requested; else as in the source, if the chunk shape was not requested; else at most the chunk.
 fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Dims, VolumeError> {
-    /// Least elements of a block on each axis, unless the chunk has fewer.
+    /// Minimum number of elements of a block on each axis, unless the chunk has fewer.
     const LEAST: u64 = 32;
-    /// Most bytes of a block that has more than `LEAST` elements on an axis.
+    /// Maximum number of bytes of a block that has more than `LEAST` elements on an axis.
     const BYTES: u64 = 256 << 10;
     if let Some(block) = &options.block {
         return Ok(Dims::new(block)?);
@@ -519,7 +519,7 @@ impl ZarrSink {
             document["dimension_names"] = names.collect();
         }
         if !is_zero(fill) {
-            // Version 2 may state a fill value that version 3 does not have.
+            // Version 2 may state a fill value that is invalid in version 3.
             let mut filled = document.clone();
             filled["fill_value"] = fill.clone();
             match has_valid_fill(&filled) {
@@ -587,7 +587,7 @@ impl ZarrSink {
         let failed = |what: &str| VolumeError::file(format!("{what} {}", out.display()));
         let parent = parent(out);
         sync(self.folder.path()).map_err(failed("writing"))?;
-        // The old folder is renamed first, so that the old or the new array exists on disk at any time.
+        // The old array is renamed before the new one, so that a complete array, old or new, is on disk at any time.
         let mut aside = None;
         if self.overwrite && out.exists() {
             let folder = hidden(parent)?;
@@ -597,12 +597,12 @@ impl ZarrSink {
         }
         let path = self.folder.keep();
         if let Err(error) = std::fs::rename(&path, out) {
-            // The temporary folder is removed in any case.
+            // The new array is removed in any case.
             let _ = std::fs::remove_dir_all(&path);
             if let Some((folder, old)) = aside
                 && std::fs::rename(&old, out).is_err()
             {
-                // The old array is not lost, but remains in that folder.
+                // The old array cannot be renamed back: its temporary folder is kept.
                 let _ = folder.keep();
             }
             return Err(failed("writing")(error));
@@ -618,7 +618,7 @@ impl ZarrSink {
     }
 }
 
-/// Whether the fill value of an array's document is one of its type.
+/// Whether the fill value in an array's document is valid for its data type.
 fn has_valid_fill(document: &Value) -> bool {
     let made = isolate(|| {
         let metadata = serde_json::from_value::<ArrayMetadata>(document.clone()).ok()?;
@@ -636,7 +636,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A folder inside `parent` that is removed when it is dropped.
+/// A temporary folder inside `parent`; removed when the value is dropped.
 fn hidden(parent: &Path) -> Result<tempfile::TempDir, VolumeError> {
     let made = tempfile::Builder::new()
         .prefix(".volume-")

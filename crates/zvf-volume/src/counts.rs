@@ -8,7 +8,7 @@ pub struct Counts {
     pub chunks: u64,
     /// Decoded blocks, if chunks have blocks that can be decoded one at a time.
     pub blocks: u64,
-    /// Read bytes; 0 if the container does not count them.
+    /// Bytes that were read; 0 if the container does not count them.
     pub bytes: u64,
     /// Reads of a file, or requests; 0 if the container does not count them.
     pub requests: u64,

@@ -28,7 +28,7 @@ pub enum VolumeError {
     /// An invalid request.
     #[error("{what}")]
     Misuse {
-        /// The invalid argument, and the expected one.
+        /// The invalid argument, and the expected value.
         what: String,
     },
     /// The file is not a supported volume.
@@ -41,7 +41,7 @@ pub enum VolumeError {
         /// The expected value.
         expected: String,
     },
-    /// More bytes than memory or a limit can hold.
+    /// Data exceeds memory or a limit.
     #[error("{what}: {found} bytes, at most {limit} are allowed")]
     Limit {
         /// The thing that is too large.
@@ -66,7 +66,7 @@ impl From<IoError> for VolumeError {
 }
 
 impl VolumeError {
-    /// The class that a caller can act on.
+    /// The class by which a caller can handle the error.
     #[must_use]
     pub fn class(&self) -> Class {
         use zvf_caterva::ErrorClass;

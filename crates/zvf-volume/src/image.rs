@@ -308,7 +308,7 @@ fn array(
     };
     let mut attributes = node.attributes;
     if let Some(attributes) = attributes.as_object_mut() {
-        // The name of the writer: every writer adds its own.
+        // `zarrs` records its own version in this member whenever it writes an array.
         attributes.shift_remove("_zarrs");
     }
     let array = ZarrArray {

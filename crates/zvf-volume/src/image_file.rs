@@ -19,15 +19,15 @@ use crate::blocking::blocking;
 use crate::element::number;
 use crate::{AxisInfo, Counts, Element, VolumeError, VolumeFormat, VolumeInfo};
 
-/// Most bytes of a copy that is kept in memory; a larger copy is a temporary file.
+/// Maximum size of a decompressed copy in memory, in bytes; a larger copy is a temporary file.
 const MEMORY: usize = 64 << 20;
-/// Most bytes of one read.
+/// Maximum number of bytes that one read takes ahead.
 const WINDOW: u64 = 1 << 20;
-/// Rows with fewer bytes between them are read together.
+/// Maximum number of bytes between two rows for which a read takes the following rows ahead.
 const GAP: u64 = 16 << 10;
 /// The largest compression ratio of Deflate.
 const RATIO: u64 = 1032;
-/// Bytes of the first read of a file.
+/// Bytes of each read of a header.
 const PAGE: usize = 16 << 10;
 /// Names of the axes, as in programs for NIfTI.
 const NAMES: [&str; 7] = ["i", "j", "k", "t", "u", "v", "w"];
@@ -71,11 +71,11 @@ pub(crate) struct ImageFile {
     offset: u64,
     /// Byte after the last element.
     end: u64,
-    /// Distance in bytes between neighbours on each axis of the volume.
+    /// Distance in bytes between neighbouring elements on each axis of the volume.
     strides: Vec<u64>,
     /// Bytes of a stored number.
     size: usize,
-    /// Type of a stored number, slope and intercept.
+    /// Type of a stored number, slope and intercept; `None` if values are not scaled.
     scaling: Option<(DType, f64, f64)>,
     /// The decompressed bytes, once elements have been read.
     copy: Mutex<Option<SpooledTempFile>>,
@@ -184,7 +184,7 @@ fn opened(
     let end = offset.checked_add(stride).ok_or_else(too_many)?;
     if gzip && usize::try_from(end).is_ok_and(|end| end > MEMORY) {
         notes.push(format!(
-            "it is compressed as a whole: {end} bytes are decompressed once, to a temporary file"
+            "the file is compressed as a whole: {end} bytes are decompressed once, to a temporary file"
         ));
     }
     let info = VolumeInfo {
@@ -281,7 +281,7 @@ impl ImageFile {
         })
     }
 
-    /// Decompresses as many bytes as the header states. If they are all, this also checks the checksum.
+    /// Decompresses as many bytes as the header states. If the file has no more bytes, the checksum is checked, too.
     fn decompress(&self) -> Result<SpooledTempFile, VolumeError> {
         let damaged = |error: String| malformed(&*self.name, error, "a gzip file");
         let packed = Forward::new(&*self.file, 64 * PAGE)

@@ -54,7 +54,7 @@ pub struct AxisInfo {
     pub place: Option<(f64, f64)>,
 }
 
-/// A volume.
+/// The properties of a volume.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeInfo {
     /// Its name in the file: the name of a dataset, or the path of an array; empty if there is only one.
@@ -67,7 +67,7 @@ pub struct VolumeInfo {
     pub element: Element,
     /// Extents, axis 0 the slowest.
     pub shape: Dims,
-    /// Extents of a tile or chunk. Image files have none; for them, the chunks that a conversion writes.
+    /// Extents of a tile or chunk. Image files have no chunks; for them, the extents of the chunks that a conversion writes by default.
     pub chunk: Dims,
     /// Extents of a block inside a chunk (of an inner chunk inside a shard).
     pub block: Option<Dims>,

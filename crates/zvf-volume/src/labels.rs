@@ -11,13 +11,13 @@ use zvf_grid::{Axis, MAX_RANK, Selection};
 use crate::element::number;
 use crate::{AxisUse, Volume, VolumeError, VolumeFormat};
 
-/// Bytes that are read at once, unless a chunk is larger.
+/// Bytes that one read takes, unless a chunk is larger.
 const WINDOW: u64 = 64 << 20;
 
-/// Largest chunk, in bytes, that is read as a whole; larger chunks are read in parts.
+/// Size in bytes of the largest chunk that is read as a whole; larger chunks are read in parts.
 const LARGEST: u64 = 256 << 20;
 
-/// Most labels that a message lists.
+/// Maximum number of labels in a message.
 const LISTED: usize = 20;
 
 /// First element and number of elements, in C order over the axes of space.
@@ -51,7 +51,9 @@ impl Volume {
                 )));
             };
             if axes.len() != info.shape.len() {
-                return Err(VolumeError::misuse("axes of another volume"));
+                return Err(VolumeError::misuse(
+                    "axis uses that do not match the axes of the volume",
+                ));
             }
             let extents = of_space(axes, info.shape.iter());
             if extents.is_empty() {
@@ -115,7 +117,7 @@ impl Volume {
     }
 }
 
-/// The numbers for the axes of space.
+/// Those of the `numbers`, one per axis, that belong to axes of space.
 fn of_space<'n>(axes: &[AxisUse], numbers: impl Iterator<Item = &'n u64>) -> Vec<u64> {
     let pairs = axes.iter().zip(numbers);
     let space = pairs.filter(|(one, _)| **one == AxisUse::Space);
@@ -218,7 +220,7 @@ impl LabelRuns {
     /// Adds adjacent elements.
     fn row(&mut self, row: &[u8], size: usize, start: u64) -> Result<(), VolumeError> {
         let mut at = start;
-        // Most neighbours are equal.
+        // Most neighbouring elements are equal.
         for same in row.chunk_by_size(size) {
             let count = wide(same.len() / size);
             if self.belongs(same.get(..size).unwrap_or(same)) {
@@ -321,7 +323,7 @@ impl LabelRuns {
 
 /// Divides the ranges into disjoint parts, ascending, so that each range is a union of parts.
 fn parts(ranges: &[RangeInclusive<i64>]) -> Vec<(RangeInclusive<i64>, bool)> {
-    // By label: how many more ranges contain it than contain the label before it.
+    // For each label: the number of ranges that contain it, minus the number that contain the label before it.
     let mut changes = BTreeMap::<i64, i64>::new();
     for range in ranges.iter().filter(|range| !range.is_empty()) {
         *changes.entry(*range.start()).or_default() += 1;

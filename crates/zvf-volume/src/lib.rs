@@ -3,7 +3,8 @@
 //! [`Volume`] is one view over four containers: datasets of TET files (`zvf-tet`); Caterva and b2nd arrays in Blosc2 frames (`zvf-caterva`);
 //! Zarr arrays, single or as levels of an OME-Zarr image (by the crate `zarrs`, on the storage of `zvf-store`); and image files (NIfTI and
 //! MGH). All are read from the local disk, buckets and web servers, by boxes and strides, and only the tiles, blocks or chunks that a selection
-//! intersects are fetched. Image files that are compressed or in an object store are copied as a whole, once.
+//! intersects are fetched. Compressed image files are decompressed as a whole, once; files on servers that do not support ranges are read as a
+//! whole.
 //!
 //! # Addresses
 //!
@@ -18,7 +19,8 @@
 //! # Cost
 //!
 //! Opening reads the front (and end) of a file, or the documents of an image. A read fetches the bytes of the intersected chunks. Memory is
-//! bounded by the result and the chunks in flight.
+//! bounded by the result and the chunks that are being read, and the decompressed copy of a compressed image file (at most 64 MiB, else a
+//! temporary file).
 //!
 //! # Example
 //!

@@ -9,16 +9,16 @@ use crate::Element;
 pub fn npy_header(element: &Element, shape: &[u64]) -> Vec<u8> {
     let text = element.text.as_str();
     let descr = match zvf_caterva::dtype::size_of(text) {
-        // Includes lists that this crate does not understand; NumPy may.
+        // Includes lists of fields that this crate does not support but NumPy may.
         found if text.starts_with('[') && found.is_none_or(|size| size == element.size) => {
             text.to_owned()
         }
         Some(size) if size == element.size => format!("'{text}'"),
-        // No type, or a type of another size than the elements.
+        // An unknown type, or a type whose size differs from that of the elements.
         _ => format!("'|V{}'", element.size),
     };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
-    // NumPy needs the comma for one axis and accepts it for several; no axes have none.
+    // NumPy requires the trailing comma for one axis and accepts it for several; without axes there is none.
     let mut text = format!(
         "{{'descr': {descr}, 'fortran_order': False, 'shape': ({}), }}",
         extents.trim_end()

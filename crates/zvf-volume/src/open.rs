@@ -25,7 +25,7 @@ pub(crate) enum VolumeSource {
     Image(Arc<ImageFile>),
 }
 
-/// Opens all volumes at an address. Of a Zarr hierarchy `pick` alone is opened.
+/// Opens all volumes at an address. If `pick` is a name, only that array of a Zarr hierarchy is opened.
 pub(crate) async fn all(
     address: &str,
     pick: Option<&VolumePick>,
@@ -92,7 +92,7 @@ fn container(file: Box<dyn ReadAt>, name: &str, most: u64) -> Result<FoundVolume
     let first = first.get_mut(..length).unwrap_or_default();
     file.read_at(0, first).map_err(failed())?;
     if first.starts_with(&zvf_tet::layout::MAGIC) {
-        // The caller's limit comes before the budget that the file requests.
+        // The caller's limit replaces the budget that the file requests.
         let budget = zvf_tet::Budget {
             bytes: Some(most),
             ..zvf_tet::Budget::default()
@@ -126,7 +126,7 @@ fn container(file: Box<dyn ReadAt>, name: &str, most: u64) -> Result<FoundVolume
 }
 
 /// The volumes of an object or a sparse frame, and the error of reading it. Servers also answer with errors for folders and
-/// empty objects, so the error counts only if the address is no Zarr node either.
+/// empty objects, so the caller returns the error only if there is no Zarr node at the address.
 async fn remote(
     address: &str,
     place: &ObjectLocation,
@@ -134,7 +134,7 @@ async fn remote(
 ) -> Result<(FoundVolumes, Option<IoError>), VolumeError> {
     let mut failed = None;
     let mut answered = |answer| match answer {
-        // After the last attempt failed, no other container is tried.
+        // All attempts of the request failed: no other container is tried.
         Err(error) if IoError::is_transient(&error) => Err(error),
         Err(error) => {
             failed = Some(error);

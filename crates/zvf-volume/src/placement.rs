@@ -22,13 +22,13 @@ pub struct VolumePlacement {
 }
 
 impl Volume {
-    /// Determines which axes of the volume are in space, and the index on all others. The others are the axes of another kind. If the volume has more
-    /// axes of space than positions have (`dims`), axes with one element are others, too. `index` gives the index on an axis, by name or number; it is
-    /// `None` if the caller offers no way to give one.
+    /// Determines which axes of the volume are in space, and the index on every other axis. Axes of another kind are not in space; if the volume has more
+    /// axes of space than positions have (`dims`), axes with one element are not treated as axes of space either. `index` gives the index on an axis, by
+    /// name or number; it is `None` if the caller offers no way to give one.
     ///
     /// # Errors
     ///
-    /// Misuse: an axis that is not in space and has several elements, but no index; an index on an axis that does not exist.
+    /// Misuse: an axis that is not in space and has several elements, but no index; an index on an axis that does not exist; two indices on one axis.
     pub fn axis_uses(
         &self,
         index: Option<&[(String, u64)]>,
@@ -64,8 +64,7 @@ impl Volume {
             let at = info.axis_at(axis);
             match at.and_then(|at| Some((at, uses.get_mut(at)?))) {
                 Some((at, _)) if !taken.insert(at) => {
-                    let what =
-                        format!("--index {axis}={index}: the axis has another index already");
+                    let what = format!("--index {axis}={index}: the axis already has an index");
                     return Err(VolumeError::misuse(what));
                 }
                 Some((_, slot)) => *slot = AxisUse::Index(*index),
@@ -90,7 +89,7 @@ impl Volume {
 }
 
 impl VolumeInfo {
-    /// The number of the axis with this name, or with this number.
+    /// The number of the axis that is given by its name or its number.
     fn axis_at(&self, axis: &str) -> Option<usize> {
         let named = self
             .axes
@@ -102,7 +101,7 @@ impl VolumeInfo {
 }
 
 impl VolumePlacement {
-    /// The axes of a store for `count` axes without names: the axes of space if there are `count` of them, else all.
+    /// The axes of a store to which `count` axes without names are matched in order: its axes of space, if there are `count` of them, else all.
     #[must_use]
     pub fn in_order(world: &[Axis], count: usize) -> Vec<usize> {
         let space = world.iter().enumerate().filter(|(_, axis)| axis.is_space());
@@ -118,7 +117,8 @@ impl VolumePlacement {
     ///
     /// # Errors
     ///
-    /// Misuse: numbers of axes that differ, a unit that cannot be converted.
+    /// Misuse: numbers of axes that differ, two axes of space with one name, the affine of an image without all of its three axes, a unit that cannot be
+    /// converted.
     pub fn new(
         volume: &Volume,
         uses: &[AxisUse],
@@ -136,10 +136,10 @@ impl VolumePlacement {
             .collect();
         if info.affine.is_some() && stated.is_none() && space.len() != WORLD.len() {
             return Err(VolumeError::misuse(
-                "the affine of the image maps its axes i, j and k together: an index is for others",
+                "the affine of the image maps its axes i, j and k together: only other axes can have an index",
             ));
         }
-        // By name, if the store has every axis name of the volume, or of the positions to which the affine of an image maps.
+        // Axes are matched by name, if the store has every axis name of the volume, or `x`, `y` and `z` for the affine of an image.
         let of_image = match stated {
             Some(stated) => stated.source.is_some(),
             None => info.affine.is_some(),
@@ -158,7 +158,7 @@ impl VolumePlacement {
         });
         if let Some(name) = twice.and_then(|at| names.get(at)) {
             return Err(VolumeError::misuse(format!(
-                "two axes of the volume are called {name}: --affine states which is which, in the order of its axes, or an index, by the number of the axis, fixes one"
+                "two axes of the volume are called {name}: --affine maps them in the order of the axes, or an index, given by the number of the axis, fixes one of them"
             )));
         }
         let (mut picked, order) = match by_name {
@@ -234,7 +234,7 @@ impl VolumePlacement {
 ///
 /// # Errors
 ///
-/// Usage: a unit that cannot be converted to the unit of the store.
+/// Misuse: a unit that cannot be converted to the unit of the store.
 fn converted(
     image: &str,
     map: &Affine,

@@ -26,10 +26,10 @@ impl AxisRanges {
     }
 
     /// Parses a range: one item for each axis, separated by commas: `start:stop`, `start:stop:step` or one index. Negative numbers count from the
-    /// end, indices beyond the end are cut off, axes without an item are read whole, `...` fills in whole axes. Steps are at least 1.
+    /// end, `start` and `stop` are clipped to the axis, axes without an item are read whole, `...` stands for whole axes. Steps are at least 1.
     ///
     /// # Errors
-    /// Misuse: an invalid text, more items than axes, an index outside its axis.
+    /// Misuse: an invalid text, more items than axes, more than one `...`, an index outside its axis.
     pub fn parse(text: &str, shape: &[u64]) -> Result<Self, VolumeError> {
         let wrong = |what: String| VolumeError::misuse(format!("range {text:?}: {what}"));
         let items: Vec<&str> = match text.trim() {

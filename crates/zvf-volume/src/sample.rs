@@ -1,4 +1,4 @@
-//! Samples a volume at given places.
+//! Samples a volume at given positions, called places.
 
 use futures::future::BoxFuture;
 use zvf_format::dtype::{ByteOrder, DType, DTypeKind};
@@ -28,10 +28,10 @@ impl Interpolation {
     }
 }
 
-/// One axis of the volume.
+/// How an axis of the volume is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisUse {
-    /// The next axis of space, in the order of the [`Affine`].
+    /// An axis of space. These axes have the order of the axes of the [`Affine`].
     Space,
     /// One index for all places: a channel, a time.
     Index(u64),
@@ -54,7 +54,7 @@ pub struct Sampler {
     /// The bytes of a value outside the volume.
     outside: Vec<u8>,
     result: DType,
-    /// Most bytes of a box in one read.
+    /// Maximum number of bytes of the box of one read.
     most: u64,
 }
 
@@ -77,7 +77,7 @@ impl Sampler {
     /// Creates a sampler of a volume of numbers. `to_world` maps the index of an element to its position, axes of space in order.
     ///
     /// # Errors
-    /// Misuse: elements that are not numbers; uses that do not fit the axes; a map without an inverse.
+    /// Misuse: elements that are not numbers; uses that do not match the axes; an index outside its axis; a map without an inverse.
     pub fn new(
         volume: Volume,
         axes: Vec<AxisUse>,
@@ -138,17 +138,17 @@ impl Sampler {
     /// Sets the value of places outside the volume. Default NaN, or 0 for integers.
     ///
     /// # Errors
-    /// Misuse: a value that the type of the result does not hold. For integers these are also all floats beyond 2^53, which may have been rounded
-    /// before; [`Self::with_outside_whole`] takes such numbers.
+    /// Misuse: a value that the type of the result cannot represent. Integer types also refuse all floats beyond 2^53, which may already have been
+    /// rounded; [`Self::with_outside_whole`] accepts such numbers.
     pub fn with_outside(mut self, value: f64) -> Result<Self, VolumeError> {
         self.outside = real(self.result, value).ok_or_else(|| self.not_held(value))?;
         Ok(self)
     }
 
-    /// Sets the value of places outside the volume to a whole number, exactly if the result has integers.
+    /// Sets the value of places outside the volume to a whole number. Integer types store it exactly, float types round it.
     ///
     /// # Errors
-    /// Misuse: a value that the type of the result does not hold.
+    /// Misuse: a value that the type of the result cannot represent.
     pub fn with_outside_whole(mut self, value: i128) -> Result<Self, VolumeError> {
         self.outside = whole(self.result, value).ok_or_else(|| self.not_held(value))?;
         Ok(self)
@@ -165,7 +165,7 @@ impl Sampler {
         ))
     }
 
-    /// Sets the largest number of bytes of elements that one read takes.
+    /// Sets the limit on the box of one read, in bytes. A group of places that cannot be divided may exceed it.
     #[must_use]
     pub fn with_box(mut self, bytes: u64) -> Self {
         self.most = bytes.max(1);
@@ -254,7 +254,7 @@ impl Sampler {
             })
     }
 
-    /// The first element that a place needs on an axis, and the weight of the next one.
+    /// The first element on an axis that the value at a place depends on, and the weight of the next element.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -273,7 +273,7 @@ impl Sampler {
         }
     }
 
-    /// The elements that a group of places needs: first and end on each axis of space.
+    /// The bounding box of the elements that a group of places depends on: first element and end on each axis of space.
     fn around(&self, voxels: &[f64], group: &[usize], extents: &[u64]) -> Option<Vec<(u64, u64)>> {
         let rank = extents.len();
         let mut region = vec![(u64::MAX, 0); rank];
@@ -313,7 +313,7 @@ impl Sampler {
             .collect();
         let rank = region.len();
         let extents = self.extents();
-        // The longest axis first. If all places share an element on an axis, it cannot be divided.
+        // The longest axis first. An axis on which all places have the same first element cannot be divided.
         let mut order: Vec<usize> = (0..rank).collect();
         let length = |axis: &usize| region.get(*axis).map_or(0, |(low, high)| high - low);
         order.sort_by_key(|axis| std::cmp::Reverse(length(axis)));
@@ -427,9 +427,10 @@ impl Sampler {
     }
 }
 
-/// The little-endian bytes of a float in a type; `None` if the type does not hold it. Float types round, but what is finite stays finite.
+/// The little-endian bytes of a float in a type; `None` if the type cannot represent it. Float types round, but refuse finite values that would become
+/// infinite.
 fn real(dtype: DType, value: f64) -> Option<Vec<u8>> {
-    /// Up to here float64 has every whole number, so that a value is the number that was written.
+    /// Up to here, float64 represents every whole number, so the value cannot have been rounded.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if !dtype.is_float() {
         let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
@@ -442,7 +443,7 @@ fn real(dtype: DType, value: f64) -> Option<Vec<u8>> {
     holds.then_some(bytes)
 }
 
-/// The little-endian bytes of a whole number in a type; `None` if the type does not hold it. Float types round.
+/// The little-endian bytes of a whole number in a type; `None` if the type cannot represent it. Float types round.
 fn whole(dtype: DType, value: i128) -> Option<Vec<u8>> {
     macro_rules! stored {
         ($type:ty) => {

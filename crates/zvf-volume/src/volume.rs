@@ -1,4 +1,4 @@
-//! One view over all containers.
+//! The common interface to all containers.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Volume {
                     .map(|one| format!("#{}", one.info.name))
                     .collect();
                 return Err(VolumeError::misuse(format!(
-                    "{address} holds {} volumes, pick one: {}",
+                    "{address} holds {} volumes, select one: {}",
                     found.len(),
                     names.join(", ")
                 )));
@@ -99,7 +99,7 @@ impl Volume {
         &self.address
     }
 
-    /// Reads a box: `low` to `high`, half-open, C order, bytes as [`Self::read`] gives them.
+    /// Reads the box from `low` to `high` (exclusive), in C order. Returns the same bytes as [`Self::read`].
     ///
     /// # Cost
     /// As [`Self::read`].
@@ -189,7 +189,7 @@ impl Volume {
     /// Allocates the zeroed result of a selection.
     #[expect(
         clippy::slow_vector_initialization,
-        reason = "a result that memory does not hold is an error, and no abort"
+        reason = "an allocation failure is an error, not an abort"
     )]
     fn buffer(&self, selection: &Selection) -> Result<Vec<u8>, VolumeError> {
         let bytes = selection
@@ -213,7 +213,7 @@ impl Volume {
     }
 }
 
-/// The error of a tile; one over the budget says how the budget is raised.
+/// Converts the error of a tile; if the tile exceeds the memory budget, the message names the option that sets the budget.
 fn of_tile(error: zvf_tet::Error) -> VolumeError {
     match error {
         zvf_tet::Error::Limit { what, found, limit } => VolumeError::Limit {

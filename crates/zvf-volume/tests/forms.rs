@@ -392,7 +392,7 @@ fn an_array_without_axes_is_read_in_either_order() {
 fn several_datasets_ask_for_a_pick() {
     let address = testdata("tet/rank3_rank4_edges.tet");
     let error = open(address.to_str().unwrap()).unwrap_err().to_string();
-    assert!(error.contains("pick one"), "{error}");
+    assert!(error.contains("select one"), "{error}");
 }
 
 #[test]

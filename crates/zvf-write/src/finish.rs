@@ -23,7 +23,7 @@ pub(crate) fn write(
     let begun = new_mark(json!({}));
     let mut again = false;
     if let Some(journal) = &mut journal {
-        // The marker is recorded before it is written, so that a later run recognizes it.
+        // The marker is recorded in the journal before it is written, so that a later run recognizes it as its own.
         journal.mark(&begun)?;
         again = new_store::begin_again(target, address, journal.marks(), &begun)?;
     }

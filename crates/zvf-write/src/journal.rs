@@ -1,5 +1,5 @@
-//! Records pushed batches in a file of [records](zvf_encode::transaction::record_log), so that an interrupted writer can continue after its last
-//! batch. Each call has one record, appended before the call returns.
+//! Records pushed batches and tables in a [record log](zvf_encode::transaction::record_log), so that an interrupted writer can continue after its last
+//! batch. Each call appends one record before it returns.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ const SPEC: u8 = 1;
 const BATCH: u8 = 2;
 const OBJECTS: u8 = 3;
 const GROUPS: u8 = 4;
-/// The marker of the store, recorded before it is put.
+/// The marker of the store, recorded before it is written.
 const MARK: u8 = 5;
 /// All objects but the root are written: the document of the root, and the counts.
 const END: u8 = 6;
@@ -28,7 +28,7 @@ pub(crate) struct Journal {
     marks: Vec<Vec<u8>>,
 }
 
-/// The records of a journal about a store that was begun: its markers and its root.
+/// What a journal records about a store whose writing was begun: its markers and its root.
 #[derive(Debug, Default)]
 pub(crate) struct BegunStore {
     /// The markers that the runs of the writer wrote.
@@ -54,7 +54,7 @@ impl BegunStore {
     }
 }
 
-/// Identifies a call. Calls with equal marks are treated as equal.
+/// Identifies a call by the kind, length and checksum of its record. Calls with equal marks are treated as equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     kind: u8,
@@ -101,7 +101,7 @@ impl Call<'_> {
 }
 
 impl Journal {
-    /// Opens or creates a journal and passes its content to `replay`, in order.
+    /// Opens or creates a journal and passes its recorded calls to `replay`, in order.
     ///
     /// # Errors
     /// Misuse: a journal of another specification, or one that another writer has open. I/O, damage.
@@ -168,7 +168,7 @@ impl Journal {
         self.file.append(END, &to_bytes(&(root, summary))?)
     }
 
-    /// Skips a call that the journal has; `false` if it has no more calls.
+    /// Skips a call that the journal has already recorded; returns `false` if no recorded calls are left.
     ///
     /// # Errors
     /// Misuse: the journal has a different call at this place.
@@ -196,7 +196,7 @@ impl Journal {
     }
 }
 
-/// The identity of a journal: the description of the specification. Only equal specifications have equal descriptions.
+/// The identity of a journal: the version of this library and the specification. Only equal specifications have equal descriptions.
 fn describe(spec: &StoreSpec) -> Result<Vec<u8>, WriteError> {
     to_bytes(&(env!("CARGO_PKG_VERSION"), spec))
 }

@@ -52,14 +52,15 @@
 //! ```
 //!
 //! Nothing is written to the store's address before `finish`, and `finish` reads only whether the address is free.
-//! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the decisions that the format
-//! leaves open.
+//! `docs/writing.md` describes the placement of vertices, the order of rows and fragments, and the choices that the format
+//! leaves to writers.
 //!
 //! # After a crash
 //!
 //! There is no store, or a complete one. `zarr.json` of the root is written last, and only if none exists; everything else is durable before it. A
-//! marker, `zvf-unfinished.json`, exists from the first write to the last. By the marker, the next writer recognizes an interrupted one;
-//! [`StaleFiles::Remove`] allows it to remove everything at this address then. Without a marker, it removes only files that such a writer can have left.
+//! marker, `zvf-unfinished.json`, exists from the first write to the last: it shows the next writer that a write was interrupted, and with
+//! [`StaleFiles::Remove`] that writer then removes everything at this address. Without a marker, it removes only files that an interrupted writer can have
+//! left.
 //!
 //! [`WriteOptions::journal`] records pushed batches, so that a writer can continue after its last one.
 //!
@@ -91,8 +92,8 @@
 //!
 //! # Errors
 //!
-//! [`WriteError::class`] distinguishes I/O, misuse and limits. Errors of a specification name its member, errors of a batch its column and row; a
-//! refused batch has no effect. No input causes a panic.
+//! [`WriteError::class`] distinguishes I/O, malformed data, misuse, limits, and stores that another program is changing. Errors of a specification name
+//! its member, errors of a batch its column and row; a refused batch has no effect. No input causes a panic.
 //!
 //! # Features
 //!

@@ -358,7 +358,7 @@ impl Import<'_> {
             way.push("--allow-missing");
         }
         // A commit that was killed may be done, and so may the other one.
-        let done = ["is there already", "no store was begun there"];
+        let done = ["the store already exists", "no store was begun there"];
         let mut own = Draw::new(&[draw.below(u64::MAX)]);
         let twice = draw.below(3) == 0;
         let (one, two) = std::thread::scope(|scope| {

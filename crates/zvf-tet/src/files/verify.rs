@@ -1,4 +1,4 @@
-//! `verify`: makes every check of a file, decoding included, and reports findings.
+//! `verify`: checks a whole file, including the decoding of its tiles, and reports findings.
 
 use std::format;
 use std::string::{String, ToString};
@@ -26,9 +26,9 @@ pub struct VerifyFinding {
     pub check: &'static str,
     /// The severity.
     pub severity: VerifySeverity,
-    /// The kind of fault, if it is a fault of the file.
+    /// The class of the fault in the file; `None` for other errors, such as failed I/O.
     pub class: Option<Class>,
-    /// Found value, place, and expected value.
+    /// The message of the error; for a warning its class, field, position and count.
     pub detail: String,
 }
 
@@ -37,7 +37,7 @@ pub struct VerifyFinding {
 pub struct VerifyReport {
     /// In the order of the checks.
     pub findings: Vec<VerifyFinding>,
-    /// Tiles that were decoded.
+    /// Checked tiles, in the datasets that have no error.
     pub tiles: u64,
 }
 
@@ -60,10 +60,12 @@ impl VerifyReport {
     }
 }
 
-/// Reports the error of opening a file, or its warnings and the errors of decoding each tile.
+/// Reports the error of opening a file, or its warnings and, for each dataset, the first error of
+/// reading or decoding a tile.
 ///
 /// # Cost
-/// Every payload is read once; memory for one tile.
+/// Every compressed payload is read once; raw tiles were checked when the file was opened. Memory:
+/// one request and one tile.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! Checks of positions: finite numbers, in their chunk, in their bin, in the bounds.
+//! Checks positions: whether they are finite, in their chunk, in their bin and in the bounds.
 
 use zvf_store::{CheckedFragment, CheckedFragments};
 
@@ -9,7 +9,7 @@ use crate::numbers::{self, CoordinateExtent};
 use zvf_format::int::{index, wide};
 
 impl ChunkCheckInput {
-    /// Checks whether vertices are finite, in their chunk, in their bin and in the bounds. Returns their extent.
+    /// Checks the positions of a chunk. Returns their extent.
     pub(super) fn positions(
         &self,
         chunk: &[i64],
@@ -115,7 +115,7 @@ impl ChunkCheckInput {
         extent
     }
 
-    /// Reports rows outside of edges.
+    /// Reports rows outside `edges`, the lower and upper limit on each axis.
     fn outside(
         &self,
         bytes: &[u8],
@@ -146,7 +146,7 @@ impl ChunkCheckInput {
         }
     }
 
-    /// Whether numbers are between edges, with a tolerance of one step of their type.
+    /// Whether `low` and `high` are between `from` and `to`, with a tolerance of one rounding step of their type.
     fn within(&self, low: f64, high: f64, from: f64, to: f64) -> bool {
         low >= from - numbers::step(self.dtype, from).max(numbers::step(self.dtype, low))
             && high <= to + numbers::step(self.dtype, to).max(numbers::step(self.dtype, high))

@@ -34,9 +34,9 @@ const BATCH: usize = 32;
 /// Sums over the cells of a family.
 #[derive(Default, Serialize, Deserialize)]
 struct FamilySums {
-    /// Links as given by the application, without copies.
+    /// Links, each counted once: without the copies of duplicating families.
     links: u64,
-    /// The same, only for arrays between chunks.
+    /// Those of them in arrays of links between chunks.
     crossing: u64,
     /// Stored records.
     records: u64,
@@ -92,7 +92,8 @@ struct LinkCheckInput<'s> {
 /// Checks every family of a level.
 ///
 /// # Cost
-/// Reads every cell once. Memory: 4 bytes for each vertex of skeletons, 1 bit with [`ValidateOptions::coverage`].
+/// Reads every cell once. Memory: for skeletons about 4 bytes for each vertex and 8 bytes for each stored edge; with [`ValidateOptions::coverage`] 1 bit
+/// for each vertex.
 ///
 /// # Errors
 /// Failed requests. Defects of the store are findings.
@@ -167,7 +168,7 @@ async fn one_family(
     if delta != 0 && target.is_none() && run.options.depth >= Depth::Multiscale {
         let found = format!("delta {delta} of level {}", state.number());
         if run.is_unfinished {
-            // An unfinished pyramid puts links to a level before the root names the level; readers ignore them.
+            // A pyramid writes the links to a new level before the root names the level; readers ignore these links.
             run.findings
                 .add(Check::Unfinished, Place::at(&*path), found, "none");
             return Ok(FamilySums {
@@ -179,7 +180,7 @@ async fn one_family(
             Check::CrossTarget,
             Place::at(&*path),
             found,
-            "a level that is there",
+            "an existing level",
         );
     }
     let mut sums = FamilySums::default();
@@ -262,7 +263,7 @@ async fn one_family(
     Ok(sums)
 }
 
-/// The form of a delta in paths.
+/// The name of a delta in paths.
 fn delta_name(delta: i32) -> String {
     if delta == 0 {
         "0".to_owned()
@@ -387,7 +388,7 @@ impl LinkCheckInput<'_> {
         Ok(())
     }
 
-    /// Cells of a link attribute at keys without link cells. Before 0.9 they are found by listing, which includes empty ones.
+    /// The cells of `array` at keys without link cells. Before 0.9 they are found by listing, so empty ones are included.
     async fn lonely(
         &self,
         run: &Session<'_>,

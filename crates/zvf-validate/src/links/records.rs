@@ -110,7 +110,7 @@ impl LinkCheckInput<'_> {
         }
     }
 
-    /// Whether the endpoints of a record are existing rows. Chunks that do not exist are reported once for each cell, by `stranger`.
+    /// Whether the endpoints of a record are existing rows. Only the first missing chunk of a cell is reported; `stranger` is set when it is.
     fn are_known(
         &self,
         cell: &LinkRecordCell<'_>,
@@ -158,7 +158,7 @@ impl LinkCheckInput<'_> {
         known
     }
 
-    /// Checks a record with existing endpoints.
+    /// Checks a record with existing endpoints against the rules of its kind of geometry, and adds it to the sums.
     fn meaning(
         &self,
         cell: &LinkRecordCell<'_>,
@@ -223,7 +223,7 @@ impl LinkCheckInput<'_> {
             });
             let last = ends.len().saturating_sub(1);
             let degenerate = pairs.any(|(i, a, j, b)| {
-                // A triangle among quads repeats its last corner.
+                // In a mesh of quads, a triangle repeats its last corner.
                 same(a, b) && !(ends.len() > 3 && j == last && i + 1 == last)
             });
             if degenerate {

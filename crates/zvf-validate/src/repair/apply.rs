@@ -20,8 +20,8 @@ pub struct Applied {
     pub report: Report,
 }
 
-/// Executes a plan: copies the documents to `backup`, or to a folder next to the store, replaces them, and validates the store again at the depth of
-/// the options.
+/// Executes a plan: copies the old documents to `backup`, or to a folder next to the store, replaces them, and validates the store again at the depth
+/// of the options.
 ///
 /// The documents change together or not at all, even if the program is killed; `zvf edit STORE resume` finishes or rolls back an interrupted repair.
 /// A root that could not be read is replaced first, alone.
@@ -66,7 +66,8 @@ pub fn apply<'a>(
 /// Restores the documents that a repair saved at `backup`. Returns the number of changed documents.
 ///
 /// # Errors
-/// Misuse: a document differs from the one that the repair wrote, and `force` is not set; nothing was replaced; no backup at this address. I/O.
+/// Misuse, with nothing replaced: there is no backup at this address, or a document differs from the one that the repair wrote and `force` is not set.
+/// I/O.
 pub fn undo<'a>(
     store: &'a str,
     backup: &'a str,

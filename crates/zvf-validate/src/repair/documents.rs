@@ -1,4 +1,4 @@
-//! The documents and counted numbers of one validation, and access to members of documents.
+//! The documents and measured numbers of one validation, and fixes of documents that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ impl<'r> Look<'r> {
         LevelDoc::parse(self.bytes(&format!("{level}/zarr.json"))?).ok()
     }
 
-    /// Number of components in the chunk keys of a level: from the axes of the root, unless the array of vertices has another number.
+    /// Number of components in the chunk keys of a level, from the axes of the root; `None` if the array of vertices has another rank.
     pub(crate) fn key_rank(&self, level: u32) -> Option<usize> {
         let dims = self.root.as_ref()?.dims();
         let rank = Some(self.level(level)?.key_rank(dims)).filter(|_| dims > 0)?;
@@ -67,7 +67,7 @@ impl<'r> Look<'r> {
             .collect()
     }
 
-    /// Levels without a folder that a dataset names, and also the `ome` node or the links of another level: they may be lost.
+    /// Levels without a folder that are named by a dataset and also by the `ome` node or the links of another level: their data may be lost.
     pub(crate) fn lost_levels(&self) -> BTreeSet<u32> {
         let (Some(root), Some(folders)) = (&self.root, &self.measured.folders) else {
             return BTreeSet::new();
@@ -139,7 +139,7 @@ pub(crate) struct RepairState {
     pub(crate) bounds: bool,
     /// Levels whose vertex count is a placeholder.
     pub(crate) counts: BTreeSet<u32>,
-    /// Lists that are being rebuilt.
+    /// Documents of the arrays whose presence lists are being rebuilt.
     pub(crate) lists: BTreeSet<String>,
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn openings(look: &Look<'_>, memory: &mut RepairState) -> Vec<Fix> {
     edits
 }
 
-/// Bounds that are absent or invalid: zeros, until the vertices are read.
+/// Replaces absent or invalid bounds with zeros until the vertices are read.
 fn bounds_of_root(look: &Look<'_>, memory: &mut RepairState) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/bounds";
     let mut root = look.value(ROOT)?;
@@ -255,7 +255,7 @@ fn families(documents: &BTreeMap<String, Bytes>, level: u32) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// A presence list that is not a list of texts is rebuilt.
+/// Starts to rebuild a presence list that is not a list of texts.
 fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option<Fix> {
     let mut document = look.value(key)?;
     let attributes = document.pointer_mut("/attributes")?.as_object_mut()?;
@@ -265,7 +265,7 @@ fn list_of_array(look: &Look<'_>, key: &str, memory: &mut RepairState) -> Option
     begin_list(look, key, Check::DocumentReads, memory)
 }
 
-/// Starts an empty presence list if the storage can list objects; cells are added as they are found.
+/// Starts an empty presence list, if the storage can list objects; the next validation finds its cells.
 pub(crate) fn begin_list(
     look: &Look<'_>,
     key: &str,

@@ -4,7 +4,7 @@ use crate::ValidateError;
 use zvf_encode::{Holder, WriteError};
 use zvf_store::{Class, StoreError};
 
-/// The reason why there is no plan, or why it was not executed.
+/// The reason why a repair could not be planned or executed, or its result not be validated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
@@ -20,14 +20,14 @@ pub enum RepairError {
     /// The documents are replaced, but the store could not be validated again.
     #[error("{source}")]
     Unchecked {
-        /// Where the old documents are.
+        /// The address of the backup of the old documents.
         backup: String,
-        /// Why it could not be validated.
+        /// The error of the validation.
         source: Box<ValidateError>,
     },
-    /// A writer's change is unfinished.
+    /// A change of the store is unfinished.
     #[error(
-        "{store}: a change is running or was interrupted ({marker}{} is there): try again later; if its writer is dead, `zvf edit STORE resume` finishes it",
+        "{store}: a change is running or was interrupted ({marker}{} exists): try again later; if its writer has ended, `zvf edit STORE resume` finishes it",
         by.as_ref().map_or_else(String::new, |by| format!(" of {by}"))
     )]
     Unfinished {
@@ -40,7 +40,7 @@ pub enum RepairError {
     },
     /// Documents of this version cannot be repaired.
     #[error(
-        "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies it, and derives again what a repair would"
+        "{store}: found version {version}, expected 0.9 or later: `zvf migrate` copies the store and derives the members that a repair would correct"
     )]
     Version {
         /// The address.
@@ -50,7 +50,7 @@ pub enum RepairError {
     },
     /// The storage cannot list objects.
     #[error(
-        "{store}: found storage that does not list its objects, expected storage that does: a repair needs their names"
+        "{store}: found storage that does not list its objects, expected storage that does: a repair needs the names of the objects"
     )]
     Unlisted {
         /// The address.

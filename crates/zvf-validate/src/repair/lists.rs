@@ -13,7 +13,7 @@ use super::edit::{Fix, Tier};
 use super::nodes::family_of;
 use super::options::RepairOptions;
 
-/// Maximum number of components of a key: axes, and one for an attribute.
+/// Maximum number of components of a key: the axes, and one for the attribute that divides chunks.
 const MOST: usize = 32;
 
 /// Edits that can be derived from the documents alone.
@@ -81,7 +81,7 @@ pub(crate) fn cells(look: &Look<'_>, memory: &RepairState, options: &RepairOptio
     }
     for (key, mut gone) in gone {
         if !options.accept_loss {
-            // If another array has the chunk, the cell was lost.
+            // If another array lists the chunk, the cell was lost.
             gone.retain(|chunk| !is_named_elsewhere(look, &key, chunk));
             if !is_counted(look, &key) {
                 gone.clear();
@@ -142,8 +142,8 @@ fn rows_of(key: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The keys of a list that can be cells; sorted as text they are in ASCII order. Keys outside the grid of the array are kept if the shape or the origin
-/// may be what is wrong: if another array of the level lists them, or they are inside the bounds of the store.
+/// The keys of a presence list that can be cells, in ASCII order. Keys outside the grid of the array are kept if the grid itself may be wrong: if
+/// another array of the level lists them, or they are inside the bounds of the store.
 fn keys_of(look: &Look<'_>, key: &str) -> Option<BTreeSet<String>> {
     let doc = look.array(key)?;
     let grid = grid(&doc)?;

@@ -1,4 +1,4 @@
-//! Levels, arrays and families: members that repeat their path, each other, or numbers of their cells.
+//! Edits of levels, arrays and families: members that repeat their path, each other, or numbers of their cells.
 
 use crate::{Check, Finding};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::edit::{Fix, Tier};
 
 /// The location of the metadata of a level in its document.
 const LEVEL: &str = "/attributes/zarr_vectors_level";
-/// Checks of the declaration that groups of links follow fragments.
+/// The checks of the declaration that link groups match fragments.
 pub(crate) const LINK_GROUPS: [Check; 3] = [
     Check::LinkGroupCount,
     Check::LinkGroupRows,
@@ -62,7 +62,7 @@ fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec
         if untiled.peek().is_some()
             && untiled.all(|one| options.accept_loss || one.place.row.is_none())
         {
-            let why = "fragments of a chunk that do not tile";
+            let why = "the fragments of a chunk do not tile its rows";
             edits.push(Fix::remove(
                 &key,
                 &at("fragments_tile"),
@@ -72,7 +72,7 @@ fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec
         }
         for check in LINK_GROUPS {
             if look.of(check).any(|one| one.place.level == Some(level)) {
-                let why = "a chunk whose groups of links do not follow its fragments";
+                let why = "the link groups of a chunk do not match its fragments";
                 edits.push(Fix::remove(&key, &at("fragment_link_groups"), check, why));
                 break;
             }
@@ -88,7 +88,7 @@ fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec
         }
         if level == 0 && rule(Rule::LevelPreservesIds) {
             let check = Check::Document(Rule::LevelPreservesIds);
-            let why = "level 0 has no parent whose ids it could keep";
+            let why = "level 0 has no parent whose ids it could preserve";
             edits.push(Fix::remove(&key, &at("preserves_object_ids"), check, why));
         }
         if rule(Rule::LevelZeroBins) {
@@ -101,7 +101,7 @@ fn levels(look: &Look<'_>, memory: &RepairState, options: &RepairOptions) -> Vec
     edits
 }
 
-/// The bins of level 0 are removed if the root states the same ones.
+/// Removes the bins of level 0 if the root states the same ones.
 fn bins_of_zero(look: &Look<'_>, key: &str) -> Vec<Fix> {
     let (Some(root), Some(doc)) = (&look.root, look.level(0)) else {
         return Vec::new();
@@ -156,7 +156,7 @@ fn node(look: &Look<'_>, finding: &Finding, options: &RepairOptions) -> Vec<Fix>
         Check::ObjectIdsSorted => one(
             "object_ids_sorted",
             Some(Value::from(false)),
-            "ids that fall",
+            "the ids are not ascending",
         )
         .into_iter()
         .map(|edit| Fix {
@@ -195,7 +195,7 @@ fn node(look: &Look<'_>, finding: &Finding, options: &RepairOptions) -> Vec<Fix>
                     Some(Role::VertexFragments | Role::LinkFragments)
                 );
                 let word = fragments.then(|| Value::from("fragment_index_v1"));
-                one("encoding", word, "the one encoding of fragments")
+                one("encoding", word, "the only encoding of fragments")
             }
             Rule::RowShape => one("row_shape", row_shape(look, level, &key), "its cells"),
             Rule::GroupCount => {
@@ -210,7 +210,7 @@ fn node(look: &Look<'_>, finding: &Finding, options: &RepairOptions) -> Vec<Fix>
                 one("dtype", data_type(look, path, &key), "its data type")
             }
             Rule::GridOriginZero => {
-                let why = "an origin of zeros is left out";
+                let why = "an origin of zeros is omitted";
                 vec![Fix::remove(
                     &key,
                     "/attributes/chunk_grid_origin",
@@ -242,7 +242,7 @@ fn word(path: &str) -> Option<&'static str> {
     }
 }
 
-/// The name of an attribute.
+/// The name of an attribute, from its path.
 fn name(path: &str) -> Option<&str> {
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
@@ -251,7 +251,7 @@ fn name(path: &str) -> Option<&str> {
     }
 }
 
-/// The name of an attribute, unless its document states that of another one of its kind: then the two folders may be in each other's place.
+/// The name of an attribute, from its path; `None` if its document states the name of another attribute of its kind: the two folders may be swapped.
 fn own_name(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Value> {
     let own = name(path)?;
     let document = look.value(key)?;
@@ -267,7 +267,7 @@ fn own_name(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Value>
     (!is_of_another).then(|| Value::from(own))
 }
 
-/// The delta of a family, or of an array of one.
+/// The delta of a link family, or of an array in it, from its path.
 fn delta(path: &str) -> Option<i32> {
     let parts: Vec<&str> = path.split('/').collect();
     let (["links", delta, ..] | ["link_attributes", _, delta, ..]) = parts.as_slice() else {
@@ -276,7 +276,7 @@ fn delta(path: &str) -> Option<i32> {
     parse_delta(delta).ok()
 }
 
-/// The offsets of all ends of a link except the first, from the last part of the path.
+/// The offsets of all endpoints of a link except the first, from the last part of the path.
 fn offsets(path: &str) -> Option<Vec<Vec<i64>>> {
     let (_, segment) = Role::of(path)?.link_path()?;
     if segment == "self" {
@@ -310,7 +310,7 @@ fn has_perm(look: &Look<'_>, level: u32, path: &str) -> Option<bool> {
     Some(family.has_perm(delta(path)?, zero))
 }
 
-/// Number of ends of a link of a family, if the paths of all its arrays agree.
+/// Number of endpoints of a link of a family, if the paths of all its arrays agree.
 fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
     let delta = path.split('/').nth(1)?;
     let prefix = format!("{level}/links/{delta}/");
@@ -329,7 +329,7 @@ fn ends(look: &Look<'_>, level: u32, path: &str) -> Option<u32> {
     agreed
 }
 
-/// An array and its family disagree: the paths decide which is right.
+/// Corrects the link widths of an array and its family, which disagree, from the paths of the family's arrays.
 fn widths(look: &Look<'_>, level: u32, path: &str, check: Check) -> Vec<Fix> {
     let (Some(ends), Some((family, doc))) = (ends(look, level, path), family_of(look, level, path))
     else {
@@ -379,8 +379,8 @@ fn row_shape(look: &Look<'_>, level: u32, key: &str) -> Option<Value> {
     (u64::try_from(names.len()) == Ok(width)).then(|| json!([width]))
 }
 
-/// The type of a table's values, from the document of its node. If the document contradicts itself, a third member has to agree with the data type: the
-/// declaration in the root, else the fill value.
+/// The value of `dtype` for a table, from the `data_type` of its document, if a third member agrees with it: the declaration in the root, else the fill
+/// value.
 fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
     let role = Role::of(path)?;
     let doc = look.array(key)?;
@@ -407,7 +407,7 @@ fn data_type(look: &Look<'_>, path: &str, key: &str) -> Option<Value> {
     agrees.then(|| Value::from(name))
 }
 
-/// The number of rows of an object index, and of the array of groups, as their own documents state it.
+/// The number of rows that a table must have, as the document of the object index or the shape of the array of groups states it.
 fn rows_of(look: &Look<'_>, level: u32, role: Role<'_>) -> Option<u64> {
     match role {
         Role::ObjectAttribute { .. } | Role::ObjectIds => {
@@ -422,7 +422,7 @@ fn rows_of(look: &Look<'_>, level: u32, role: Role<'_>) -> Option<u64> {
     }
 }
 
-/// The shape of a table, if other members than the one that contradicts it confirm every number that differs.
+/// The shape of a table's array, if other members confirm every number in which the `shape` attribute differs from it.
 fn table_shape(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Vec<u64>> {
     let doc = look.array(key)?;
     let stated = doc.attributes.shape.as_ref()?;
@@ -436,7 +436,8 @@ fn table_shape(look: &Look<'_>, level: u32, path: &str, key: &str) -> Option<Vec
     (rows_agree && channels_agree).then_some(doc.shape)
 }
 
-/// The number of groups, from the shape of their array, if as many names or rows of attributes confirm it, or if the loss of the others is accepted.
+/// The number of groups, from the shape of their array, if the number of names or the rows of attributes confirm it, or if the loss of the others is
+/// accepted.
 fn group_count(look: &Look<'_>, level: u32, key: &str, options: &RepairOptions) -> Option<u64> {
     let doc = look.array(key)?;
     let rows = doc.shape.first().copied()?;
@@ -466,7 +467,7 @@ fn rows_of_tables(look: &Look<'_>, level: u32) -> Option<u64> {
     (manifests == ids).then_some(manifests)
 }
 
-/// The number of rows of an object index, from its tables. If the index counts more present objects than that, rows may be lost.
+/// Corrects the number of rows of an object index from its tables. If the index counts more present objects than that, rows may be lost.
 fn rows_of_index(
     look: &Look<'_>,
     level: u32,
@@ -484,7 +485,7 @@ fn rows_of_index(
 }
 
 /// Corrects the counts of objects and links that have findings. A stated count above the counted one may be the only sign of a loss, so lowering it
-/// requires [`RepairOptions::accept_loss`], unless other documents show that it is impossible.
+/// requires [`RepairOptions::accept_loss`], unless other documents show that the stated count is impossible.
 fn counts(look: &Look<'_>, options: &RepairOptions) -> Vec<Fix> {
     let mut edits = Vec::new();
     for rule in [Check::PresentCount, Check::Document(Rule::IndexCounts)] {

@@ -1,4 +1,4 @@
-//! Computes the members that change, in rounds: validate, derive, validate the changed store, until nothing more can be derived.
+//! Computes the members that change, in rounds: validates the store, derives changes, and validates the changed store, until no change can be derived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use super::error::RepairError;
 use super::options::RepairOptions;
 use super::{lists, nodes, root, scales};
 
-/// The number of validations of one repair. Rebuilding a list takes three, an unreadable root two more.
+/// Maximum number of rounds in one attempt. Rebuilding a list takes three, an unreadable root two more.
 const ROUNDS: usize = 10;
 
 /// A planned repair.
@@ -74,7 +74,8 @@ pub struct Unrepaired {
 ///
 /// # Cost
 /// A store without findings is validated once. Otherwise it is validated again after every round of changes, two or three times for most damage, and
-/// once more if a change causes a new finding. Memory: as for one validation, and every document, and every unlisted cell of damaged presence lists.
+/// more often if a change causes a new finding: then up to two further attempts omit some changes. Memory: as for one validation, and every document, and
+/// every unlisted cell of damaged presence lists.
 ///
 /// # Errors
 /// Misuse: a version before 0.9, an unfinished change, storage that cannot list. Otherwise as [`validate`]: a defect of the store is not an error.
@@ -110,14 +111,14 @@ pub fn plan<'a>(
     })
 }
 
-/// Which of the derived edits are made.
+/// Which of the derived edits an attempt makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// All.
     All,
     /// All except the removal of listed cells that do not exist: they may be lost, and other cells or objects refer to them.
     KeepingLost,
-    /// All except changes of the cells in lists.
+    /// All except edits that add cells to presence lists or remove missing ones.
     KeepingLists,
 }
 
@@ -133,7 +134,7 @@ impl Way {
     }
 }
 
-/// The order of edits in one round: the later ones wait for another validation if earlier ones change something.
+/// The phases of edits. A round makes the edits of the first phase that changes something; later phases wait for the next validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Opening,
@@ -407,7 +408,7 @@ impl RepairAttempt {
 
 fn why_left(finding: &Finding, options: &RepairOptions) -> String {
     match finding.check.repairable() {
-        _ if !options.wants(finding.check) => "it was not requested".to_owned(),
+        _ if !options.wants(finding.check) => "its check was not selected".to_owned(),
         Repairable::Never(why) => why.to_owned(),
         Repairable::Where(what) => format!("repaired only where {what}"),
         Repairable::Always => {
@@ -417,7 +418,7 @@ fn why_left(finding: &Finding, options: &RepairOptions) -> String {
     }
 }
 
-/// The members that differ in the end, each once, with all checks that it resolves.
+/// The members that differ after all rounds, each once, with all checks that the change resolves.
 fn changes(documents: &[DocumentChange], edits: Vec<Fix>) -> Vec<MemberChange> {
     let mut by_member: BTreeMap<(String, String), (Vec<Check>, String)> = BTreeMap::new();
     for edit in edits {

@@ -1,4 +1,4 @@
-//! Members of the root that repeat properties of levels: the `ome` node, capabilities, bounds.
+//! Edits of members of the root that repeat properties of levels: the `ome` node, capabilities, bounds.
 
 use crate::Check;
 use serde_json::json;
@@ -65,7 +65,7 @@ fn bounds(look: &Look<'_>, memory: &RepairState) -> Option<Fix> {
     Some(Fix { checks, ..edit }.tier(Tier::Counted))
 }
 
-/// The `ome` node for other tools, rebuilt; members of other writers are kept, and levels that may be lost.
+/// Rebuilds the `ome` node for other tools; keeps members of other writers, and levels that may be lost.
 fn ome(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     let rules = [
         Rule::OmePresent,
@@ -92,7 +92,7 @@ fn ome(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     Some(Fix { checks, ..edit })
 }
 
-/// The capabilities of the properties that levels have.
+/// Corrects the capabilities that depend on levels.
 fn capabilities(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     const AT: &str = "/attributes/zarr_vectors/format_capabilities";
     let tokens = [
@@ -113,7 +113,7 @@ fn capabilities(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
             let delta = path.and_then(|path| path.strip_prefix("links/"));
             delta.is_some_and(|delta| delta != "0" && !delta.contains('/'))
         });
-        // Without families the word may be the only sign that they are lost.
+        // If there are no families between levels, the token may be the only sign that they were lost.
         if between || options.accept_loss {
             tokens.retain(|token| token != MULTISCALE_LINKS);
         }

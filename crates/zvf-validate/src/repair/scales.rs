@@ -1,4 +1,4 @@
-//! The datasets of `multiscales`: one per level, with the downsampling factor and half a bin of each.
+//! Edits of the datasets of `multiscales`: one per level, with its downsampling factor as scale and half a bin as translation.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const RULES: &[Rule] = &[
     Rule::LevelBinsKnown,
 ];
 
-/// Rebuilds the list of datasets if a wanted check has a finding about it.
+/// Corrects the list of datasets if a selected check has a finding about it.
 pub(crate) fn edits(look: &Look<'_>, options: &RepairOptions) -> Option<Fix> {
     let broken = |rule: &Rule| {
         let check = Check::Document(*rule);
@@ -165,7 +165,7 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
             .map(|half| half.iter().map(|half| half * 2.0).collect());
         let by_scale = scale.as_deref().map(by_fold);
         let bins = match (&by_half, &by_scale) {
-            // They contradict each other: the value in the level's document counts, if it equals one of them.
+            // They contradict each other: the bins in the level's document decide, if they equal one of them.
             (Some(a), Some(b)) if !close(a, b) => own.filter(|own| close(own, a) || close(own, b)),
             _ => by_half
                 .clone()
@@ -209,7 +209,7 @@ fn transforms(look: &Look<'_>, root: &RootDoc, level: u32, one: &mut Value, brok
 /// The stated scale and translation.
 fn stored(root: &RootDoc, level: u32, one: &Value) -> (Option<Vec<f64>>, Option<Vec<f64>>) {
     let known = root.multiscales.dataset(level).map(Dataset::transform);
-    // A dataset that was added has no transforms.
+    // A dataset that this repair added has no transforms.
     let there = one.get("coordinateTransformations").is_some();
     let Some(transform) = known.filter(|_| there) else {
         return (None, None);

@@ -127,7 +127,7 @@ async fn only_what_was_asked_for_changes() -> Outcome {
         .map(|one| one.pointer.as_str())
         .collect();
     assert_eq!(changed, [count]);
-    assert_eq!(why(&plan, "ome-present"), ["it was not requested"]);
+    assert_eq!(why(&plan, "ome-present"), ["its check was not selected"]);
     // The number of vertices of the graph, counted in its cells, which have three numbers of 4 bytes per vertex.
     let truth = zvf_testkit::truth("0.9/graph")?;
     assert_eq!(plan.changes[0].new, Some(json!(truth.positions.shape[0])));
@@ -522,7 +522,7 @@ async fn a_damaged_fragment_keeps_the_claim_and_warns_readers() -> Outcome {
     Ok(())
 }
 
-/// The folders of two attributes are in each other's place: with corrected names nothing would show it.
+/// The folders of two attributes are swapped: with corrected names, no finding would show it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_another_attribute_has_is_kept() -> Outcome {
     let mut files = Files::of("0.9/points_ids")?;
@@ -535,7 +535,7 @@ async fn a_name_that_another_attribute_has_is_kept() -> Outcome {
     assert!(plan.changes.is_empty(), "{:?}", plan.changes);
     let reasons = why(&plan, "attribute-name");
     assert_eq!(reasons.len(), 2, "{reasons:?}");
-    let says = "their folders may be in each other's place";
+    let says = "their folders may be swapped";
     assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The commit of a distributed write: decides once which parts the store has, and writes the store from these parts.
+//! The commit of a distributed write: decides once which parts the store contains, and writes the store from these parts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use zvf_format::int::{index, wide};
 /// The member of a root that names the parts that were absent when the store was committed.
 pub const ABSENT_PARTS: &str = "zvf_absent_parts";
 
-/// The suggestion in errors about parts that contradict each other.
+/// The advice in errors about parts that contradict each other.
 const REDO: &str = "--redo writes one of them again";
 
 /// Pairs of the key of a cell in the folder of its part, and its final key.
@@ -50,11 +50,11 @@ const MOVED: usize = 256;
 pub struct Committed {
     /// Counts of the store; `None` if an interrupted earlier commit had finished all but the cleanup.
     pub summary: Option<Summary>,
-    /// Names of the parts that the store has.
+    /// Names of the parts that the store contains.
     pub parts: Vec<String>,
     /// Names of parts that were declared or begun, but are not in the store.
     pub absent: Vec<String>,
-    /// Names of finished parts that were begun again but not finished again. The store has their earlier data.
+    /// Names of finished parts that were begun again but not finished again. The store contains their earlier data.
     #[serde(default)]
     pub begun_again: Vec<String>,
 }
@@ -132,7 +132,7 @@ impl PartedStore {
         Ok(committed)
     }
 
-    /// Decides which parts the store has, unless that is already decided, and makes the store.
+    /// Decides which parts the store contains, unless an earlier commit decided it, and makes the store.
     fn commit_under(
         &self,
         folder: &PartitionFolder,
@@ -242,7 +242,7 @@ impl PartedStore {
                     let again = listed(again.iter().map(String::as_str));
                     missing.push(format!("begun again and not finished: {again}"));
                     expected.push_str(&format!(
-                        " (`--part {first} --redo` writes part {first} again){allow}, and with what parts that were begun again had before"
+                        " (`--part {first} --redo` writes part {first} again){allow}, and with the earlier data of parts that were begun again"
                     ));
                 }
             }
@@ -307,8 +307,8 @@ impl PartedStore {
         })
     }
 
-    /// Checks that parts and groups form one store: no two parts write the same object, share an object with ordered vertices, or have a row of the
-    /// same object; chains, tables and groups can be stored.
+    /// Checks that parts and groups form one store. No two parts write the same chunk or shard, share an object with ordered vertices, or have attributes
+    /// of the same object; chains, tables and groups can be stored.
     fn check(&self, notes: &[Note<'_>], groups: &Groups) -> Result<(), WriteError> {
         let (rank, cells) = (self.spec.key_rank(), cells(&self.spec)?);
         let mut owners: HashMap<Vec<u64>, &str> = HashMap::new();
@@ -318,7 +318,7 @@ impl PartedStore {
                 let owner = *owners.entry(object).or_insert(&note.name);
                 if owner != note.name {
                     let what = format!(
-                        "parts {owner} and {} both have vertices in chunk {chunk:?}; {REDO}, of other data",
+                        "parts {owner} and {} both have vertices in chunk {chunk:?}; {REDO}, with other data",
                         note.name
                     );
                     return Err(WriteError::exists(&self.address, what));
@@ -334,7 +334,7 @@ impl PartedStore {
             for id in &note.objects.ids {
                 if let Some(other) = rows.insert(*id, &note.name) {
                     let found = format!("rows in parts {other} and {}", note.name);
-                    let expected = format!("one; {REDO}, with other ids of objects");
+                    let expected = format!("one; {REDO}, with other object ids");
                     return Err(WriteError::input(format!("object {id}"), found, expected));
                 }
             }
@@ -410,7 +410,7 @@ impl PartedStore {
         Ok(note.committed)
     }
 
-    /// Moves the cells of all parts to their final keys, and writes the cells of categorical attributes: their codes depend on all parts.
+    /// Moves the cells of all parts to their final keys, and writes the cells of categorical attributes, whose codes depend on all parts.
     fn place_cells(
         &self,
         folder: &PartitionFolder,
@@ -449,7 +449,7 @@ impl PartedStore {
             found += self.moved_before(&parts)?;
         }
         if found != expected {
-            let what = format!("found {found} objects of all parts, expected {expected}");
+            let what = format!("found {found} objects in all parts, expected {expected}");
             return Err(WriteError::source(NOTES, what));
         }
         let below = target.below("0").unseen();
@@ -610,7 +610,7 @@ impl PartedStore {
                         format!("object {}", placed.object),
                         found,
                         format!(
-                            "all of them in one part; {REDO}, of other data or with other ids of objects"
+                            "all of them in one part; {REDO}, with other data or other object ids"
                         ),
                     ));
                 }
@@ -641,7 +641,7 @@ fn begun_again(
     Ok(again.into_iter().collect())
 }
 
-/// The chunks with groups of links. If groups follow fragments in all parts, every chunk of every part has such a cell.
+/// The chunks with link groups: all chunks of all parts; `None` if the store cannot have such groups.
 fn groups(spec: &StoreSpec, notes: &[Note<'_>]) -> Option<Grouped> {
     let following = notes.iter().map(|note| note.link_groups);
     let following: Vec<bool> = following.collect::<Option<_>>()?;
@@ -675,7 +675,7 @@ fn joined_family(spec: &StoreSpec, notes: &[Note<'_>]) -> WrittenFamily {
     }
 }
 
-/// Takes the lease without which no commit runs. A lease of a program that has ended is taken over.
+/// Takes the lease that a commit and the removal of parts require. The lease of a program that has ended is taken over.
 pub(super) fn committing(
     target: &Arc<Target>,
     address: &str,
@@ -710,7 +710,7 @@ fn tidy(target: &Target, begun: &BegunStore) -> Result<(), WriteError> {
     for group in ["work", "claims", "begun", "commits", "parts"] {
         target.remove_below(&folder.below(group))?;
     }
-    // The note of the root is removed after all other notes: with it, the next commit can report what this one did.
+    // The note of the root is removed after all other notes: from it, the next commit reports the result of this one.
     target.remove(&folder.below("root"))?;
     target.remove_below(NOTES)?;
     target.remove_own(MARKER, begun.bytes()).map(|_| ())

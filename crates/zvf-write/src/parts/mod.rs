@@ -4,15 +4,16 @@
 //! zvf-unfinished.json   created if absent; states the specification and the required parts
 //! zvf-unfinished/ID/    notes and cells of parts: `folder.rs`
 //! ───────────────────── all parts are finished
-//! commits/N, N.done     the decision which parts the store has: `log.rs`
+//! commits/N, N.done     the decision which parts the store contains: `log.rs`
 //! 0/…                   the cells of these parts, moved; cells of texts; manifests, tables, documents, the level
 //! zarr.json             the store exists
 //! zvf-unfinished…       removed, the marker last
 //! ```
 //!
 //! Each program writes into its own folder, and then creates the note of the part, unless it exists: the first note decides which folder becomes the
-//! part. So the cells of two programs that write the same part never mix. A program writes its claim before it reads the claims of others: if two programs write
-//! the same object, at least one fails before it writes a cell. The next commit finishes an interrupted one according to the recorded decision.
+//! part, so the cells of two programs that write the same part never mix. A program writes its claim before it reads the claims of others: if two
+//! programs would write the same object, at least one fails before it writes a cell. The next commit finishes an interrupted one according to the
+//! recorded decision.
 
 mod merge;
 pub(crate) mod part;
@@ -89,7 +90,7 @@ fn details(spec: &StoreSpec) -> Result<Value, WriteError> {
     parts.map_err(|error| WriteError::bug(error.to_string()))
 }
 
-/// The start of a part.
+/// The result of beginning a part.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "only one value per part")]
 pub enum PartStart {
@@ -107,7 +108,8 @@ impl PartedStore {
     /// If the same store was already begun, this call joins it: see [`was_begun_before`](Self::was_begun_before).
     ///
     /// # Errors
-    /// Misuse: a specification without bounds, or another content at the address. I/O.
+    /// Misuse: an invalid specification, or one without fixed bounds, with a target before 0.9.2, or with chunks by an attribute whose values are not
+    /// stated; other content at the address. I/O.
     pub fn begin<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -116,7 +118,7 @@ impl PartedStore {
         Self::begin_parts(address, spec, None, options)
     }
 
-    /// Like [`begin`](Self::begin), with declared parts: no other name is accepted, and a commit refuses while one of them is missing.
+    /// Like [`begin`](Self::begin), with declared parts: no other name is accepted, and a commit fails while one of them is missing.
     ///
     /// # Errors
     /// As [`begin`](Self::begin). Misuse: no names, a name twice, or a name that is not a path segment.
@@ -171,7 +173,7 @@ impl PartedStore {
     /// Joins a store that another program began, with the same specification.
     ///
     /// # Errors
-    /// Misuse: no store, or a different one, was begun there. I/O.
+    /// Misuse: an invalid specification, as for [`begin`](Self::begin); no store, or a different one, was begun there. I/O.
     pub fn join<'a>(
         address: &'a str,
         spec: StoreSpec,
@@ -251,8 +253,8 @@ impl PartedStore {
     /// unless they wrote the same bytes.
     ///
     /// # Errors
-    /// Misuse: a name that is not a path segment, or was not declared; a part that was finished from another input; a store that was committed
-    /// without the part. I/O.
+    /// Misuse: a name that is not a path segment, or was not declared; a part that was finished from another input; a store that is being committed, or
+    /// was committed without the part; parts that were discarded. I/O.
     pub async fn part(&self, name: &str, options: PartOptions) -> Result<PartStart, WriteError> {
         zvf_encode::spec::check_name("part", name)?;
         let (target, address, spec, part) = (
@@ -325,8 +327,8 @@ impl PartedStore {
         self.commit_with(groups, false)
     }
 
-    /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store lists these in
-    /// `zvf_absent_parts`. If a finished part was begun again but not finished again, the store has its earlier data, and
+    /// Like [`commit`](Self::commit); with `allow_missing`, parts that were declared or begun may be unfinished. The root of the store lists such parts in
+    /// `zvf_absent_parts`. If a finished part was begun again but not finished again, the store contains its earlier data, and
     /// [`Committed::begun_again`] lists the part.
     ///
     /// # Errors
@@ -380,7 +382,7 @@ fn discard(
         ));
     };
     if target.exists(ROOT)? {
-        let what = "the store is there already, so its parts cannot be discarded; --commit removes files that are left of them";
+        let what = "the store already exists, so its parts cannot be discarded; --commit removes their remaining files";
         return Err(WriteError::exists(address, what));
     }
     let finished = begun.finished(target)?.into_iter().collect();
@@ -404,7 +406,7 @@ fn discard(
                 Ok(_) => {}
                 Err(error) => break Err(error),
             },
-            // An interrupted commit may be discarded, too: while this program has the lease, no other one can commit.
+            // The parts of an interrupted commit can be discarded, too: while this program holds the lease, no other program can commit.
             Ok(Err(_)) => break Ok(()),
             Err(error) => break Err(error),
         }

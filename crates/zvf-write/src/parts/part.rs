@@ -39,7 +39,7 @@ pub(crate) fn check_begun(
     let begun = BegunStore::read(target)?;
     if target.exists(ROOT)? {
         return exists(
-            "the store is there already: its parts were committed, or it was made in another way; `zvf append` adds to it",
+            "the store already exists: its parts were committed, or another program created it; `zvf append` adds to it",
         );
     }
     match begun {
@@ -51,7 +51,7 @@ pub(crate) fn check_begun(
     }
 }
 
-/// The bounds of the specification; `begin` refuses specifications without.
+/// The bounds of the specification; `begin` refuses specifications without bounds.
 pub(crate) fn bounds(spec: &StoreSpec) -> Result<Corners, WriteError> {
     spec.bounds
         .clone()
@@ -84,7 +84,7 @@ pub(crate) fn encoder(
     ChunkEncoder::new(spec, VertexLayout::new(spec), dictionaries)
 }
 
-/// What the commit needs to know about a part.
+/// The data of a part that the commit reads.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Note<'n> {
     pub(crate) name: String,
@@ -138,7 +138,8 @@ impl PartOptions {
         self
     }
 
-    /// Identifies the input by the lengths and checksums of its files. If one of them is a folder, the input stays unset, and only names are compared.
+    /// Identifies the input by the lengths and checksums of its files. If one of them is not a file, the input is not changed; without an
+    /// input, only names are compared.
     ///
     /// # Cost
     /// Reads the files once.
@@ -299,19 +300,19 @@ impl PartIdentity {
             PartitionState::Chosen(choice) if choice.has(&self.name, owner) => Ok(()),
             PartitionState::Chosen(_) => {
                 let what = format!(
-                    "the store was committed before part {} was finished, and without it",
+                    "the store was committed without part {}, before the part was finished",
                     self.name
                 );
                 Err(WriteError::exists(address, what))
             }
             PartitionState::Discarded => Err(self.discarded(address)),
-            // A commit removes its decision after it wrote the root and before it removes the marker. So if the marker exists, none has finished.
+            // A commit removes its decision after it wrote the root and before it removes the marker. So if the marker exists, no commit has finished.
             PartitionState::Open | PartitionState::Looking(_) if self.begun.is_there(target)? => {
                 Ok(())
             }
             PartitionState::Open | PartitionState::Looking(_) => {
                 let what = format!(
-                    "the store was committed or discarded while part {} ended: whether it is in the store is not known",
+                    "the store was committed or discarded while part {} was being finished: it is not known whether the store contains it",
                     self.name
                 );
                 Err(WriteError::exists(address, what))
@@ -323,7 +324,7 @@ impl PartIdentity {
     pub(crate) fn abandon(&self, target: &Target) {
         Self::forget(target, &self.folder, (&self.name, &self.owner));
         if matches!(self.begun.is_there(target), Ok(false)) {
-            // This program may have recreated its folders after another program removed the folders of all parts.
+            // This program may have created its folders again after another program removed the folders of all parts.
             let groups = ["work/x", "claims/x", "begun/x"].map(|group| self.folder.below(group));
             target.prune(groups.iter().map(String::as_str));
         }
@@ -373,7 +374,8 @@ impl PartIdentity {
         Ok(summary)
     }
 
-    /// The result if another program finished the part first: an error, unless both wrote the same. `own` is the note of this program.
+    /// The result if another program finished the part first: an error, unless both wrote the same data. `own` is the note of this program; without it,
+    /// the inputs are compared.
     fn beaten(
         &self,
         target: &Target,
@@ -386,7 +388,7 @@ impl PartIdentity {
             None => self.input.is_some() && self.input == found.input,
         };
         if !same {
-            let how = "by another program, with other data";
+            let how = "with other data";
             return Err(self.finished_otherwise(address, found, how));
         }
         self.settle(target, address, &found.owner)?;
@@ -458,7 +460,7 @@ impl PartIdentity {
     ) -> Result<(Vec<u8>, Vec<u8>, ObjectTally, Summary), WriteError> {
         let LevelInput {
             spec,
-            // Not needed: every program writes whole shards.
+            // Not used: every program writes whole shards.
             link_shards: _,
             router,
             tables,
@@ -513,7 +515,7 @@ impl PartIdentity {
             placed.append(&mut some);
             summary.objects += 1;
         }
-        // The commit would refuse them, too.
+        // The commit makes the same check; here it fails before the part is finished.
         check_chains(spec.kind, &placed)?;
         let keys: Vec<&[i64]> = stored.cells.iter().map(|cell| &*cell.key).collect();
         let note = Note {
@@ -558,7 +560,7 @@ impl PartIdentity {
                 continue;
             }
             let Some(bytes) = target.read(&self.folder.claim_of(&other, &by))? else {
-                // The claim was removed in the meantime.
+                // The claim was removed after it was listed.
                 continue;
             };
             let Some(theirs) = claimed(&bytes) else {

@@ -31,7 +31,7 @@ pub struct PartsStatus {
 pub enum PartsStage {
     /// Parts are being written.
     Begun,
-    /// The parts of the store are decided; a commit is running, or was interrupted.
+    /// The parts that the store contains are decided; a commit is running, or was interrupted.
     Committing,
     /// The store exists; only notes of its parts are left.
     Committed,
@@ -61,7 +61,7 @@ pub struct PartStatus {
     /// Its counts, if it is finished.
     pub finished: Option<FinishedPart>,
     /// Programs that began it and have not finished it: they are running, or were interrupted. If the part is finished, only programs that would
-    /// replace it; a commit refuses such a part like an unfinished one.
+    /// replace it; a commit then treats the part as unfinished.
     pub begun: Vec<Attempt>,
 }
 
@@ -69,9 +69,9 @@ pub struct PartStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// Its random number.
+    /// Its random id.
     pub owner: String,
-    /// The process; `None` if its note cannot be read.
+    /// The process; `None` if the note that it wrote cannot be read.
     pub by: Option<Holder>,
 }
 
@@ -109,7 +109,7 @@ impl PartsStatus {
         let mut begun: BTreeMap<String, Vec<(u32, Attempt)>> = BTreeMap::new();
         let mut finished = BTreeMap::new();
         if let Some(folder) = &marker.folder {
-            // A part that is finished between the two listings is in both.
+            // A part that is finished between the two listings is in both, so none is missed.
             for (name, owner) in PartitionFolder::owners(target, &folder.begun())? {
                 let Some(bytes) = target.read(&folder.begun_by(&name, &owner))? else {
                     continue;
