@@ -35,19 +35,19 @@ create_exception!(
     zvf,
     MalformedError,
     Error,
-    "The data is not what the format allows, or of a version that is not read."
+    "The data violates the format, or has a version that zvf does not read."
 );
 create_exception!(
     zvf,
     MisuseError,
     Error,
-    "The call asks for something that cannot be: an unknown name, a bad value, a store that is there already."
+    "The call is invalid: an unknown name, an invalid value, a store that already exists."
 );
 create_exception!(
     zvf,
     LimitError,
     Error,
-    "More would be needed than a limit allows."
+    "The call needs more than a limit allows."
 );
 create_exception!(
     zvf,
@@ -56,7 +56,7 @@ create_exception!(
     "An internal check failed: a defect of zvf, please report it."
 );
 
-/// Takes one part from a message.
+/// Returns one part of a message.
 type TakePart = fn(ErrorFacts) -> Option<String>;
 
 /// The properties of [`Error`], with their documentation.
@@ -73,14 +73,15 @@ const PARTS: [(&str, &str, TakePart); 4] = [
     ("hint", "What to do, or None.", |facts| facts.hint),
 ];
 
-/// Gives [`Error`], and so all its subclasses, a property for each part of the message, wherever the exception is raised.
+/// Adds a property for each part of the message to [`Error`] and thus to its subclasses. The parts are found in the text of the message, so that
+/// exceptions that Python code raises have them, too.
 pub(crate) fn add_parts(py: Python<'_>) -> PyResult<()> {
     let property = py.import("builtins")?.getattr("property")?;
     for (name, doc, part) in PARTS {
         let getter = PyCFunction::new_closure(py, None, None, move |arguments, _| {
             let error = arguments.get_item(0)?;
             let message = error.str()?;
-            // Its class is that of the exception.
+            // The class is not used: it is that of the exception.
             let facts = ErrorFacts::new("", &message.to_string_lossy());
             PyResult::Ok(part(facts))
         })?;
@@ -91,7 +92,7 @@ pub(crate) fn add_parts(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// An error of a library, before it is an exception.
+/// An error of a library, before it is converted to an exception.
 #[derive(Debug)]
 pub(crate) struct Failure {
     class: Class,
@@ -99,7 +100,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure of a class, with its causes in one line.
+    /// Makes a failure of a class from an error, whose causes are joined in one line.
     #[cold]
     pub(crate) fn of(class: Class, error: &dyn StdError) -> Self {
         Self {
@@ -118,19 +119,19 @@ impl Failure {
     }
 }
 
-/// A call that cannot be right.
+/// The exception for an invalid call.
 #[cold]
 pub(crate) fn misuse(what: impl Into<String>) -> PyErr {
     MisuseError::new_err(what.into())
 }
 
-/// An internal check that failed.
+/// The exception for an internal check that failed.
 #[cold]
 pub(crate) fn bug(what: &str) -> PyErr {
     BugError::new_err(format!("{what}; this is a defect of zvf, please report it"))
 }
 
-/// An interrupt that a library reports; in the main thread the exception of the signal is raised instead.
+/// The exception for an interrupt that a library reports. In the main thread the exception of the signal is raised instead.
 #[cold]
 pub(crate) fn interrupted() -> PyErr {
     PyKeyboardInterrupt::new_err(())

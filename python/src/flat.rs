@@ -1,7 +1,7 @@
-//! The flat table of SQL: one column an axis and one a component of the chunk, beside attributes and `object_id`.
+//! The flat table for SQL: a column for each axis and each component of the chunk, besides attributes and `object_id`.
 //!
-//! Floats that are not a number are null: engines compare NaN each in its own way, and null alike. So are dates, moments and durations that are
-//! missing, which stores have as the smallest number.
+//! NaN becomes null, because engines differ in comparisons with NaN, but not with null. So do missing dates, moments and durations, which stores
+//! mark by the smallest integer.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn bug(what: String) -> Failure {
     fault(Class::Bug, what)
 }
 
-/// Where a column of the flat table comes from.
+/// What a column of the flat table is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     /// An axis of `position`.
@@ -56,17 +56,17 @@ pub(crate) struct FlatColumn {
 /// Turns batches of vertices into batches of the flat table.
 #[derive(Debug)]
 pub(crate) struct Flatten {
-    /// With the column of the batch that each is made from.
+    /// Each column, and the index of the column of the batch that it is made from.
     columns: Vec<(FlatColumn, usize)>,
     schema: SchemaRef,
 }
 
-/// What the names of the flat table mean.
+/// The names of the flat table, for finding the columns of the query that they are made from.
 #[derive(Debug)]
 pub(crate) struct FlatNames {
     axes: Vec<String>,
     chunks: Vec<String>,
-    /// Columns of the query that are no attributes.
+    /// Columns of the query that are not attributes.
     own: Vec<Column>,
     attributes: Vec<String>,
 }
@@ -108,7 +108,7 @@ impl FlatNames {
         if let Some(own) = is_own(name) {
             return (own.clone(), Source::Column);
         }
-        // The prefix is that of the flat table, unless the name of the attribute begins so.
+        // The flat table adds this prefix to a name that is in use; but the name of an attribute may begin with it, too.
         let plain = name.strip_prefix("attribute:").filter(|plain| {
             let taken = |names: &[String]| names.iter().any(|one| one == plain);
             let clashes = taken(&self.axes) || taken(&self.chunks) || is_own(plain).is_some();
@@ -118,7 +118,7 @@ impl FlatNames {
         (Column::Attribute(name), Source::Column)
     }
 
-    /// The columns of a query from which these columns of the flat table are made. At least one: without a column there would be no number of rows.
+    /// The columns of a query from which these columns of the flat table are made. Returns at least one column, from which rows can be counted.
     pub(crate) fn asked<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Vec<Column> {
         let mut asked = Vec::new();
         for name in names {
@@ -133,7 +133,7 @@ impl FlatNames {
         asked
     }
 
-    /// A column of the flat table, of a vertex table with the columns that were [`asked`](Self::asked) for; `None`: it is not there.
+    /// A column of the flat table, for a vertex table with the columns `asked`; `None` if the table lacks the column that it is made from.
     pub(crate) fn column(
         &self,
         name: &str,
@@ -162,8 +162,7 @@ fn taken_by(names: &[String], name: &str) -> bool {
     names.iter().any(|one| one == name)
 }
 
-/// The flat columns of a vertex table with `position` and `chunk` in it. An attribute with the name of another column is
-/// `attribute:NAME`.
+/// The flat columns of a vertex table. An attribute with the name of another column is named `attribute:NAME`.
 pub(crate) fn columns(vertices: &Schema, names: &FlatNames) -> Vec<FlatColumn> {
     let mut found: Vec<Field> = Vec::new();
     let mut chunks = Vec::new();
@@ -200,7 +199,7 @@ pub(crate) fn columns(vertices: &Schema, names: &FlatNames) -> Vec<FlatColumn> {
     .collect()
 }
 
-/// Names of the columns of a chunk's components, of which the one before the axes stands for an attribute.
+/// Names of the columns for the components of a chunk: the attribute that divides chunks, if there is one, then the axes.
 pub(crate) fn chunk_names(axes: &[String], key: Option<&str>, rank: usize) -> Vec<String> {
     let extra = rank.saturating_sub(axes.len());
     let name = |component: usize| match component.checked_sub(extra) {
@@ -215,7 +214,7 @@ pub(crate) fn chunk_names(axes: &[String], key: Option<&str>, rank: usize) -> Ve
         .collect()
 }
 
-/// Types that every engine compares: texts for dictionaries of them, float32 for float16, also in lists.
+/// The type of a flat column, which every engine can compare: texts for dictionaries of texts, float32 for float16, also in lists.
 fn flat_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Dictionary(_, values) => flat_type(values),
@@ -284,10 +283,10 @@ impl Flatten {
         &self.schema
     }
 
-    /// The rows of a batch of vertices.
+    /// Converts a batch of vertices to a batch of the flat table.
     ///
     /// # Errors
-    /// Bug: a column that the batch does not have. Malformed: an attribute of another width than before.
+    /// Bug: a column that the batch does not have. Malformed: an attribute of another type or width than in the first chunk.
     pub(crate) fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, Failure> {
         let made = self.columns.iter().map(|(column, at)| {
             let from = batch.columns().get(*at);
@@ -302,7 +301,7 @@ impl Flatten {
 }
 
 impl FlatColumn {
-    /// Whether the numbers are dates, moments or durations.
+    /// Whether the values are dates, moments or durations.
     fn is_of_time(&self) -> bool {
         let unit = self.field.metadata().get("zvf.unit");
         unit.and_then(|unit| Moments::of_unit(unit)).is_some()
@@ -324,7 +323,7 @@ impl FlatColumn {
         }
     }
 
-    /// Values in their [`flat_type`], with null in the place of those that mean missing.
+    /// Converts values to their [`flat_type`]. Those that mean missing become null.
     fn flat(&self, from: &ArrayRef) -> Result<ArrayRef, Failure> {
         let failed = |error| bug(format!("{}: {error}", self.from));
         Ok(match from.data_type() {
@@ -360,7 +359,7 @@ impl FlatColumn {
         if made.data_type() == kind {
             return Ok(made);
         }
-        // What no cell of these chunks tells.
+        // Without a value in these chunks, the type of the attribute is not known.
         if made.null_count() == made.len() || *made.data_type() == DataType::Null {
             return Ok(new_null_array(kind, made.len()));
         }
@@ -404,10 +403,10 @@ fn component(list: &FixedSizeListArray, number: usize) -> Option<ArrayRef> {
     })
 }
 
-/// Numbers as float64; what is not a number becomes null.
+/// Numbers as float64; NaN becomes null.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "whole numbers beyond 2^53 are rounded, as the documentation of the table says"
+    reason = "whole numbers beyond 2^53 are rounded, as the documentation of the table states"
 )]
 fn floats(values: &ArrayRef) -> Option<ArrayRef> {
     let all: Float64Array = match values.data_type() {
@@ -428,7 +427,7 @@ fn floats(values: &ArrayRef) -> Option<ArrayRef> {
     Some(known::<Float64Type>(&all, |one| one.is_nan()))
 }
 
-/// Numbers with null in the place of those that mean missing: engines disagree on how to compare NaN, but not on null.
+/// Replaces numbers that mean missing by null.
 fn known<T: ArrowPrimitiveType>(values: &ArrayRef, is_missing: fn(T::Native) -> bool) -> ArrayRef {
     let all = values.as_primitive::<T>();
     if !all.values().iter().any(|one| is_missing(*one)) {

@@ -1,7 +1,7 @@
 //! The extension module of the Python package `zvf`.
 //!
-//! Thin: it turns arguments into calls of the libraries, waits for them with the interpreter detached, and turns errors into
-//! exceptions. Everything that needs NumPy, pandas or Polars is in Python, `python/zvf`, which imports them when they are needed.
+//! It converts arguments, calls the libraries, waits for them with the interpreter detached, and converts errors to exceptions.
+//! Code that needs NumPy, pandas or Polars is written in Python (`python/zvf`), which imports them when they are needed.
 
 mod arrays;
 mod border;
@@ -45,18 +45,18 @@ mod _zvf {
 
     /// The version of the package.
     #[pymodule_export]
-    #[allow(non_upper_case_globals, reason = "the name that Python has for it")]
+    #[allow(non_upper_case_globals, reason = "Python defines this name")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        // Before anything is allocated by a thread of ours.
+        // Before zvf starts threads that allocate.
         super::allocator::configure();
         super::errors::add_parts(module.py())
     }
 }
 
-/// Runs the program `zvf` with a command line, whose first word is its name, and returns its exit code.
+/// Runs the program `zvf` with a command line, which begins with the name of the program, and returns the exit code.
 #[pyfunction]
 fn run_program(py: Python<'_>, line: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| zvf_cli::run(line))

@@ -1,4 +1,4 @@
-//! Where rows and objects lie: members of a query that name files, which are read here.
+//! Members of a query that restrict where rows and objects are. The files that they name are read here.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use zvf_store::{IoOptions, Store};
 use crate::errors::{Failure, misuse};
 use crate::run::{OnInterrupt, wait};
 
-/// Opens the store of a query, among whose positions masks are placed.
+/// Returns the store of a query, in whose coordinates masks are placed, and the options for reading volumes.
 type Open<'a> = &'a dyn Fn() -> PyResult<(Store, IoOptions)>;
 
 /// Sets members of a query; reads the files that they name.
@@ -20,7 +20,7 @@ pub(crate) struct Masks<'a> {
     pub(crate) open: Open<'a>,
 }
 
-/// An exception on the way through a parser.
+/// An exception that is passed through a parser as its error.
 struct PlaceError(PyErr);
 
 impl From<ConvertError> for PlaceError {
@@ -36,7 +36,7 @@ impl fmt::Display for PlaceError {
 }
 
 impl Masks<'_> {
-    /// Sets a member that says where rows and objects lie.
+    /// Sets a member that restricts where rows and objects are.
     pub(crate) fn set_place(&self, spec: &mut QuerySpec, member: &str, text: &str) -> PyResult<()> {
         let mut read = |source: RegionSource| match source {
             RegionSource::Mask(mask) => self.of_volume(&mask).map_err(PlaceError),
@@ -63,7 +63,7 @@ impl Masks<'_> {
         Ok(())
     }
 
-    /// A mask as `_region.py` describes it: a volume, or runs of an array.
+    /// Reads a mask from the JSON of `_region.py`: a volume, or runs of an array.
     fn of_json(&self, text: &str) -> PyResult<Region> {
         let json: Value = serde_json::from_str(text)
             .map_err(|error| misuse(format!("mask: found {text:?}: {error}")))?;
@@ -110,7 +110,7 @@ impl Masks<'_> {
             let read = zvf_convert::mask_region(&store, source, &io).await;
             read.map_err(|error| Failure::from(error).at(&source.volume))
         };
-        // Which units were converted is described in the guide.
+        // The notes about converted units are dropped; the guide describes the conversion.
         let (region, _) = wait(self.py, OnInterrupt::Drop, read)?;
         Ok(region)
     }

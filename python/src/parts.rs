@@ -1,4 +1,4 @@
-//! Stores that several processes write, each its parts.
+//! Distributed writes: several processes write parts of one store.
 
 use pyo3::prelude::*;
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::run::{OnInterrupt, wait};
 use crate::table::Table;
 use crate::writer::{Wanted, Writer, Writing};
 
-/// A store that was begun and is not there before it is committed.
+/// A distributed write of a store, which does not exist before the commit.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
 pub(crate) struct Parts {
@@ -20,7 +20,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Joins the store, with the options of a writer that ends when `stop` is asked.
+    /// Joins the write, with options of a writer that ends when `stop` is requested.
     fn join(&self, py: Python<'_>, stop: &Stop) -> PyResult<PartedStore> {
         let options = self.writing.called("zvf.write", stop)?;
         let join = async {
@@ -33,7 +33,7 @@ impl Parts {
 
 #[pymethods]
 impl Parts {
-    /// What a store in parts shall be; the tables say by their columns what it holds. Nothing is asked of the storage.
+    /// Describes the store; the columns of the tables define its attributes. Sends no requests.
     #[staticmethod]
     fn describe(
         url: String,
@@ -47,7 +47,7 @@ impl Parts {
         Ok(Self { url, spec, writing })
     }
 
-    /// Marks the place, for parts of these names; whether that was done before.
+    /// Begins the write; if names of parts are given, no other parts are accepted. Returns whether the same write was begun before.
     fn begin(&self, py: Python<'_>, parts: Option<Vec<String>>) -> PyResult<bool> {
         let stop = Stop::default();
         let options = self.writing.options(&stop)?;
@@ -60,7 +60,7 @@ impl Parts {
         Ok(store.was_begun_before())
     }
 
-    /// A writer of one part, or the number of vertices of the part, which is finished.
+    /// Returns a writer of a part and 0; for a part that is finished, no writer and its number of vertices.
     fn writer(
         &self,
         py: Python<'_>,
@@ -86,7 +86,7 @@ impl Parts {
         }
     }
 
-    /// What has become of the parts, as JSON; `None` where no store is begun.
+    /// The state of the parts, as JSON; `None` if no write is in progress.
     fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let stop = Stop::default();
         let options = self.writing.options(&stop)?;
@@ -109,7 +109,7 @@ impl Parts {
         wait(py, OnInterrupt::Ask(&stop), discard)
     }
 
-    /// Puts the parts together: the store is there after that. Returns counts and names of parts as JSON.
+    /// Joins the parts to the store, which exists from then on. Returns counts and names of parts as JSON.
     fn commit(
         &self,
         py: Python<'_>,

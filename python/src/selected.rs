@@ -1,4 +1,4 @@
-//! Boxes and ids of selections, in the forms that Python has them.
+//! Boxes and ids of selections, as Python passes them.
 
 use pyo3::prelude::*;
 use zvf_edit::Edit;
@@ -12,7 +12,7 @@ pub(crate) enum SelectedBox {
 }
 
 impl SelectedBox {
-    /// Adds the box to a description.
+    /// Adds the box to the description of a query.
     pub(crate) fn add_to(self, spec: &mut QuerySpec) -> Result<(), QueryError> {
         match self {
             Self::Text(text) => spec.set("bbox", &text)?,
@@ -38,7 +38,8 @@ impl SelectedIds {
         }
     }
 
-    /// The objects of a store with these ids; none for a store without objects, which the edit refuses.
+    /// The ids that the store has; an id that no object has is an error unless `ignore_missing` is set. Empty for a store without objects,
+    /// which the edit refuses.
     pub(crate) fn existing(
         self,
         edit: &Edit,

@@ -7,7 +7,7 @@ use zvf_store::Store;
 use crate::errors::Failure;
 use crate::table::Table;
 
-/// Which statistics are wanted.
+/// The requested statistics.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Wanted {
@@ -19,7 +19,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// # Errors
-    /// Misuse: statistics of each of something that has none.
+    /// Misuse: `by` is neither `object` nor `group`.
     pub(crate) fn spec(self) -> PyResult<StatisticsSpec> {
         let mut spec = StatisticsSpec::default();
         let by = self.by.as_deref().map(str::parse);
@@ -31,7 +31,7 @@ impl Wanted {
     }
 }
 
-/// All sections, and warnings.
+/// Computes all sections. Returns them and the warnings.
 pub(crate) async fn sections(
     store: &Store,
     query: Query,
@@ -45,7 +45,7 @@ pub(crate) async fn sections(
     Ok((sections, scan.summary().warnings.clone()))
 }
 
-/// The measures of objects, and warnings.
+/// Measures objects. Returns a table and the warnings.
 pub(crate) async fn measures(
     store: &Store,
     query: Query,

@@ -1,4 +1,4 @@
-//! Stores and answers.
+//! Stores, and the answers to queries.
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -28,10 +28,10 @@ use crate::statistics;
 use crate::table::{Table, stream_capsule};
 use crate::trace::TraceFile;
 
-/// Time between two looks whether a signal came.
-const LOOKS: Duration = Duration::from_millis(50);
+/// Interval between checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How a store is reached: the flags that every command of the program takes.
+/// How a store is accessed: the flags that every command of the program takes.
 #[derive(Debug, Clone, Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Access {
@@ -53,16 +53,16 @@ impl Access {
     pub(crate) fn options(&self) -> PyResult<OpenOptions> {
         if self.trace_io.is_some() {
             return Err(misuse(
-                "trace_io: found it for a job, expected it with `zvf.open` and readers of stores: `zvf --trace-io` records the requests of a command",
+                "trace_io: found it for a job, expected it only with `zvf.open` and readers of stores: `zvf --trace-io` records the requests of a command",
             ));
         }
         Ok(self.reach()?.open())
     }
 
-    /// How storage is reached.
+    /// How storage is accessed.
     ///
     /// # Errors
-    /// Misuse: numbers that cannot be.
+    /// Misuse: a concurrency of 0; an invalid timeout.
     pub(crate) fn reach(&self) -> PyResult<zvf_jobs::Access> {
         if self.concurrency == Some(0) {
             return Err(misuse("concurrency: found 0, expected at least 1"));
@@ -82,13 +82,13 @@ impl Access {
         })
     }
 
-    /// The record of requests that the caller wants.
+    /// Opens the file of `trace_io`, if the caller names one.
     fn trace(&self) -> PyResult<Option<Arc<TraceFile>>> {
         let file = self.trace_io.as_deref().map(TraceFile::new);
         Ok(file.transpose()?.map(Arc::new))
     }
 
-    /// Decoded bytes on their way at once, where the caller says.
+    /// The memory budget in bytes, if the caller sets one.
     pub(crate) fn memory_budget(&self) -> Option<u64> {
         self.memory_budget
     }
@@ -134,7 +134,7 @@ pub(crate) fn open(py: Python<'_>, url: String, access: Access) -> PyResult<Stor
     })
 }
 
-/// What is asked of a store: the members of `zvf.Query`, in Python's types.
+/// The terms of a query: the members of `zvf.Query`, in Python's types.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
@@ -160,7 +160,7 @@ enum Group {
 }
 
 impl Asked {
-    /// The description that these arguments are.
+    /// The description of the query.
     fn spec(
         self,
         (vertices, links, objects): (bool, bool, bool),
@@ -240,7 +240,7 @@ impl Store {
         json_text(&wait(py, OnInterrupt::Drop, info)?)
     }
 
-    /// Starts a query; `outputs` says which of the tables vertices, links and objects are wanted.
+    /// Starts a query; `outputs` states which of the tables vertices, links and objects it returns.
     fn query(&self, py: Python<'_>, asked: Asked, outputs: (bool, bool, bool)) -> PyResult<Answer> {
         let spec = self.asked(py, asked, outputs)?;
         let start = async {
@@ -264,7 +264,7 @@ impl Store {
         Ok(flat)
     }
 
-    /// What a query reads of each level, as JSON.
+    /// The reads that a query would do at each level, as JSON.
     fn plan(&self, py: Python<'_>, asked: Asked) -> PyResult<String> {
         let spec = self.asked(py, asked, (true, true, true))?;
         let plan = async {
@@ -354,7 +354,7 @@ impl Store {
         Ok(Table::from(found))
     }
 
-    /// Cuts a query into pieces, by one of `count`, `rows` and `bytes`, and returns each as JSON.
+    /// Cuts a query into splits, by one of `count`, `rows` and `bytes`, and returns each as JSON.
     fn splits(&self, py: Python<'_>, asked: Asked, by: &str, size: u64) -> PyResult<Vec<String>> {
         let target = splits::target(by, size)?;
         let spec = self.asked(py, asked, (true, true, true))?;
@@ -366,12 +366,12 @@ impl Store {
         splits::written(&wait(py, OnInterrupt::Drop, cut)?)
     }
 
-    /// Starts a piece of a query as a flat table of these columns.
+    /// Starts a split of a query as a flat table of these columns.
     fn flat_split(&self, py: Python<'_>, split: &str, columns: Vec<String>) -> PyResult<Answer> {
         dataset::split(py, self, splits::read(split)?, &columns)
     }
 
-    /// Starts a piece of a query; the store has to be the one that was cut.
+    /// Starts a split of a query; the store must be the one that was queried.
     fn run_split(
         &self,
         py: Python<'_>,
@@ -414,7 +414,7 @@ impl Store {
         }
     }
 
-    /// The description with the store's budget.
+    /// The description of a query, with the memory budget of the store.
     pub(crate) fn asked(
         &self,
         py: Python<'_>,
@@ -430,13 +430,13 @@ impl Store {
         Ok(spec)
     }
 
-    /// The query of a description.
+    /// Resolves the description of a query for this store.
     pub(crate) async fn resolved(&self, spec: &QuerySpec) -> Result<Query, Failure> {
         let query = spec.resolve(&self.store).await;
         query.map_err(|error| Failure::from(error).at(self.store.url()))
     }
 
-    /// A running query. Logs what the documents it has read say about data that is not read.
+    /// Wraps a running query. Logs the warnings so far about data that is not read.
     pub(crate) fn answer(&self, answer: zvf_query::Answer) -> Answer {
         self.log_not_read();
         Answer {
@@ -469,14 +469,14 @@ fn column_list(columns: &[String]) -> PyResult<Vec<Column>> {
     Ok(parsed.collect::<Result<_, _>>().map_err(Failure::from)?)
 }
 
-/// A running query: its batches come when they are asked for.
+/// A running query, which reads its batches on demand.
 #[pyclass(frozen, module = "zvf._zvf")]
 #[derive(Debug)]
 pub(crate) struct Answer {
     schemas: [Option<SchemaRef>; 3],
     store: Store,
     state: Mutex<State>,
-    /// What makes flat batches of those of vertices.
+    /// Converts batches of vertices to flat batches, if these are requested.
     flat: Option<Arc<Flatten>>,
 }
 
@@ -488,7 +488,7 @@ struct State {
     summary: Option<Summary>,
 }
 
-/// The place of a table in lists of three.
+/// The index of a table in arrays of all three.
 fn place(table: zvf_query::Table) -> usize {
     match table {
         zvf_query::Table::Vertices => 0,
@@ -512,10 +512,10 @@ impl Answer {
         self.lock().summary = Some(summary);
     }
 
-    /// Takes the answer out, so that a call that waits for a batch does not hold the lock; `None` where it has ended.
+    /// Takes the answer out, so that a call that waits for a batch does not hold the lock; `None` if it has ended.
     ///
     /// # Errors
-    /// Misuse: another thread waits for a batch. It must not look like the end.
+    /// Misuse: another thread waits for a batch. `None` would look like the end of the answer.
     fn take(&self) -> PyResult<Option<zvf_query::Answer>> {
         let mut state = self.lock();
         if state.busy {
@@ -535,7 +535,7 @@ impl Answer {
         state.answer = answer;
     }
 
-    /// The answer with flat batches in the place of vertices.
+    /// The answer with flat batches instead of batches of vertices.
     #[must_use]
     pub(crate) fn flat(mut self, flat: Flatten) -> Self {
         self.schemas[0] = Some(Arc::clone(flat.schema()));
@@ -543,7 +543,7 @@ impl Answer {
         self
     }
 
-    /// A batch as it is handed out.
+    /// A batch as the caller gets it.
     fn made(&self, batch: RecordBatch) -> Result<RecordBatch, Failure> {
         match &self.flat {
             Some(flat) => flat.apply(&batch),
@@ -551,7 +551,7 @@ impl Answer {
         }
     }
 
-    /// Writes down what was asked of the storage so far.
+    /// Appends the requests so far to the trace file, if there is one.
     fn traced(&self) -> PyResult<()> {
         match &self.store.trace {
             Some(trace) => trace.write(),
@@ -573,7 +573,7 @@ impl Answer {
             Ok::<_, Failure>((next, answer))
         };
         let done = wait(py, OnInterrupt::Drop, step);
-        // After a failure or an interrupt it is over.
+        // A failure or an interrupt ends the answer.
         let (next, answer) = done.inspect_err(|_| self.put(None))?;
         let Some((table, batch)) = next else {
             self.put(None);
@@ -590,7 +590,7 @@ impl Answer {
         Ok(Some((place(table), batch)))
     }
 
-    /// An empty table with the columns of one of the tables; None where the answer does not have it.
+    /// An empty table with the columns of one of the tables; None if the answer does not have it.
     fn empty(&self, table: usize) -> Option<Table> {
         let schema = self.schemas.get(table)?.clone()?;
         Some(Table {
@@ -599,8 +599,8 @@ impl Answer {
         })
     }
 
-    /// All batches of the tables that are left: vertices, links, objects. `progress` is called with the number of vertices of each batch;
-    /// an exception of it ends the query.
+    /// Reads the remaining batches of all tables: vertices, links, objects. `progress` is called with the number of vertices of each batch;
+    /// an exception that it raises ends the query.
     #[pyo3(signature = (progress = None))]
     fn collect(&self, py: Python<'_>, progress: Progress) -> PyResult<[Option<Table>; 3]> {
         let mut tables = self.schemas.clone().map(|schema| {
@@ -637,7 +637,7 @@ impl Answer {
         Ok(tables)
     }
 
-    /// What the answer was: counts, levels, chunks and cells read, warnings. None before its end.
+    /// Counts, levels, chunks and cells read, warnings. None before the end of the answer.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(summary) = self.lock().summary.clone() else {
             return Ok(None);
@@ -658,19 +658,19 @@ impl Answer {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let answer = self.take()?;
         self.put(None);
-        // What is on its way is dropped without the interpreter.
+        // Requests in flight are dropped with the interpreter detached.
         py.detach(|| drop(answer));
         self.traced()
     }
 
-    /// The batches of one table as a stream, which takes the answer over. The query must have been asked for that table alone.
+    /// The batches of one table as a stream, which takes over the answer. Batches of other tables are read and discarded.
     fn stream<'py>(&self, py: Python<'py>, table: usize) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.schemas.get(table).cloned().flatten();
         let answer = self.take()?;
         self.put(None);
         let (Some(schema), Some(answer)) = (schema, answer) else {
             return Err(misuse(format!(
-                "{}: the answer has no such table",
+                "{}: the answer has ended, or has no such table",
                 self.url()
             )));
         };
@@ -690,12 +690,12 @@ impl Answer {
     }
 }
 
-/// One table of an answer as a reader of batches, which consumers call from any thread, with or without the interpreter.
+/// One table of an answer as a reader of batches, which consumers call from any thread, attached to the interpreter or not.
 struct Batches {
     answer: Option<zvf_query::Answer>,
     schema: SchemaRef,
     table: usize,
-    /// The thread that may look for signals.
+    /// The main thread, if the stream was made there: no other thread can check for signals.
     main: Option<ThreadId>,
     url: String,
     trace: Option<Arc<TraceFile>>,
@@ -721,7 +721,7 @@ impl Batches {
                 Ok::<_, zvf_query::QueryError>(None)
             });
             loop {
-                match select(next.as_mut(), pin!(tokio::time::sleep(LOOKS))).await {
+                match select(next.as_mut(), pin!(tokio::time::sleep(SIGNAL_INTERVAL))).await {
                     Either::Left((done, _)) => {
                         return done.map_err(|error| format!("{url}: {}", fold(&error)));
                     }
@@ -735,14 +735,14 @@ impl Batches {
     }
 }
 
-/// Whether a signal came. The exception cannot travel through a stream of Arrow, so the interrupt is raised again for the code
-/// behind the consumer.
+/// Whether the handler of a signal raised an exception. An Arrow stream cannot pass the exception on, so the interrupt is raised
+/// again, for the code after the consumer's.
 fn interrupted() -> bool {
     Python::attach(|py| {
         if py.check_signals().is_ok() {
             return false;
         }
-        // Without it the consumer's own exception is all that the caller sees.
+        // If this fails, the caller gets only the exception of the consumer.
         let _ = py
             .import("_thread")
             .and_then(|module| module.call_method0("interrupt_main"));

@@ -1,4 +1,4 @@
-//! Tables: record batches in memory, handed to and taken from Python without copies.
+//! Tables: record batches in memory, which are passed to and from Python without copies.
 
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::arrays;
 use crate::border::{STREAM, take_stream};
 use crate::errors::{LimitError, misuse};
 
-/// Name of a capsule of a schema, as the Arrow PyCapsule interface has it.
+/// Name of a schema capsule in the Arrow PyCapsule interface.
 const SCHEMA: &CStr = c"arrow_schema";
 
 /// Record batches of one schema.
@@ -38,7 +38,7 @@ impl From<zvf_query::RowSample> for Table {
 
 #[pymethods]
 impl Table {
-    /// Takes every batch of an Arrow stream, table or batch.
+    /// Reads all batches of an Arrow stream, table or batch.
     #[staticmethod]
     fn of_stream(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let reader = stream_of(source)?;
@@ -69,7 +69,7 @@ impl Table {
         names(&self.schema)
     }
 
-    /// Types of the columns as Arrow writes them.
+    /// Arrow types of the columns, as text.
     #[getter]
     fn column_types(&self) -> Vec<String> {
         let fields = self.schema.fields().iter();
@@ -100,7 +100,7 @@ impl Table {
         })
     }
 
-    /// The columns with all that the schema states, as an Arrow stream without batches.
+    /// The whole schema, with its metadata, as an Arrow IPC stream without batches.
     fn schema_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut data = Vec::new();
         let written = StreamWriter::try_new(&mut data, &self.schema);
@@ -109,7 +109,7 @@ impl Table {
         Ok(PyBytes::new(py, &data))
     }
 
-    /// A table without rows, of the columns that [`schema_bytes`](Self::schema_bytes) wrote.
+    /// A table without rows, with the schema that [`schema_bytes`](Self::schema_bytes) wrote.
     #[staticmethod]
     fn of_schema_bytes(data: &[u8]) -> PyResult<Self> {
         let reader = StreamReader::try_new(data, None).map_err(|error| foreign(&error))?;
@@ -181,7 +181,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Casts are the consumer's work, as the interface allows.
+        // The interface lets the producer ignore the requested schema; the consumer then casts.
         let _ = requested_schema;
         let batches = self.batches.clone().into_iter().map(Ok);
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
@@ -196,7 +196,7 @@ impl Table {
 }
 
 impl Table {
-    /// All rows in one batch; a copy only where there are several.
+    /// All rows in one batch; several batches are copied.
     fn whole(&self) -> PyResult<RecordBatch> {
         match self.batches.as_slice() {
             [] => Ok(RecordBatch::new_empty(self.schema.clone())),
@@ -205,7 +205,7 @@ impl Table {
                 let joined = arrow_select::concat::concat_batches(&self.schema, batches);
                 joined.map_err(|error| {
                     LimitError::new_err(format!(
-                        "the rows do not fit one array, take batch by batch: {error}"
+                        "the rows do not fit into one array, read them batch by batch: {error}"
                     ))
                 })
             }
@@ -213,7 +213,7 @@ impl Table {
     }
 }
 
-/// A stream that is not read yet, and whose columns are known.
+/// An Arrow stream that is not read yet, and its schema.
 #[pyclass(frozen, module = "zvf._zvf")]
 pub(crate) struct Stream {
     schema: SchemaRef,
@@ -231,7 +231,7 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// The stream of an Arrow stream, table or batch.
+    /// Takes the stream of an Arrow stream, table or batch.
     #[staticmethod]
     fn of(source: &Bound<'_, PyAny>) -> PyResult<Self> {
         let reader = stream_of(source)?;
@@ -250,7 +250,7 @@ impl Stream {
     }
 }
 
-/// A reader of batches as a capsule; who takes it out owns it, else the capsule frees it.
+/// A reader of batches as a capsule. The capsule frees the reader, unless a consumer takes it out.
 pub(crate) fn stream_capsule(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -258,10 +258,11 @@ pub(crate) fn stream_capsule(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
 }
 
-/// The batches of an Arrow stream, table or batch of any package. Dictionaries of numbers, as pandas makes them of categories, are columns of numbers.
+/// The batches of an Arrow stream, table or batch of any package. Dictionaries of numbers, such as pandas makes of categories, become columns of
+/// numbers.
 ///
 /// # Errors
-/// Misuse: an object without `__arrow_c_stream__`, or whose stream fails.
+/// Misuse: an object without `__arrow_c_stream__`; a stream that was read already, or that fails. The exceptions of `__arrow_c_stream__`.
 pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     if let Ok(table) = source.cast::<Table>() {
         let table = table.get().clone();
@@ -294,7 +295,7 @@ pub(crate) fn stream_of(source: &Bound<'_, PyAny>) -> PyResult<Reader> {
     Ok(Box::new(RecordBatchIterator::new(batches, plain)))
 }
 
-/// An error of the stream of another package.
+/// The exception for an error of the stream of another package.
 pub(crate) fn foreign(error: &arrow_schema::ArrowError) -> PyErr {
     misuse(format!("the Arrow stream failed: {error}"))
 }

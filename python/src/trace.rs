@@ -1,4 +1,4 @@
-//! The file to which requests are written: one JSON line a request, as `--trace-io` of the program writes them.
+//! A file to which requests are appended: a line of JSON for each, as with `--trace-io` of the program.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,7 +11,7 @@ use zvf_store::{IoTrace, Request};
 
 use crate::errors::IoError;
 
-/// A record of requests and the file that it is appended to. Several processes may append to one file: lines of one write stay
+/// A record of requests, and the file to which they are appended. Several processes may append to one file: the lines of one write stay
 /// together.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
@@ -21,10 +21,10 @@ pub(crate) struct TraceFile {
 }
 
 impl TraceFile {
-    /// Opens the file for appending; it is made where it is missing.
+    /// Opens the file for appending, and creates it if it does not exist.
     ///
     /// # Errors
-    /// I/O.
+    /// I/O: the file cannot be opened.
     pub(crate) fn new(path: &Path) -> PyResult<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path);
         Ok(Self {
@@ -39,10 +39,10 @@ impl TraceFile {
         self.record.clone()
     }
 
-    /// Appends what was recorded since the last time.
+    /// Appends the requests that were recorded since the last call.
     ///
     /// # Errors
-    /// I/O.
+    /// I/O: the file cannot be written.
     pub(crate) fn write(&self) -> PyResult<()> {
         // Taken under the lock, so that lines have the order of the record.
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);

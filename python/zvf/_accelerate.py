@@ -69,8 +69,8 @@ class _Calls:
 class Accelerate:
     """Replaces the hot functions of the installed `zarr-vectors` by those of this package: `zvf.accelerate()`.
 
-    This package serves reads of stores on the local disk: `read_points`, `read_lines`, `read_polylines`, `read_graph`, `read_mesh`, `Level.read`,
-    `Level.aread`, and `build_pyramid`, by the method of the released package. All other calls, such as those with other backends or attribute
+    This package serves calls for stores on the local disk: `read_points`, `read_lines`, `read_polylines`, `read_graph`, `read_mesh`, `Level.read`,
+    `Level.aread`, and `build_pyramid`, with the method of the released package. All other calls, such as those with other backends or attribute
     filters, are left to the released package. So are calls that fail here, so that the errors of the released package are raised; with `strict=True`
     such a call raises `zvf.MisuseError` instead.
 

@@ -140,7 +140,7 @@ def array_of(name: str, values: Any) -> Array:
         try:
             return _of_objects(name, np.array([text.decode() for text in array.flat], dtype=object).reshape(array.shape))
         except UnicodeDecodeError as error:
-            raise _zvf.MisuseError(f"{name}: found bytes that are no UTF-8, expected texts") from error
+            raise _zvf.MisuseError(f"{name}: found bytes that are not UTF-8, expected texts") from error
     if array.dtype.kind in "UT":
         return _of_objects(name, array.astype(object))
     return array
@@ -240,7 +240,7 @@ def _of_objects(name: str, array: Array) -> Array:
         known = [int(one) for one in known]
         low, high = min(known), max(known)
         if low < -(1 << 63) or high >= (1 << (64 if low >= 0 else 63)):
-            raise _zvf.MisuseError(f"{name}: found whole numbers from {low} to {high}, expected those of one type of 64 bits")
+            raise _zvf.MisuseError(f"{name}: found whole numbers from {low} to {high}, expected numbers that all fit into int64, or all into uint64")
         made = np.zeros(array.size, dtype=np.int64 if high < 1 << 63 else np.uint64)
     elif all(isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool) for one in known):
         wide = [one for one in known if isinstance(one, (int, np.integer)) and abs(int(one)) > EXACT]

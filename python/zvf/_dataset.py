@@ -23,7 +23,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
     """The rows of a query as a flat table: axes as float64, attributes, `object_id`, and the chunk of each row.
 
     pyarrow applies filters exactly. Filters on axes, on chunks and on the attribute that divides chunks also limit which chunks are read. NaN is
-    null, because engines differ in comparisons with NaN, but not with null. The dataset can be pickled: its query is.
+    null, because engines differ in comparisons with NaN, but not with null. The dataset can be pickled, as its query and filter.
     """
 
     def __init__(self, query: Query, filter: pc.Expression | None = None, *, _open: bool = True) -> None:
@@ -65,7 +65,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
         self, columns: Sequence[str] | dict[str, pc.Expression] | None = None, filter: pc.Expression | None = None, **options: Any
     ) -> pads.Scanner:
         """A scan of some columns and rows, which can be read once."""
-        # These options are about files.
+        # These options apply only to files.
         for name in ("fragment_scan_options", "fragment_readahead", "batch_readahead", "cache_metadata", "schema"):
             options.pop(name, None)
         filter = self._joined(filter)
@@ -120,7 +120,7 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
         return self.scanner(columns, filter, **options).head(num_rows)
 
     def count_rows(self, filter: pc.Expression | None = None, **options: Any) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         if filter is None and self._filter is None:
             return sum(batch.num_rows for batch in self._reader([], None))
         count: int = self.scanner([], filter, **options).count_rows()
@@ -140,14 +140,14 @@ class Dataset(pads.Dataset):  # type: ignore[misc]
 
     def replace_schema(self, schema: pa.Schema) -> Dataset:
         """Always fails: the columns are those of the query."""
-        raise NotImplementedError("the columns of a store are what they are: choose them in the query")
+        raise NotImplementedError("the schema cannot be replaced: select columns in the query")
 
     def join(self, *arguments: Any, **options: Any) -> pads.Dataset:
-        """Rows beside rows of another dataset, in memory."""
+        """The rows joined with those of another dataset, in memory."""
         return pads.dataset(self.to_table()).join(*arguments, **options)
 
     def join_asof(self, *arguments: Any, **options: Any) -> pads.Dataset:
-        """Rows beside the nearest rows of another dataset, in memory."""
+        """The rows joined with the nearest rows of another dataset, in memory."""
         return pads.dataset(self.to_table()).join_asof(*arguments, **options)
 
     def __repr__(self) -> str:

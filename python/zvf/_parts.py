@@ -133,7 +133,7 @@ class Parts:
 
         Fails if a declared or begun part is not finished, unless `allow_missing` is given: then the root of the store names the missing parts. If a
         part was begun with `redo` and not finished, the store has its earlier data, and the member `begun_again` of the result names it. After an
-        error about the contents of parts or groups, parts can still be written, also again.
+        error about the contents of parts or groups, parts can still be added, and replaced with `redo`.
         """
         members = [(name, _arrays.ids_of(ids)) for name, ids in (groups or {}).items()]
         return document(self._described().commit(members, allow_missing))

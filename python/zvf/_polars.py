@@ -55,10 +55,10 @@ def scan(query: Query) -> pl.LazyFrame:
     return register_io_source(read, schema=schema, is_pure=True)
 
 
-Truths = tuple[bool, bool, bool]
+Outcomes = tuple[bool, bool, bool]
 """Whether a condition may be true, may be false, and may be null for a row."""
 
-UNKNOWN: Truths = (True, True, True)
+UNKNOWN: Outcomes = (True, True, True)
 
 
 class _Predicate:
@@ -77,23 +77,23 @@ class _Predicate:
         return self._tree is not None and not self._names.isdisjoint(known)
 
     def may_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
-        return [self._truths(self._tree, block)[0] for block in blocks]
+        return [self._outcomes(self._tree, block)[0] for block in blocks]
 
     def must_hold(self, blocks: Sequence[Bounds]) -> list[bool]:
-        return [self._truths(self._tree, block)[1:] == (False, False) for block in blocks]
+        return [self._outcomes(self._tree, block)[1:] == (False, False) for block in blocks]
 
-    def _truths(self, node: Any, block: Bounds) -> Truths:
+    def _outcomes(self, node: Any, block: Bounds) -> Outcomes:
         match node:
             case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
-                return _both(self._truths(left, block), self._truths(right, block))
+                return _both(self._outcomes(left, block), self._outcomes(right, block))
             case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
-                return _not(_both(_not(self._truths(left, block)), _not(self._truths(right, block))))
+                return _not(_both(_not(self._outcomes(left, block)), _not(self._outcomes(right, block))))
             case {"BinaryExpr": {"left": {"Column": str(name)}, "op": str(op), "right": {"Literal": _} as literal}}:
                 return self._compared(name, op, literal, block)
             case {"BinaryExpr": {"left": {"Literal": _} as literal, "op": str(op), "right": {"Column": str(name)}}}:
                 return self._compared(name, FLIPPED.get(op, ""), literal, block)
             case {"Function": {"input": [inner], "function": {"Boolean": "Not"}}}:
-                return _not(self._truths(inner, block))
+                return _not(self._outcomes(inner, block))
             case {"Function": {"input": [{"Column": str(name)}], "function": {"Boolean": "IsNull"}}} if name in block:
                 return (block[name][2], True, False)
             case {"Function": {"input": [{"Column": str(name)}], "function": {"Boolean": "IsNotNull"}}} if name in block:
@@ -128,7 +128,7 @@ class _Predicate:
         values: list[Any] | None = self._literals[key]
         return values
 
-    def _compared(self, name: str, op: str, literal: Any, block: Bounds) -> Truths:
+    def _compared(self, name: str, op: str, literal: Any, block: Bounds) -> Outcomes:
         values = self._values(literal)
         if name not in block or values is None or len(values) != 1:
             return UNKNOWN
@@ -154,7 +154,7 @@ class _Predicate:
             case _:
                 return UNKNOWN
 
-    def _listed(self, name: str, literal: Any, block: Bounds) -> Truths:
+    def _listed(self, name: str, literal: Any, block: Bounds) -> Outcomes:
         values = self._values(literal)
         if name not in block or values is None:
             return UNKNOWN
@@ -172,11 +172,11 @@ COMPARISONS = ("Gt", "GtEq", "Lt", "LtEq", "Eq", "NotEq")
 FLIPPED = {"Gt": "Lt", "GtEq": "LtEq", "Lt": "Gt", "LtEq": "GtEq", "Eq": "Eq", "NotEq": "NotEq"}
 
 
-def _both(one: Truths, other: Truths) -> Truths:
+def _both(one: Outcomes, other: Outcomes) -> Outcomes:
     return (one[0] and other[0], one[1] or other[1], one[2] or other[2])
 
 
-def _not(one: Truths) -> Truths:
+def _not(one: Outcomes) -> Outcomes:
     return (one[1], one[0], one[2])
 
 

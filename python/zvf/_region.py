@@ -66,7 +66,7 @@ def members(place: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     labels = place.get("labels")
     if labels is not None and place.get("mask") is None:
-        raise _zvf.MisuseError("labels: found them without a mask, expected mask beside them")
+        raise _zvf.MisuseError("labels: found labels without a mask, expected both")
     for name, value in place.items():
         if name not in NAMES:
             raise TypeError(f"found the term {name!r}, expected bbox, where, objects, groups, {', '.join(NAMES)} or another one of Store.query")
@@ -181,7 +181,7 @@ def _mask(value: Any, labels: Any) -> str:
             # A mask that was taken from another query is JSON already.
             known = json.loads(value)
             if wanted and "volume" not in known:
-                raise ValueError("labels: found other ones for the array of another query, expected the array beside them")
+                raise ValueError("labels: found new labels for the array of another query, expected the array itself with new labels")
             return json.dumps({**known, "labels": wanted}) if wanted else value
         volume, affine = value if isinstance(value, tuple) else (value, None)
         numbers = None if affine is None else _affine(affine)

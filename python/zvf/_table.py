@@ -121,7 +121,7 @@ class Table(_Source):
         return self._table.__arrow_c_schema__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a Table does not pickle: pickle the Query, or hand the rows to pyarrow")
+        raise TypeError("a Table cannot be pickled: pickle the Query, or convert the rows to pyarrow")
 
     def __repr__(self) -> str:
         names = ", ".join(f"{name}: {kind}" for name, kind in self.column_types.items())
@@ -285,7 +285,7 @@ class ObjectArrays:
         np.cumsum(length, out=self.offsets[1:])
         # The table states where each object starts, which must agree with the sums of the lengths.
         if not np.array_equal(self.offsets[:-1], start):
-            raise _zvf.BugError("objects of an answer do not lie one behind another; this is a defect of zvf, please report it")
+            raise _zvf.BugError("the rows of objects of an answer are not consecutive; this is a defect of zvf, please report it")
         # A query names an attribute `attribute:NAME` if it has the name of a column of the query. Such columns are removed here, so the prefix is, too.
         self.object_attributes: dict[str, Array] = {name.removeprefix("attribute:"): values for name, values in objects.items()}
         """Attributes of the objects, by name."""

@@ -244,7 +244,7 @@ def _checked(
     arrays = {"position": places}
     for name, values in (attributes or {}).items():
         if name in ("position", "object_id"):
-            raise _zvf.MisuseError(f"attributes: found {name!r}, expected another name: that column has a meaning of its own")
+            raise _zvf.MisuseError(f"attributes: found {name!r}, expected another name: this one is reserved")
         array = _arrays.array_of(name, values)
         if array.shape[:1] != places.shape[:1]:
             raise _zvf.MisuseError(f"{name}: found {array.shape[:1]} rows, expected {len(places)}, as positions have")
@@ -254,18 +254,18 @@ def _checked(
             return arrays, None, []
         ids = _whole("object_ids", object_ids)
         if ids.shape != (len(places),):
-            raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id a vertex")
+            raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({len(places)},), one id for each vertex")
         return arrays, lambda start, end: ids[start:end], []
     starts = _whole("offsets", offsets)
     count = len(starts) - 1
     if count < 0 or starts[0] != 0 or starts[-1] != len(places) or (np.diff(starts) < 0).any():
-        raise _zvf.MisuseError(f"offsets: expected numbers that never fall, from 0 to the number of vertices, {len(places)}")
+        raise _zvf.MisuseError(f"offsets: expected numbers that do not decrease, from 0 to the number of vertices, {len(places)}")
     ids = np.arange(count) if object_ids is None else _whole("object_ids", object_ids)
     if ids.shape != (count,):
-        raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({count},), one id an object, as offsets say")
+        raise _zvf.MisuseError(f"object_ids: found shape {ids.shape}, expected ({count},), one id for each object of offsets")
     found, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        raise _zvf.MisuseError(f"object_ids: found {found[counts > 1][0]} twice, expected an id of its own for each object")
+        raise _zvf.MisuseError(f"object_ids: found {found[counts > 1][0]} twice, expected a unique id for each object")
 
     def owners(start: int, end: int) -> Any:
         # Empty objects share their offset with the next one, which is the owner.
@@ -282,7 +282,7 @@ def _with_empty(objects: object | None, empty: list[int]) -> object:
     named = set(Table(table)["object_id"].tolist()) if "object_id" in table.column_names else set()
     missing = [one for one in empty if one not in named]
     if missing:
-        raise _zvf.MisuseError(f"objects: found no row for {missing[0]}, which has no vertices, expected one: else it would not be stored")
+        raise _zvf.MisuseError(f"objects: found no row for {missing[0]}, which has no vertices, expected a row for each object without vertices")
     return table
 
 

@@ -116,7 +116,7 @@ def write(
     """
     if isinstance(parts, dd.DataFrame):
         if kind != "point_cloud":
-            raise _zvf.MisuseError(f"kind: found {kind!r}, expected \"point_cloud\", or a list of parts in the place of a dataframe")
+            raise _zvf.MisuseError(f"kind: found {kind!r}, expected \"point_cloud\", or a list of parts instead of a dataframe")
         like: Any = _stated(_vertices(parts._meta, position, columns), units)
         given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
     elif units is not None:
@@ -194,7 +194,7 @@ def _vertices(frame: pd.DataFrame, position: Sequence[str], columns: Sequence[st
             if values.isna().any() and values.dtype.kind in "iub":
                 raise _zvf.MisuseError(f"{name}: found rows without a value, expected one in each")
             if str(name) in made:
-                raise _zvf.MisuseError(f"{name}: found two columns of this name, expected a name of its own for each")
+                raise _zvf.MisuseError(f"{name}: found two columns of this name, expected unique names")
             made[str(name)] = values
     return made
 

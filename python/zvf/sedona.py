@@ -75,20 +75,20 @@ def register(
     """
     store = opened(url, terms)
     if "select" in terms or "limit" in terms:
-        raise _zvf.MisuseError("select, limit: found one of them, expected none: `geometry` says what a row is, and LIMIT of SQL how many")
+        raise _zvf.MisuseError("select, limit: found one of them, expected none: `geometry` defines the rows, and LIMIT in SQL their number")
     geometry = geometry or KINDS.get(store.kind, "lines")
     sizes = (count, rows, bytes)
     table: _Source
     match geometry:
         case "points":
             if longest is not None:
-                raise _zvf.MisuseError("longest: found it for points, expected it for lines and faces")
+                raise _zvf.MisuseError("longest: found it for points, expected it only for lines and faces")
             table = _Points(store.query(**terms), *sizes)
         case "lines":
             table = _Lines(_plain(store.query(**{**terms, "select": "objects"}), store.kind != "point_cloud", geometry), longest, *sizes)
         case "faces":
             if sizes != (None, None, None):
-                raise _zvf.MisuseError("count, rows, bytes: found one of them for faces, expected none: faces reach from piece to piece, and are one partition")
+                raise _zvf.MisuseError("count, rows, bytes: found one of them for faces, expected none: faces join vertices of different splits, so they are one partition")
             table = _Faces(_plain(store.query(**terms), store.kind == "mesh", geometry), longest)
         case other:
             raise _zvf.MisuseError(f"geometry: found {other!r}, expected \"points\", \"lines\" or \"faces\"")
@@ -175,7 +175,7 @@ class _Box:
         """The box, enlarged by a distance, as a region of a query."""
         ranges = []
         for axis, low, high in zip(self._axes, self._corners[:2], self._corners[2:], strict=True):
-            # Both SedonaDB, which compares distances, and this addition to a corner round.
+            # SedonaDB rounds when it compares distances, and so does this addition to a corner.
             around = more + 8 * float(np.finfo(float).eps) * (max(abs(low), abs(high)) + more)
             ranges.append(_range(axis, (low - around, high + around)))
         return f"box({','.join(ranges)})"
@@ -188,7 +188,7 @@ class _Points:
         self._store = query.store
         flat: pa.Schema = pa.schema(self._store._store.flat(query._asked).schema())
         if GEOMETRY in flat.names:
-            raise _zvf.MisuseError("found an attribute geometry, which is the name of the column of points: name others by `columns`")
+            raise _zvf.MisuseError("found an attribute named geometry, which is the name of the column of points: select other attributes with `columns`")
         self._texts = [split.to_json() for split in cut(query, count, rows, nbytes)]
         self.parts = len(self._texts)
         vertices, _, _ = _schemas(query.replace(columns=[GEOMETRY]))
@@ -327,7 +327,7 @@ def _attributes(schema: pa.Schema) -> list[pa.Field]:
 
 def _plain_table(table: _zvf.Table | None) -> pa.Table:
     if table is None:
-        raise _zvf.BugError("an answer without a table that was asked for; this is a defect of zvf, please report it")
+        raise _zvf.BugError("an answer without a requested table; this is a defect of zvf, please report it")
     found = pa.table(Table(table))
     for at, field in enumerate(found.schema):
         if pa.types.is_dictionary(field.type):
@@ -379,11 +379,11 @@ def _check(places: Array, ends: Array, longest: float) -> None:
     with np.errstate(invalid="ignore"):
         lengths = np.sqrt(((places[ends[:, 0]] - places[ends[:, 1]]) ** 2).sum(axis=1))
     if (found := float(np.nanmax(lengths, initial=0))) > longest * (1 + 1e-12):
-        raise _zvf.MisuseError(f"longest: found a link of length {found}, expected at most {longest}, as was promised")
+        raise _zvf.MisuseError(f"longest: found a link of length {found}, expected at most {longest}")
 
 
-Parts = tuple["Array", "Array", "Array", "Array"]
-"""Heads of geometries, nine bytes each, and how many of them count; the bytes behind the heads, and how many of them each has."""
+Geometries = tuple["Array", "Array", "Array", "Array"]
+"""Heads of geometries in nine bytes each, and how many of these each geometry uses; the bytes after the heads, and their number for each geometry."""
 
 
 def _heads(kinds: Array, counts: Array) -> Array:
@@ -396,16 +396,16 @@ def _code(kind: int, places: Array) -> int:
     return kind + 1000 if places.shape[1] == 3 else kind
 
 
-def _through(places: Array, start: Array, length: Array) -> Parts:
+def _through(places: Array, start: Array, length: Array) -> Geometries:
     """The line through the vertices of each object, which are consecutive rows; a single vertex is a point."""
     if not np.array_equal(np.cumsum(length) - length, start):
-        raise _zvf.BugError("objects of an answer do not lie one behind another; this is a defect of zvf, please report it")
+        raise _zvf.BugError("the rows of objects of an answer are not consecutive; this is a defect of zvf, please report it")
     single = length == 1
     kinds = np.where(single, _code(POINT, places), _code(LINE, places))
     return _heads(kinds, length), np.where(single, 5, 9), places.reshape(-1).view(np.uint8), length * places.shape[1] * 8
 
 
-def _of_links(places: Array, start: Array, length: Array, ends: Array) -> Parts:
+def _of_links(places: Array, start: Array, length: Array, ends: Array) -> Geometries:
     """The lines along the links of each object. Links between objects belong to none."""
     owner = np.searchsorted(start, ends, side="right") - 1
     ends, owner = (kept[owner[:, 0] == owner[:, 1]] for kept in (ends, owner[:, 0]))
@@ -418,7 +418,7 @@ def _of_links(places: Array, start: Array, length: Array, ends: Array) -> Parts:
     return heads, np.full(len(length), 9), lines.view(np.uint8), counts * lines.itemsize
 
 
-def _around(places: Array, ends: Array) -> Parts:
+def _around(places: Array, ends: Array) -> Geometries:
     """The polygon around each face."""
     ring = np.concatenate([ends, ends[:, :1]], axis=1)
     faces = np.zeros(len(ends), dtype=[("count", "<u4"), ("ring", "<f8", (ring.shape[1], places.shape[1]))])
@@ -431,7 +431,7 @@ def _binary(heads: Array, head: Array, body: Array, sizes: Array, known: Array) 
     """The geometries as a column; unknown ones are null."""
     offsets = np.concatenate(([0], np.cumsum(head + sizes)))
     if offsets[-1] > np.iinfo(np.int32).max:
-        raise _zvf.LimitError(f"found {offsets[-1]} bytes of geometry in one partition, expected at most {np.iinfo(np.int32).max}: more partitions (`count`) have fewer each")
+        raise _zvf.LimitError(f"found {offsets[-1]} bytes of geometry in one partition, expected at most {np.iinfo(np.int32).max}: request more partitions (`count`)")
     data = np.empty(offsets[-1], dtype=np.uint8)
     used = np.arange(9) < head[:, None]
     places = (offsets[:-1, None] + np.arange(9))[used]
