@@ -682,6 +682,13 @@ P = np.zeros((3, 3))
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({}, "either positions or vertices"),
     ({"positions": P, "vertices": P}, "either positions or vertices"),
+    ({"vertices": {"position": P}, "attributes": {"a": [1, 2, 3]}}, "attributes: found it beside vertices"),
+    ({"vertices": {"position": P}, "object_ids": [1, 2, 3]}, "object_ids: found it beside vertices"),
+    ({"positions": P, "kind": "graph", "link_attributes": {"w": [1.0]}}, "link_attributes: found no links"),
+    (
+        {"positions": P, "kind": "graph", "links": pa.table({"vertices": [[0, 1]]}), "link_attributes": {"w": [1.0]}},
+        "link_attributes: found a table of links",
+    ),
     ({"positions": P[:, 0]}, "shape"),
     ({"positions": P, "kind": "points"}, "expected one of"),
     ({"positions": P + np.nan}, "NaN"),

@@ -214,6 +214,8 @@ class Store:
         the memory budget of the store.
         """
         keys = [sort] if isinstance(sort, str) else list(sort)
+        level = _count("level", level)
+        limit = None if limit is None else _count("limit", limit)
         return Table(self._store.objects(level, own_level_only, where, keys, limit))
 
     def __repr__(self) -> str:

@@ -89,14 +89,20 @@ class Writer:
         ends = None if links is None else _links(links)
         if self._writer is None:
             schema = ends if ends is not None else self._link_schema
-            self._writer = _zvf.Writer.create(
+            writer = _zvf.Writer.create(
                 self._url, self._wanted, self._writing, rows.schema(), schema, self._objects
             )
-            if self._objects is not None:
-                self._writer.push_objects(self._objects)
-            if self._groups:
-                groups = [(name, _arrays.ids_of(ids)) for name, ids in self._groups.items()]
-                self._writer.set_groups(groups)
+            try:
+                if self._objects is not None:
+                    writer.push_objects(self._objects)
+                if self._groups:
+                    groups = [(name, _arrays.ids_of(ids)) for name, ids in self._groups.items()]
+                    writer.set_groups(groups)
+            except BaseException:
+                # A later call begins again.
+                writer.abandon()
+                raise
+            self._writer = writer
         return self._writer.push(rows, ends)
 
     def finish(self) -> dict[str, Any]:
@@ -166,6 +172,13 @@ def write(
     """
     if (positions is None) == (vertices is None):
         raise _zvf.MisuseError("expected either positions or vertices")
+    beside = {"offsets": offsets, "object_ids": object_ids, "attributes": attributes}
+    given = [name for name, value in beside.items() if value is not None]
+    if vertices is not None and given:
+        raise _zvf.MisuseError(f"{given[0]}: found it beside vertices, expected columns of vertices")
+    if link_attributes is not None and (links is None or hasattr(links, "__arrow_c_stream__")):
+        found = "no links" if links is None else "a table of links"
+        raise _zvf.MisuseError(f"link_attributes: found {found}, expected links as an array of row numbers; attributes of a table are its columns")
     if links is not None and not hasattr(links, "__arrow_c_stream__"):
         links = {"vertices": links, **(link_attributes or {})}
     batches: Iterator[tuple[object, object | None]]

@@ -267,6 +267,8 @@ class _Faces:
         vertices, links, _ = _schemas(self._query)
         owner = [vertices.field("object_id")] if self._owned else []
         self.schema = pa.schema([vertices.field(GEOMETRY), *owner, *_attributes(links)])
+        # Edges between any two vertices of a face.
+        self._edges = max(1, links.field("vertices").type.list_size // 2)
 
     def count(self, part: int) -> int | None:
         return None
@@ -274,9 +276,9 @@ class _Faces:
     def read(self, part: int, names: Sequence[str], box: _Box | None) -> pa.RecordBatchReader:
         query, terms, longest = self._query, self._query.terms, None
         if box is not None and self._longest is not None and not any(terms.get(name) for name in WHOLE):
-            # All vertices of a face that intersects the box are at most the length of an edge away from it.
+            # All vertices of a triangle that intersects the box are at most the length of an edge away from it, and half way around larger faces.
             longest = self._longest
-            query = query.replace(region=_both(terms.get("region"), box.text(longest)))
+            query = query.replace(region=_both(terms.get("region"), box.text(longest * self._edges)))
         vertices, links, _ = query._start((True, True, False)).collect()
         found, ends = _plain_table(links), _links(links)
         if self._owned:
