@@ -32,6 +32,11 @@ struct ContextInner {
 const UNIT: u64 = 4096;
 
 impl Context {
+    /// Identifies the versions that this context notes, as long as it exists.
+    pub(crate) fn snapshot(&self) -> usize {
+        Arc::as_ptr(&self.shared.versions).addr()
+    }
+
     pub(crate) fn new(options: &IoOptions, merge: Merge) -> Self {
         let concurrency = options.concurrency.clamp(1, 4096);
         let units = (options.limits.in_flight_bytes / UNIT).clamp(1, u64::from(u32::MAX >> 4));

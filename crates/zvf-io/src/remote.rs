@@ -47,7 +47,8 @@ pub struct Remote {
 #[derive(Debug)]
 struct RemoteState {
     can: Can,
-    objects: SingleFlight<(String, Ask, u64), Option<Object>>,
+    /// By key, part, cap, and the snapshot that notes the state of the object: another snapshot may have seen another state.
+    objects: SingleFlight<(String, Ask, u64, usize), Option<Object>>,
     names: SingleFlight<Question, Option<Vec<String>>>,
     connections: Arc<Connections>,
 }
@@ -251,7 +252,7 @@ impl Remote {
         full.map_err(|e| IoError::misuse(format!("{key:?} cannot be a key: {e}")))
     }
 
-    /// Reads an object or part of it; identical concurrent requests are sent once.
+    /// Reads an object or part of it; identical concurrent requests of one snapshot are sent once.
     pub(crate) async fn get(
         &self,
         context: &Context,
@@ -260,7 +261,7 @@ impl Remote {
         cap: Cap,
         role: SnapshotRole,
     ) -> Result<Option<Object>, IoError> {
-        let id = (key.to_owned(), ask.clone(), cap.most);
+        let id = (key.to_owned(), ask.clone(), cap.most, context.snapshot());
         let purpose = Use {
             cap,
             role: Some(role),
