@@ -19,13 +19,13 @@ use crate::{Place, Query, QueryError};
 /// Values of groups that are not attributes.
 const OWN: [&str; 2] = ["name", "number"];
 
-/// The column with the truth of a part for each object. The name refers to groups, so no object attribute has it.
-fn truth_column(part: usize) -> String {
+/// The name of the boolean column of a part. It has the prefix of group values, so that no object attribute has the same name.
+fn part_column(part: usize) -> String {
     format!("group.{part}")
 }
 
-/// Replaces the parts of a condition on objects that refer to groups alone by their truth for the object, which [`memberships`] computes. The operands
-/// of an `and` that refer to groups alone are one part, in any order.
+/// Replaces each part of a condition on objects that refers only to groups by a boolean column, which [`memberships`] computes, and adds the part to
+/// `parts`. The operands of an `and` that refer only to groups form one part, in any order.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub(crate) fn without_groups(
     };
     let Some(other) = names.iter().find(|name| !is_group(name)) else {
         parts.push(condition.clone());
-        return Ok(Expr::is_true(truth_column(parts.len() - 1)));
+        return Ok(Expr::is_true(part_column(parts.len() - 1)));
     };
     let mut replaced = |part: &Expr| without_groups(part, filter, parts);
     Ok(match condition {
@@ -60,7 +60,7 @@ pub(crate) fn without_groups(
         Expr::Not(operand) => Expr::Not(Box::new(replaced(operand)?)),
         _ => {
             return Err(QueryError::misuse(format!(
-                "where: `{condition}` compares {group}, which is of groups, with {other}, which is not: expected comparisons of either, joined by \
+                "where: `{condition}` compares {group}, which is of groups, with {other}, which is not: expected separate comparisons, joined by \
                  `and` or `or`{}",
                 filter.marked(group)
             )));
@@ -68,11 +68,12 @@ pub(crate) fn without_groups(
     })
 }
 
-/// Adds the truth of parts that refer to groups: true for the members of the groups that satisfy them. Adds notes about the parts to `remarks`.
+/// Adds a boolean column for each part: true for the objects of the groups that satisfy the part. Adds notes about the parts to `remarks`.
 ///
 /// # Cost
 ///
-/// Nothing without parts. The documents of groups, their attributes with these names, and the members of the groups that satisfy a part.
+/// Reads nothing if there are no parts; otherwise the documents of groups, the group attributes in the parts, and the members of the groups that
+/// satisfy a part.
 ///
 /// # Errors
 ///
@@ -112,7 +113,7 @@ pub(crate) async fn memberships(
         let members: HashSet<i64> = members.into_iter().flatten().collect();
         let truth = |id: &i64| Val::Bool(members.contains(id));
         into.insert(
-            truth_column(number),
+            part_column(number),
             Values::new(objects.iter().map(truth).collect(), DTypeKind::Bool),
         );
     }

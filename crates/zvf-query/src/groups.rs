@@ -7,27 +7,27 @@ use crate::prepare::chain;
 use crate::{Query, QueryError};
 
 /// Converts names or numbers of groups to the numbers that [`Query::groups`](crate::Query::groups) takes; see
-/// [`zvf_store::group_of`] for the meaning of a word. A level without groups uses the groups of level 0, as in a query.
+/// [`zvf_store::group_of`] for how a string is interpreted. A level without groups uses the groups of level 0, as in a query.
 ///
 /// # Cost
 /// The documents of the level, and of level 0 if the level has no groups.
 ///
 /// # Errors
-/// Misuse: a word that matches no group, or two. I/O.
+/// Misuse: a string that matches no group, or two groups; a level without groups. I/O.
 pub fn group_numbers<'a>(
     store: &'a Store,
     level: u32,
-    words: &'a [String],
+    names: &'a [String],
 ) -> BoxFuture<'a, Result<Vec<u64>, QueryError>> {
     Box::pin(async move {
         let found = level_with_groups(store, level, &only_groups()).await?;
         let Some(groups) = found.groups() else {
-            let word = words.first().map_or("", String::as_str);
+            let name = names.first().map_or("", String::as_str);
             return Err(QueryError::misuse(format!(
-                "groups: found {word:?}, expected none: the level has no groups"
+                "groups: found {name:?}, expected none: the level has no groups"
             )));
         };
-        let numbers = words.iter().map(|word| groups.number(word));
+        let numbers = names.iter().map(|name| groups.number(name));
         Ok(numbers.collect::<Result<_, _>>()?)
     })
 }

@@ -114,7 +114,7 @@ impl<T: Send + 'static> Jobs<T> {
     }
 }
 
-/// The cells of some link cells.
+/// The cells to request for some link cells.
 pub(crate) fn link_wants(family: &Family, cells: &[LinkCellRef]) -> Vec<CellWant> {
     let mut wants = Vec::new();
     for cell in cells {

@@ -21,14 +21,15 @@ const PIECE: u64 = 1 << 18;
 ///
 /// # Cost
 ///
-/// In the order of chunks: reads the last chunks that have as many rows by the level's document; then, until there are enough rows, twice as many chunks
-/// before them. By object: reads splits of the query with about 262,144 rows (or as many as are requested), beginning with the last one. A condition
-/// that few rows satisfy may need the whole answer. For an additive level with rows in several levels, reads the whole answer. Memory: the rows, at most
-/// the memory budget of the query.
+/// In the order of chunks: estimates from the level's document how many of the last chunks hold these rows, and reads them; until there are enough
+/// rows, then reads twice as many chunks before them. By object: reads splits of the query with about 262,144 rows (or as many as are requested),
+/// beginning with the last one. A condition that few rows satisfy may need the whole answer. For an additive level with rows in several levels, reads
+/// the whole answer. Memory: the rows, at most the memory budget of the query.
 ///
 /// # Errors
 ///
-/// Misuse: a query with a limit. Limit: rows of more bytes than the memory budget. As [`query`](crate::query) and [`Query::splits`].
+/// Misuse: a query with a limit. Limit: rows of more bytes than the memory budget. The errors of [`query`](crate::query) and
+/// [`Query::splits`].
 pub fn last_rows<'a>(
     store: &'a Store,
     query: Query,
@@ -46,7 +47,7 @@ pub fn last_rows<'a>(
         let budget = asked.memory_budget;
         let mut found: Option<RowSample> = None;
         let mut left = rows;
-        // Without rows, the first piece provides the columns.
+        // If no rows are requested, the first piece provides the columns.
         for piece in from_the_end(store, &asked, rows).await? {
             let mut answer = crate::query(store, piece).await?;
             let schema = answer.schema(Table::Vertices).cloned();

@@ -32,14 +32,14 @@ use zvf_store::format::int;
 /// Rows of one batch.
 const BATCH: usize = 1 << 14;
 
-/// Number of cached parts of manifests.
+/// Largest number of manifest chunks that remain cached.
 const FEW: u64 = 2;
 
 /// Lists the objects of a level, in the order of the object index, as table [`Table::Objects`] of an answer:
 /// `object_id`, `vertices`, `chunks`, `fragments`, then object attributes. Objects without vertices are listed too, deleted
 /// ones are not.
 ///
-/// For an additive level the complete content is listed, unless `own_level_only` is set: numbers are sums over the levels of the chain, and
+/// For an additive level the complete content is listed, unless `own_level_only` is set: counts are sums over the levels of the chain, and
 /// objects that only coarser levels have are last.
 ///
 /// # Shape
@@ -49,7 +49,8 @@ const FEW: u64 = 2;
 ///
 /// # Cost
 ///
-/// Reads all fragment indexes, but no vertices. Memory: eight bytes for each fragment, and for an additive level some fifty bytes for each object.
+/// Reads the table of ids, all manifests, fragment indexes and object attributes, but no vertices. Memory: eight bytes for each fragment, and for an
+/// additive level some fifty bytes for each object.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ pub fn list_objects<'a>(
     list_chosen(store, (level, own_level_only), None)
 }
 
-/// Lists the objects with some ids, or all, as [`list_objects`]. Reads the manifests and attributes of these alone.
+/// Lists the objects with some ids, or all objects, like [`list_objects`]. Reads only the manifests and attributes of these objects.
 pub(crate) fn list_chosen(
     store: &Store,
     (level, own_level_only): (u32, bool),
@@ -92,7 +93,7 @@ fn stale_first(level: Option<&Level>) -> Vec<String> {
     Vec::from_iter(warning)
 }
 
-/// The metadata of a table that names the level it lists.
+/// The metadata of a table: the number of the listed level.
 fn of_level(number: u32) -> HashMap<String, String> {
     HashMap::from([("zvf.level".to_owned(), number.to_string())])
 }
@@ -129,7 +130,7 @@ async fn objects(
         let (ids, lengths) = futures::join!(index.ids_in(round), lengths(level, round));
         let (ids, (chunks, lengths, cells)) = (ids?, lengths?);
         summary.cells_read = summary.cells_read.saturating_add(cells);
-        // The parts of the manifests with chosen objects.
+        // The manifest chunks with chosen objects.
         let parts: Option<HashSet<u64>> = chosen.map(|chosen| {
             let rows = ids.objects().filter(|(_, id)| chosen.contains(id));
             rows.map(|(row, _)| index.chunk_of(row)).collect()
@@ -167,7 +168,7 @@ async fn objects(
     Ok(summary)
 }
 
-/// Rows of the largest chunk of a level; `None` if the level has no fragment index, which counts them.
+/// Number of rows of the largest chunk of a level, from the fragment indexes; `None` if the level has none.
 ///
 /// # Cost
 ///
@@ -175,7 +176,7 @@ async fn objects(
 ///
 /// # Errors
 ///
-/// I/O; malformed indexes; a limit: more chunks than a query takes.
+/// I/O; malformed indexes. Limit: too many chunks.
 pub fn largest_chunk(level: &Level) -> BoxFuture<'_, Result<Option<u64>, QueryError>> {
     Box::pin(async move {
         if level.vertex_fragments().is_none() {
@@ -233,7 +234,7 @@ async fn lengths(
                     let Some(cell) = cell else {
                         return Ok(Vec::new());
                     };
-                    // The number of rows is unknown here; rows far outside are refused by the counts below.
+                    // The number of rows is not known here, so rows outside the chunk are not detected.
                     let fragments = Fragments::decode(&cell, u32::MAX).map_err(|source| {
                         QueryError::decode(
                             Place::cell(number, "vertex_fragments", table.get(slot)),
@@ -462,7 +463,7 @@ impl LinkList {
     }
 }
 
-/// Bytes in flight of lists of links.
+/// Bytes in flight while links are listed.
 const BUDGET: u64 = 64 << 20;
 
 async fn links(

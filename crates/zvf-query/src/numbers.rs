@@ -17,7 +17,7 @@ use crate::columns::scalar::moments;
 pub struct Floats {
     /// The numbers, row-major.
     pub values: Vec<f64>,
-    /// Whether all numbers are exact; whole numbers of 64 bits may be rounded.
+    /// Whether all numbers are exact; 64-bit integers and decimals may be rounded.
     pub exact: bool,
 }
 
@@ -38,10 +38,10 @@ pub fn floats(column: &ArrayRef) -> Floats {
     differences(column, 0.0)
 }
 
-/// The numbers of a column of an answer, less `origin`. Missing rows and elements are NaN, missing dates and times among them. Empty for a column
-/// of texts.
+/// The numbers of a column of an answer, less `origin`. Missing rows and elements are NaN, including missing dates and times. Empty for a column of
+/// texts.
 ///
-/// Whole numbers of 64 bits are subtracted before they are rounded.
+/// `origin` is subtracted from 64-bit integers before they are rounded.
 #[must_use]
 pub fn measured(field: &Field, column: &ArrayRef, origin: f64) -> Floats {
     let mut found = differences(column, origin);
@@ -79,7 +79,7 @@ fn differences(column: &ArrayRef, origin: f64) -> Floats {
         DataType::UInt16 => convert!(UInt16Type, f64::from),
         DataType::UInt32 => convert!(UInt32Type, f64::from),
         DataType::Int64 => convert!(Int64Type, |value: i64| {
-            // The smallest number, which missing dates and times have, is a power of two.
+            // `MISSING`, the value of missing dates and times, is a power of two and therefore exact.
             exact &= value.unsigned_abs() <= 1 << 53 || value == MISSING;
             from_whole(value.into(), origin)
         }),
@@ -114,7 +114,7 @@ fn differences(column: &ArrayRef, origin: f64) -> Floats {
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
-    reason = "the caller says where it is lost; an origin is near the numbers of a column"
+    reason = "`Floats::exact` reports lost precision; an origin is near the numbers of a column"
 )]
 fn from_whole(value: i128, origin: f64) -> f64 {
     (value - origin.trunc() as i128) as f64 - origin.fract()
@@ -199,8 +199,8 @@ mod tests {
                 assert!(missing.is_nan(), "{kind}");
             }
         }
-        let truths: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
-        assert_eq!(floats(&truths).values, [1.0, 0.0]);
+        let booleans: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
+        assert_eq!(floats(&booleans).values, [1.0, 0.0]);
         let texts: ArrayRef = Arc::new(StringArray::from(vec!["3"]));
         assert!(floats(&texts).values.is_empty());
     }

@@ -12,7 +12,7 @@ use crate::row_ids::RowIds;
 use crate::row_map::{ChunkRows, Key, RowMap};
 use zvf_store::format::int;
 
-/// Facts about a result from the manifests.
+/// Information about a result from the manifests.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectCounts {
     /// Object rows with their number of rows in the result, for objects with at least one.

@@ -22,7 +22,7 @@ use crate::{
 /// # Cost
 ///
 /// Nothing without conditions. With them, the cost of conditions on objects; for every relation except touching also one read of the vertices of
-/// each object that touches the region, and one bit of memory for each object.
+/// each object that touches the region, and one bit of memory for each of these vertices.
 ///
 /// # Errors
 ///
@@ -56,7 +56,8 @@ pub(crate) async fn resolve(
     whole_objects(store, related).await
 }
 
-/// In a query of whole objects, replaces a condition that refers to vertices and objects by the ids of the objects with a row that satisfies all conditions.
+/// In a query of whole objects, replaces a condition that refers to vertices and objects by the ids of the objects with a row that satisfies all
+/// conditions.
 ///
 /// # Cost
 ///

@@ -72,7 +72,7 @@ pub(crate) async fn resolve(
     }
     if let (Some(part), Select::Chunks) = (of_both.first(), query.select) {
         return Err(QueryError::misuse(format!(
-            "where: `{part}` refers to vertices and to objects, which selects no whole chunks: expected vertices or objects as what is selected"
+            "where: `{part}` refers to vertices and to objects, which selects no whole chunks: expected a selection of vertices or objects"
         )));
     }
     let condition = Expr::joined(of_rows.iter().chain(&of_both).cloned().collect());
@@ -128,7 +128,7 @@ struct Chosen {
 }
 
 /// Resolves names in backquotes. If no vertex attribute has the name, it is replaced by the name of the object or group attribute; if no attribute
-/// has it, it means what it means without quotes.
+/// has it, it is resolved like a name without quotes.
 pub(crate) async fn resolve_exact_names(
     store: &Store,
     query: &Query,
@@ -165,7 +165,7 @@ pub(crate) async fn resolve_exact_names(
     Ok(())
 }
 
-/// Whether a vertex attribute, or the attribute of chunk keys, has a name.
+/// Whether a vertex attribute, or the attribute of chunk keys, has this name.
 fn is_of_vertices(level: &Level, name: &str) -> bool {
     let key = level.doc().chunk_attribute_name.as_deref();
     let mut attributes = level.vertex_attributes().iter();
@@ -346,7 +346,7 @@ pub(crate) async fn object_columns(
 ) -> Result<(Vec<i64>, HashMap<String, Values>), QueryError> {
     if let Some(name) = names.iter().find(|name| group_value(name).is_some()) {
         return Err(QueryError::misuse(format!(
-            "expression: found {name}, expected no values of groups: an object can be in several{}",
+            "expression: found {name}, expected no values of groups: an object can be in several groups{}",
             filter.marked(name)
         )));
     }
@@ -368,7 +368,7 @@ pub(crate) async fn object_columns(
         measure(store, query, some, &ends, &mut part).await?;
         for (name, values) in part {
             let known = columns.get_mut(&name);
-            known.or_bug("a measure that was not asked")?.append(values);
+            known.or_bug("an unrequested measure")?.append(values);
         }
     }
     Ok((all, columns))
@@ -418,7 +418,7 @@ struct Wanted<'n> {
     ends: Vec<(&'n String, bool, usize)>,
     /// The number type of positions.
     positions: DTypeKind,
-    /// Whether they are read from the rows alone, without links.
+    /// Whether lengths and ends are computed from the rows, without reading links.
     by_rows: bool,
 }
 

@@ -82,8 +82,9 @@ impl ObjectTable {
         for attribute in of_level {
             let Some(element) = arrow::element_type(attribute.dtype()) else {
                 warnings.push(format!(
-                    "object attribute {:?} has no values to read",
-                    attribute.name()
+                    "object attribute {:?} is left out: values of dtype {} cannot be read",
+                    attribute.name(),
+                    attribute.dtype()
                 ));
                 continue;
             };
@@ -179,7 +180,7 @@ impl ObjectTable {
         }
     }
 
-    /// One batch; values that are not passed are read.
+    /// One batch; without `values`, they are read.
     ///
     /// # Errors
     ///

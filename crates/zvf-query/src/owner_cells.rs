@@ -104,7 +104,7 @@ impl OwnerCells {
         slot < self.until
     }
 
-    /// Checks that only fragments of a chunk have owners: more owners belong to another chunk, or to an older state of this one.
+    /// Checks that a chunk has no more owners than fragments: further owners belong to another chunk, or to an older state of this one.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl OwnerCells {
             owners if owners > fragments.len() => Err(QueryError::malformed(
                 place(reader, slot),
                 format!(
-                    "found the owners of {owners} fragments, expected those of {} or fewer, as the chunk has; `zvf edit add-owners` makes them again",
+                    "found owners of {owners} fragments, expected at most {}, as many as the chunk has; `zvf edit add-owners` writes them again",
                     fragments.len()
                 ),
             )),
@@ -186,7 +186,7 @@ impl OwnerCells {
             })?;
             let owners = Vec::from_iter(owners);
             let rows = index.rows_of_in(round, &owners).await?;
-            // Unless the whole table had to be read.
+            // False now if the whole table had to be read.
             if index.looks_up() {
                 let found = rows.into_iter().zip(owners);
                 let found = found.filter_map(|(row, id)| Some((row?, id)));

@@ -98,8 +98,8 @@ pub(crate) const MOST_LEVELS: usize = 64;
 ///
 /// # Errors
 ///
-/// Misuse: a box of other dimensions, unknown names, a filter that does not fit, objects in a store without objects. Malformed: an additive level
-/// without next level. Unsupported encodings. I/O.
+/// Misuse: a box with another number of axes than the store, unknown names, a filter or region that does not fit the columns or axes. Malformed: an
+/// additive level without next level. Limit: more than [`MOST_LEVELS`] levels. Unsupported: encodings, types of positions. I/O.
 pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>, QueryError> {
     let dims = store.root().dims();
     if let Some(bbox) = query.bbox.as_ref().filter(|bbox| bbox.dims() != dims) {
@@ -114,7 +114,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
         if query.groups.is_none() || query.level == 0 || !store.levels().contains(&0) {
             return Ok(None);
         }
-        // Groups are read from the coarse level.
+        // Level 0 has the groups if the coarse level has none.
         let groups = Need {
             groups: true,
             ..Need::default()
@@ -183,7 +183,7 @@ pub(crate) async fn prepare(store: &Store, query: Query) -> Result<Vec<Prepared>
 ///
 /// # Errors
 ///
-/// Misuse: no such level. Malformed: an additive level without next level. I/O.
+/// Misuse: no such level. Malformed: an additive level without next level. Limit: more than [`MOST_LEVELS`] levels. I/O.
 pub(crate) async fn chain(
     store: &Store,
     number: u32,
@@ -379,7 +379,7 @@ fn tie(
     let family = level
         .links(0)
         .filter(|links| links.width() > 0 && query.outputs.links)
-        // Records whose rows are not real are not links: the manifests of objects define the links of such stores.
+        // Records with incorrect rows are not links: the manifests of objects define the links of such stores.
         .filter(|links| links.rows_trusted())
         // Families without arrays store no links; the order of rows implies them.
         .filter(|links| rule != Rule::Sequential || !links.arrays().is_empty());
@@ -392,7 +392,7 @@ fn tie(
         Some(links) => {
             let family = Family::new(links.clone(), query.level);
             for name in family.unreadable() {
-                warnings.push(format!("link attribute {name:?} has no values to read"));
+                warnings.push(format!("unreadable link attribute {name:?} is left out"));
             }
             Some(Arc::new(family))
         }
@@ -457,7 +457,7 @@ fn tie(
     };
     warnings.extend(unusable.map(|(column, why)| {
         let path = column.array.path();
-        format!("{path} {why}: manifests are read instead; `zvf edit add-owners` makes it again")
+        format!("{path} {why}: manifests are read instead; `zvf edit add-owners` writes it again")
     }));
     if query.bbox.is_some() {
         warnings.extend(doubts(store.root(), &level));
@@ -477,7 +477,7 @@ fn tie(
     })
 }
 
-/// Whether vertices of this kind need not belong to an object.
+/// Whether stores of this kind may have vertices without an object.
 pub(crate) fn may_be_unowned(kind: Kind) -> bool {
     matches!(kind, Kind::PointCloud | Kind::Graph | Kind::Mesh)
 }
@@ -570,14 +570,14 @@ fn doubts(root: &RootDoc, level: &Level) -> Vec<String> {
         problems.extend(rules::check_root_for(root, &of_root));
     }
     let shape = level.chunk_shape();
-    let tell = |one: rules::Problem| {
+    let warning = |one: rules::Problem| {
         format!(
             "level {name}: chunk_shape is {shape:?}, but {} is {}, expected {}: if chunk_shape is wrong, rows of the box are missing; \
              `zvf validate` compares it with the rows",
             one.path, one.found, one.expected
         )
     };
-    problems.into_iter().map(tell).collect()
+    problems.into_iter().map(warning).collect()
 }
 
 /// The attributes to read: first the attributes of the answer, then attributes that only the filter names. Also returns the missing names.
@@ -597,7 +597,7 @@ fn columns(
                 if arrow::element_type(attribute.dtype).is_none() {
                     let name = &attribute.name;
                     warnings.push(format!(
-                        "attribute {name:?} of dtype {} has no values to read",
+                        "attribute {name:?} is left out: values of dtype {} cannot be read",
                         attribute.dtype
                     ));
                     continue;

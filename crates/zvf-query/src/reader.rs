@@ -31,7 +31,7 @@ pub(crate) struct RowTest {
     pub(crate) whole_chunks: bool,
     /// Whether chunk keys do not determine positions; a chunk then intersects the box if one of its rows does.
     pub(crate) worthless_keys: bool,
-    /// Whether the rows of a chunk must be at the place of its key, because chunks are excluded by the box.
+    /// Whether the rows of a chunk must be inside the chunk of its key, because the box excludes chunks by their keys.
     pub(crate) placed: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Decoded {
     pub(crate) slot: Slot,
     /// Rows of the buffer.
     pub(crate) rows: u32,
-    /// Whether the chunk is listed but its vertices are missing.
+    /// Whether the chunk has no vertices: their cell is missing or empty.
     pub(crate) absent: bool,
     /// World positions of the used rows, if the query needs positions.
     pub(crate) positions: RowValues,
@@ -208,7 +208,7 @@ impl Reader {
         Box::pin(async move { done.await? })
     }
 
-    /// The error for a cell of an array, with its place. Errors of stored objects have their keys.
+    /// Adds the place of a cell to its error. Errors of stored objects name the key already.
     fn placed(&self, path: &str, chunk: &[i64], error: StoreError) -> QueryError {
         let is_cell = |key: &str| {
             key.strip_prefix(path)
@@ -230,7 +230,8 @@ impl Reader {
         self.test.bbox.is_some() || self.test.placed || self.filter.is_some()
     }
 
-    /// The rows to decode of a chunk, from numbers of fragments; `None` for all, if other rows are also tested or compared with the chunk's key.
+    /// The rows of a chunk to decode: those of the `named` fragments, and those that are compared with the chunk's key. `None` for all rows: if all
+    /// are tested, or no fragments are named.
     fn picked(
         &self,
         slot: Slot,
@@ -481,7 +482,7 @@ impl Reader {
         Ok(if all { inside } else { Kept::Rows(passing) })
     }
 
-    /// The error for a condition that a chunk does not fit.
+    /// The error for a chunk whose values do not fit the condition.
     pub(crate) fn faulty(&self, chunk: &[i64], fault: Fault) -> QueryError {
         fault.error(|name, what| {
             let path = format!("vertex_attributes/{name}");
@@ -525,7 +526,7 @@ impl Reader {
     /// Whether rows are tested by their positions; `names` are those in the condition.
     pub(crate) fn tests_positions(&self, names: &[String]) -> bool {
         let columns = &self.columns;
-        // A name that is no column is an axis.
+        // A name that is not a column is an axis.
         let is_axis = |name: &String| !columns.iter().any(|column| column.name == *name);
         self.test.bbox.is_some() || names.iter().any(is_axis) || self.tests(columns.len())
     }

@@ -58,8 +58,8 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Misuse: a limit, because its rows are unknown before they are read; no pieces. Limit: more than 2^20 pieces by count (pieces by rows or bytes
-    /// become larger instead). The errors of [`query`](crate::query) for levels and objects that do not exist.
+    /// Misuse: a limit, because its rows are unknown before they are read; a target of 0. Limit: more than 2^20 pieces by count (pieces by rows or
+    /// bytes become larger instead). The errors of [`query`](crate::query) for levels and objects that do not exist.
     pub fn splits<'a>(
         &'a self,
         store: &'a Store,
@@ -68,7 +68,7 @@ impl Query {
         Box::pin(async move {
             if self.limit.is_some() {
                 return Err(QueryError::misuse(
-                    "a query with a limit has no splits: which rows are first is known only when they are read",
+                    "a query with a limit has no splits: the rows within a limit are known only when they are read",
                 ));
             }
             if matches!(
@@ -142,7 +142,7 @@ impl Query {
         })
     }
 
-    /// The query with conditions on objects replaced by ids, if it is a query by object.
+    /// The query with conditions on objects replaced by ids; `None` if there are none.
     async fn of_objects(&self, store: &Store) -> Result<Option<Self>, QueryError> {
         let found = resolve(store, self.clone(), &mut Vec::new()).await?;
         let changed = found.filter != self.filter
@@ -246,7 +246,7 @@ impl Split {
     pub fn query(&self) -> Result<Query, QueryError> {
         if self.query.chunks.is_none() && self.query.objects.is_none() {
             return Err(QueryError::misuse(
-                "split: found a query of neither chunks nor objects, expected those of a piece",
+                "split: found neither chunks nor objects, expected those of a piece",
             ));
         }
         self.query.plain()

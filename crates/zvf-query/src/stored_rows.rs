@@ -65,7 +65,7 @@ impl<'a> StoredRows<'a> {
     ///
     /// # Errors
     ///
-    /// Malformed, without a place: a column of another width than of previous rows. Bug: rows that do not exist.
+    /// The error of `wrong`: a column of another width than in previous rows. Bug: rows that do not exist.
     pub(crate) fn push_to(
         &self,
         range: Range<usize>,

@@ -7,7 +7,7 @@ use zvf_neuroglancer::ViewError;
 use zvf_query::QueryError;
 use zvf_store::{Class, StoreError};
 
-/// Why a request has no answer.
+/// An error response: why a request failed.
 #[derive(Debug)]
 pub(crate) struct HttpError {
     status: StatusCode,

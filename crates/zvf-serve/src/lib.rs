@@ -35,8 +35,8 @@
 //!
 //! # Limits
 //!
-//! Connections and computed views are bounded, further ones wait. Objects are sent in pieces of 1 MiB. An answer has at most
-//! 64 MiB; a larger one is refused with 413. Paths are decoded once and cannot lead upwards; a symbolic link is
+//! Connections and computed views are bounded, further ones wait. Objects are sent in pieces of 1 MiB. The answer of a view
+//! has at most 64 MiB; a larger one is refused with 413. Paths are decoded once and cannot lead upwards; a symbolic link is
 //! followed only inside its store. Nothing panics on input.
 
 mod base;

@@ -234,7 +234,7 @@ fn shown(store: &ViewedStore, number: usize, dimension: &Dimension) -> Dimension
     }
 }
 
-/// The space of all stores: the axes of the first ones, and the box around all.
+/// The space of all stores: their axes, each once by name and unit, and the box around all stores.
 #[derive(Debug, Default)]
 struct PageSpace {
     /// Axes of space first.

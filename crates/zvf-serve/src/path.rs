@@ -38,7 +38,7 @@ const MOST: usize = 64;
 /// # Errors
 /// 400 for anything but a plain path that leads downwards.
 pub(crate) fn segments(path: &str, prefix: &str) -> HandlerResult<DecodedPath> {
-    let wrong = || HttpError::bad_request("found a path with empty, dotted or illegal segments");
+    let wrong = || HttpError::bad_request("found a path with empty, illegal or too many segments");
     let rest = path.strip_prefix(prefix).ok_or_else(wrong)?;
     let (rest, folder) = match rest.strip_suffix('/') {
         Some(rest) => (rest, true),

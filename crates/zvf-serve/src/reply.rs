@@ -18,14 +18,14 @@ fn tags<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<impl Iterator<I
     })
 }
 
-/// Whether `If-None-Match` names an ETag.
+/// Whether `If-None-Match` names this ETag, or is `*`.
 pub(crate) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let Ok(tag) = tag.to_str() else { return false };
     let mut tags = tags(headers, &header::IF_NONE_MATCH).into_iter().flatten();
     tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
-/// Whether `If-None-Match` names any ETag.
+/// Whether `If-None-Match` is `*`.
 pub(crate) fn is_any(headers: &HeaderMap) -> bool {
     let mut tags = tags(headers, &header::IF_NONE_MATCH).into_iter().flatten();
     tags.any(|one| one == "*")
@@ -34,7 +34,7 @@ pub(crate) fn is_any(headers: &HeaderMap) -> bool {
 /// Checks `If-Match`: whether the ETag of the answer is one that the client names. Weak ETags match none (RFC 9110, 13.1.1).
 ///
 /// # Errors
-/// 412 if it is another one.
+/// 412 if the client names only other ETags.
 pub(crate) fn check_match(headers: &HeaderMap, tag: Option<&HeaderValue>) -> HandlerResult<()> {
     let Some(mut tags) = tags(headers, &header::IF_MATCH) else {
         return Ok(());

@@ -30,7 +30,7 @@ pub(crate) async fn answer(State(sources): State<Arc<Sources>>, request: Request
     }
     if key.is_empty() {
         return Err(HttpError::not_found(
-            "a store has objects; its listing ends with a slash",
+            "found the path of a store, expected an object, or a slash at the end for the listing",
         ));
     }
     object(raw, key, request.method(), request.headers()).await

@@ -1,4 +1,4 @@
-//! Codecs of arrays, by the names that stored objects have.
+//! Decodes stored objects with the codecs of their arrays; errors name the object.
 
 use bytes::Bytes;
 use zvf_codec::{Chain, CodecError, Data};
@@ -59,7 +59,7 @@ pub(crate) fn failed(key: &str, cap: Cap, error: CodecError) -> StoreError {
     }
 }
 
-/// The byte order that a codec `bytes` states; `None` if its word is unknown.
+/// The byte order that a codec `bytes` states; `None` if the value is unknown.
 pub(crate) fn byte_order(codec: &Codec) -> Option<ByteOrder> {
     match codec.configuration.get("endian").and_then(|e| e.as_str()) {
         None | Some("little") => Some(ByteOrder::Little),

@@ -22,7 +22,7 @@ pub(crate) struct Pick {
 ///
 /// # Errors
 ///
-/// Misuse: the level has none.
+/// Misuse: the level has no object index.
 pub(crate) fn index(p: &Prepared) -> Result<&Arc<ObjectIndex>, QueryError> {
     let index = p.level.object_index();
     index.ok_or_else(|| no_objects(p.query.level))
@@ -124,7 +124,8 @@ pub(crate) async fn all(p: &Prepared) -> Result<Vec<Pick>, QueryError> {
     Ok(ids.objects().map(|(row, id)| Pick { id, row }).collect())
 }
 
-/// Members of the requested groups; `None` if the query has no groups. A coarse level with the object ids of level 0 has its groups, too (trap T21).
+/// Members of the requested groups; `None` if the query has no groups. A coarse level without groups that keeps the object ids of level 0 has the
+/// groups of level 0 (trap T21).
 pub(crate) async fn members(p: &Prepared) -> Result<Option<Vec<i64>>, QueryError> {
     let Some(groups) = &p.query.groups else {
         return Ok(None);

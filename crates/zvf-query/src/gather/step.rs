@@ -49,7 +49,7 @@ pub(crate) struct Cursor {
 pub(crate) struct Step {
     pub(crate) gathered: Gathered,
     pub(crate) pieces: Vec<Piece>,
-    /// Set if the step ended before the batch, because it has many rows.
+    /// Where the next step continues, if this one reached the limit of rows or pieces before the end of the batch.
     pub(crate) rest: Option<Cursor>,
     pub(crate) misplaced: Option<Slot>,
 }
@@ -110,7 +110,7 @@ impl GatherPlan {
         self.ids.get(int::index(self.pick(entry, 0))).copied()
     }
 
-    /// Gathers from `from` to the entry `end`, or until there are many rows.
+    /// Gathers from `from` to the entry `end`, or until the limit of rows or pieces is reached.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl GatherPlan {
         Ok(step)
     }
 
-    /// Gathers one fragment of an entry. The number of the object in the piece is 0, because only some callers need it: searching for it in
-    /// millions of unordered entries took a tenth of the time of a full read by object.
+    /// Gathers one fragment of an entry. Sets `pick` to 0, because only some callers need the number of the object: searching for it in millions of
+    /// unordered entries took a tenth of the time of a full read by object.
     pub(super) fn piece(
         &self,
         chunk: &Decoded,
@@ -255,7 +255,7 @@ impl GatherPlan {
     }
 }
 
-/// Marks rows of an object that are not part of the query.
+/// A piece without rows, in place of rows of an object that are not part of the query.
 pub(super) fn gap(pick: u32) -> Piece {
     Piece {
         pick,

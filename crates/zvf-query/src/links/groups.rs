@@ -66,7 +66,7 @@ pub(crate) fn restrict(
 impl Family {
     fn false_claim(&self, at: &LinkCellRef, what: impl std::fmt::Display) -> QueryError {
         let place = Place::cell(self.level, "link_fragments", &at.source);
-        let what = format!("{what}, though the level claims that groups of links follow fragments");
+        let what = format!("{what}, although the level claims that links are grouped by fragment");
         QueryError::malformed(place, what)
     }
 
@@ -147,7 +147,7 @@ impl Family {
         })
     }
 
-    /// Checks that the records of groups are links of the groups' fragments.
+    /// Checks that all ends of the links of a group are in the fragment of the group.
     ///
     /// # Errors
     ///

@@ -24,11 +24,11 @@ pub(crate) struct LinkTable {
 }
 
 impl LinkTable {
-    /// The table of a family, or of implied links alone.
+    /// The table of a family; without one, the table of implied links.
     ///
     /// # Errors
     ///
-    /// Unsupported: an attribute of a type without values.
+    /// Unsupported: an attribute whose type has no Arrow type.
     pub(crate) fn new(
         family: Option<Arc<Family>>,
         metadata: HashMap<String, String>,
@@ -122,7 +122,7 @@ impl LinkSink {
     ///
     /// # Errors
     ///
-    /// Malformed: another width than in other cells.
+    /// Malformed: rows of another width than in other cells.
     pub(crate) fn push_attributes(
         &mut self,
         cell: &RecordCell,

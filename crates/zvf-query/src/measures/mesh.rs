@@ -12,12 +12,12 @@ use crate::whole_objects::WholeObjects;
 pub(super) struct Mesh<'o> {
     /// The positions of the corners.
     triangles: Vec<[&'o [f64]; 3]>,
-    /// Edges of faces, with the number of faces on either side.
+    /// For each edge, from the lower to the higher corner: the number of faces that traverse it in this direction, and in the other.
     edges: HashMap<(usize, usize), (u32, u32)>,
 }
 
 impl<'o> Mesh<'o> {
-    /// Faces of more than three vertices are cut into triangles that share the first vertex.
+    /// The mesh of the faces in `links`, each of `width` rows. Faces of more than three vertices are cut into triangles that share the first vertex.
     pub(super) fn of(
         objects: &'o WholeObjects,
         links: &[usize],
@@ -86,7 +86,7 @@ impl<'o> Mesh<'o> {
         sum.value()
     }
 
-    /// The enclosed volume; `None` unless each edge has one face on either side, in three dimensions.
+    /// The enclosed volume in three dimensions; `None` unless each edge is traversed once in each direction.
     pub(super) fn volume(&self) -> Option<f64> {
         let closed = self.edges.values().all(|sides| *sides == (1, 1));
         let [origin, ..] = self.triangles.first()?;

@@ -53,7 +53,7 @@ const OBJECTS: usize = 1 << 14;
 /// | `object_id` | all | |
 /// | `points` | all | vertices |
 /// | `length` | all kinds with links of two vertices | sum of the lengths of the links |
-/// | `tortuosity` | lines, polylines, streamlines | length, divided by the distance of both ends; missing if that is 0 |
+/// | `tortuosity` | lines, polylines, streamlines | length, divided by the distance between the ends; missing if that is 0 |
 /// | `branches`, `tips` | skeletons, graphs | vertices with three or more neighbours, vertices with one |
 /// | `strahler` | skeletons | Strahler order of the root; missing if the links do not form a forest |
 /// | `faces`, `surface` | meshes | number and area of the faces |
@@ -61,11 +61,12 @@ const OBJECTS: usize = 1 << 14;
 /// | `min_x`, `max_x`, .. | all | bounds on each axis |
 /// | `mean_NAME` | on request | mean of a vertex attribute, missing values and NaN left out; `mean_NAME_0`, .. of several channels |
 ///
-/// All are float64 except ids and counts. Objects without vertices have no length, bounds and means.
+/// All are float64 except ids and counts. Objects without vertices have no length, bounds or means.
 ///
 /// # Units
 ///
-/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time and channels do not count, and all others have one unit.
+/// Stored world coordinates. Lengths, surfaces and distances are measured in space: axes of time and channels are ignored, and all others must have
+/// the same unit.
 ///
 /// # Cost
 ///
@@ -77,7 +78,8 @@ const OBJECTS: usize = 1 << 14;
 ///
 /// # Errors
 ///
-/// Misuse: no object index, axes with different units, an unknown attribute, an attribute without numbers. Errors of [`query`](crate::query).
+/// Misuse: no object index, axes with different units, an unknown attribute, an attribute without numbers, attributes with the same column name.
+/// Unsupported: links that cannot be read. Errors of [`query`](crate::query).
 ///
 /// # Examples
 ///
@@ -111,8 +113,9 @@ pub struct Measures {
     store: Store,
     query: Query,
     kind: Kind,
-    /// Ids and numbers of vertices, and the next one.
+    /// The id and the number of vertices of each object.
     objects: Vec<(i64, u64)>,
+    /// The index of the next object.
     next: usize,
     attributes: Names,
     table: MeasureTable,
@@ -250,7 +253,7 @@ impl Measures {
             };
             if fields.iter().any(|field| field.name() == name) {
                 return Err(QueryError::misuse(format!(
-                    "measure: found the name {name:?} twice, expected another one for each measure, and not {ID}"
+                    "measure: found the name {name:?} twice, expected a different name for each measure, other than {ID}"
                 )));
             }
             indexes.push(index);

@@ -151,7 +151,7 @@ impl Path {
         Ok(())
     }
 
-    /// `path`: rows are linked to the next row.
+    /// The measures; `path`: whether each row is linked to the next one.
     fn measured(self, path: bool) -> Measured {
         let mean = |(sum, count): (CompensatedSum, u64)| {
             (count > 0).then(|| sum.value() / crate::statistics::real(count))

@@ -120,7 +120,7 @@ impl MeasureTable {
                 };
                 all.push((Measure::Mean(number), title));
                 let unit = field.metadata().get(UNIT);
-                // A mean is a float64, and not a whole number of days, say.
+                // The units of dates and times apply to integers; a mean is a float64 and has no such unit.
                 units.push(unit.filter(|unit| Moments::of_unit(unit).is_none()));
                 number += 1;
             }
@@ -177,7 +177,7 @@ impl MeasureTable {
         self.schema = Arc::new(Schema::new(fields));
     }
 
-    /// Whether columns of the table, all or those with these numbers, are bounds.
+    /// Whether any column of the table is a bound; with `chosen`, any of the columns with these indexes.
     pub(super) fn has_bounds(&self, chosen: Option<&[usize]>) -> bool {
         let is_bound = |kind: &Measure| matches!(kind, Measure::Min(_) | Measure::Max(_));
         match chosen {
@@ -210,7 +210,7 @@ impl MeasureTable {
         let numbers = |of: &dyn Fn(&Measured) -> Option<f64>| -> ArrayRef {
             Arc::new(rows.iter().map(of).collect::<Float64Array>())
         };
-        // Without a finite coordinate there are no bounds.
+        // If all coordinates are NaN, there are no bounds.
         let known = |bounds: &(f64, f64)| bounds.0 <= bounds.1;
         let column = |measure: &Measure| -> ArrayRef {
             match *measure {

@@ -29,7 +29,7 @@ impl BBox {
     pub fn new(lo: Vec<f64>, hi: Vec<f64>) -> Result<Self, QueryError> {
         if lo.len() != hi.len() {
             return Err(QueryError::misuse(format!(
-                "bbox: found corners of {} and {} coordinates, expected as many of both",
+                "bbox: found corners of {} and {} coordinates, expected the same number for both",
                 lo.len(),
                 hi.len()
             )));
@@ -61,7 +61,7 @@ impl BBox {
     ///
     /// # Errors
     ///
-    /// Misuse, with the wrong part.
+    /// Misuse: a text without a colon, a coordinate that is not a number, corners that [`new`](Self::new) refuses.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let Some((lo, hi)) = text.split_once(':') else {
             return Err(QueryError::misuse(format!(

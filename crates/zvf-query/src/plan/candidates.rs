@@ -74,7 +74,7 @@ impl Grid {
             .zip(max)
             .enumerate()
             .all(|(axis, ((&at, &min), &max))| {
-                // Rows with only NaN have an empty range, which is accepted.
+                // If all coordinates are NaN, the range is empty and is accepted.
                 min > max
                     || (self.straight(axis, min) == at && self.straight(axis, max) == at)
                     || (self.binned(axis, min) == Some(at) && self.binned(axis, max) == Some(at))

@@ -2,10 +2,10 @@
 
 use zvf_store::format::int::index;
 
-/// Number of a chunk within one query, in lex order of coordinates.
+/// Number of a chunk within one query, in lexicographic order of coordinates.
 pub(crate) type Slot = u32;
 
-/// A lex-sorted list of chunk coordinates with a lookup that costs a few nanoseconds.
+/// A lexicographically sorted list of chunk coordinates with a lookup that costs a few nanoseconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkTable {
     rank: usize,
@@ -27,7 +27,7 @@ enum Lookup {
 }
 
 impl ChunkTable {
-    /// Numbers `chunks`, which must be in lex order. `None`: more than `u32::MAX - 1` chunks.
+    /// Numbers `chunks`, which must be in lexicographic order. `None`: more than `u32::MAX - 1` chunks.
     pub(crate) fn new<'a>(rank: usize, chunks: impl Iterator<Item = &'a [i64]>) -> Option<Self> {
         let mut coords = Vec::new();
         for chunk in chunks {
@@ -99,7 +99,7 @@ impl ChunkTable {
             .unwrap_or(&[])
     }
 
-    /// The chunks in lex order.
+    /// The chunks in lexicographic order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[i64]> {
         self.coords.chunks_exact(self.rank.max(1))
     }

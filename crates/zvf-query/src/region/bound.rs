@@ -55,7 +55,8 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: a sphere of other dimensions or in a store with several units, names of axes that the store does not have, a polygon or a mesh in a store of fewer axes of space.
+    /// Misuse: a sphere of other dimensions or in a store with several units, names of axes that the store does not have, a polygon or a mesh in a
+    /// store with too few axes of space.
     pub(crate) fn bind(&self, axes: &[Axis]) -> Result<BoundRegion, QueryError> {
         let metric = Metric::of_lengths(axes);
         let names: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -349,7 +350,7 @@ impl BoundShape {
                 *range = (range.0.max(low), range.1.min(high));
             }
         };
-        // Slightly wider, because a rounded difference may accept more.
+        // Slightly wider, because the test with rounded differences may accept positions beyond the exact ends.
         let around = |value: f64, distance: f64| {
             let slack = (value.abs() + distance) * 1e-15;
             (value - distance - slack, value + distance + slack)
@@ -424,7 +425,7 @@ impl BoundShape {
     }
 }
 
-/// A distance, rounded as NumPy rounds it: compared with the square of a radius, some points at exactly this distance would be outside.
+/// A distance, rounded as in NumPy. A comparison of squares would exclude some points at exactly the radius.
 fn distance(differences: impl Iterator<Item = f64>) -> f64 {
     differences.fold(0.0, |sum, one| sum + one * one).sqrt()
 }

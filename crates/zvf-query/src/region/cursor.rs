@@ -13,12 +13,12 @@ pub(super) struct TextCursor<'t> {
 }
 
 impl<'t> TextCursor<'t> {
-    /// At the start of a text.
+    /// A cursor at the start of a text.
     pub(super) fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// The next byte.
+    /// The position of the next byte.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -46,7 +46,7 @@ impl<'t> TextCursor<'t> {
         found
     }
 
-    /// Skips a character.
+    /// Skips a character; fails if it is not the next one.
     pub(super) fn expect(&mut self, wanted: char) -> Result<(), SyntaxError> {
         match self.eat(wanted) {
             true => Ok(()),
@@ -54,7 +54,7 @@ impl<'t> TextCursor<'t> {
         }
     }
 
-    /// Takes characters as long as `wanted` is true, possibly none.
+    /// Takes characters while `wanted` returns true, possibly none.
     fn run(&mut self, wanted: impl Fn(char) -> bool) -> &'t str {
         self.peek();
         let rest = self.rest();
@@ -78,7 +78,7 @@ impl<'t> TextCursor<'t> {
         found
     }
 
-    /// Takes a name: in backquotes, or up to a blank or a sign of the syntax.
+    /// Takes a name: in backquotes, or up to a blank or a syntax character.
     pub(super) fn name(&mut self, what: &str) -> Result<String, SyntaxError> {
         if !self.eat('`') {
             let start = self.at;
@@ -113,7 +113,7 @@ impl<'t> TextCursor<'t> {
         number.ok_or_else(|| self.expected_at(start, "a number"))
     }
 
-    /// Takes a finite number, which is small enough that products are finite, too.
+    /// Takes a number of at most [`LARGEST`].
     pub(super) fn coordinate(&mut self) -> Result<f64, SyntaxError> {
         self.peek();
         let start = self.at;
@@ -190,7 +190,7 @@ impl<'t> TextCursor<'t> {
     }
 }
 
-/// Whether a name needs no backquotes because of the character.
+/// Whether a character may be in a name without backquotes.
 fn is_plain(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, '=' | ',' | '(' | ')' | ':' | ';' | '`' | '@')
 }

@@ -54,9 +54,9 @@ pub(super) struct Mask {
     runs: Vec<[u32; 2]>,
 }
 
-/// A range of `u64` as a number of rows or runs in memory.
+/// Converts a number of rows to `usize`.
 fn counted(count: u64) -> Result<usize, String> {
-    usize::try_from(count).map_err(|_| format!("found {count} rows, which memory does not hold"))
+    usize::try_from(count).map_err(|_| format!("found {count} rows, more than memory can hold"))
 }
 
 impl Mask {
@@ -65,7 +65,7 @@ impl Mask {
     ///
     /// # Errors
     ///
-    /// A text: other numbers of axes than one to three, no elements or too many, runs that do not rise or leave the volume, a map without a
+    /// A message: not one to three axes, a repeated axis, no elements or too many, runs that are not ascending or leave the volume, a map without a
     /// usable inverse.
     pub(super) fn new(
         axes: Vec<String>,
@@ -492,7 +492,7 @@ impl fmt::Display for Mask {
         let [_, rows, columns] = self.extents;
         let (mut end, mut open): (u64, Option<u64>) = (0, None);
         let mut first = true;
-        // Adjacent runs at the end of a row are joined.
+        // A run that continues in the next row is written as one run.
         let mut put = |f: &mut fmt::Formatter<'_>, gap: u64, length: u64| {
             let comma = if std::mem::take(&mut first) {
                 "; "

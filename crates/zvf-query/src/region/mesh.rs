@@ -57,7 +57,7 @@ impl Mesh {
     ///
     /// # Errors
     ///
-    /// A text: no triangles or too many, references to missing vertices, coordinates that are not finite, edges with an odd number of triangles.
+    /// A message: no triangles or too many, references to missing vertices, coordinates that are not finite, edges with an odd number of triangles.
     pub(super) fn new(vertices: &[Point], triangles: &[[u32; 3]]) -> Result<Self, String> {
         if int::wide(vertices.len()) > MOST_VERTICES || triangles.len() > MOST_TRIANGLES {
             return Err(format!(
@@ -177,7 +177,7 @@ impl Mesh {
     fn span(&self, block: &Block) -> [(usize, usize); 2] {
         [0, 1].map(|axis: usize| {
             let column = |at: f64| {
-                // The cast of NaN (all vertices at one place) is 0; large numbers are clamped to the last column.
+                // The cast of NaN (all vertices have the same coordinate) is 0; large numbers are clamped to the last column.
                 let column = ((at - self.bounds[axis].0) * self.scale[axis]) as usize;
                 column.min(self.columns - 1)
             };
@@ -201,7 +201,7 @@ impl Mesh {
         })
     }
 
-    /// Whether a point is inside a triangle or on it.
+    /// Whether a point is inside the mesh or on one of its triangles.
     pub(super) fn covers(&self, point: Point) -> bool {
         let mut bounds = self.bounds.iter().zip(point);
         if !bounds.all(|((low, high), one)| *low <= one && one <= *high) {

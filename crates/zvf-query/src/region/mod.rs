@@ -45,8 +45,8 @@ pub use relation::ObjectRelation;
 /// | `hull(0 0 0, 1 0 0, 0 1 0, 0 0 1)` | the convex hull of points, which is a mesh |
 /// | `mask(x y z; 4 4 4; 2 0 0 -3, 0 2 0 -3, 0 0 2 -3; 5 2, 9 1)` | the voxels of some elements of a volume: the axes of the store, the extents of the volume, the rows of the affine from elements to these axes, then for each run of neighbouring elements the distance from the end of the previous run and the length of the run; the last axis of the volume varies fastest |
 ///
-/// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes that are not plain words are written in backquotes. Parsing the
-/// output of `Display` gives the same region.
+/// Joined by `and`, `or` (which binds less) and `not`, with parentheses. Names of axes with blanks or syntax characters are written in backquotes. Parsing
+/// the output of `Display` gives the same region.
 ///
 /// # Meaning
 ///
@@ -92,16 +92,16 @@ enum Shape {
     Box(Vec<AxisRange>),
     Polygon {
         polygons: Arc<Polygons>,
-        /// The axes of the two coordinates; `None`: `x` and `y`, or the first two.
+        /// The axes of the two coordinates; `None`: `x` and `y`, or longitude and latitude, or the first two axes of space.
         plane: Option<[String; 2]>,
     },
     Mesh(Arc<Mesh>),
     Mask(Arc<Mask>),
-    /// The objects without this relation; only in [`ObjectPlaces`].
+    /// The objects with this relation to the region; only in [`ObjectPlaces`].
     Objects(ObjectRelation, Box<Shape>),
 }
 
-/// A file that the text of a region names in the place of the contents of a shape.
+/// A file that the text of a region names in place of the contents of a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegionFile<'t> {
@@ -212,8 +212,8 @@ impl Region {
     }
 
     /// The prism over polygons of well-known text (`POLYGON`, `MULTIPOLYGON`) or GeoJSON (these, and features and collections of them), at most
-    /// 262,144 vertices. The polygons are in the plane of the axes `x` and `y`, or of the first two if the store lacks these names, unless
-    /// [`with_plane`](Self::with_plane) names another plane.
+    /// 262,144 vertices. The polygons are in the plane of the axes `x` and `y`, or longitude and latitude, or of the first two axes of space if the
+    /// store lacks these names, unless [`with_plane`](Self::with_plane) names another plane.
     ///
     /// # Errors
     ///
@@ -281,7 +281,8 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Misuse: more than three axes or 2^40 elements, more than 2^22 runs or 2^24 rows, runs that are not ascending, no run; a map without a usable inverse.
+    /// Misuse: more than three axes or 2^40 elements, more than 2^22 runs or 2^24 rows, a repeated axis, runs that are not ascending, no run; a map
+    /// without a usable inverse.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -12,7 +12,7 @@ use crate::error::nearest;
 use crate::filter::SyntaxError;
 use crate::label_ranges;
 
-/// Deepest nesting. Beyond it a text is refused, so that no input exhausts the stack.
+/// Deepest nesting: a limit, so that no input exhausts the stack.
 const DEPTH: usize = 100;
 
 /// Most shapes of a region.
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str, file: OfFile<'_>, of_objects: bool) -> Result<Sh
     }
 }
 
-/// Takes a plane: two names of axes (or one word of two letters), then ranges of other axes.
+/// Takes a plane: two names of axes (or one name of two letters, one for each axis), then ranges of other axes.
 pub(super) fn plane(text: &mut TextCursor<'_>) -> Result<Plane, SyntaxError> {
     const WANTED: &str = "two axes, such as xy or lon,lat";
     text.peek();
@@ -344,7 +344,7 @@ fn mask(text: &mut TextCursor<'_>) -> Result<Shape, SyntaxError> {
     }
     while !text.eat(';') {
         if shape.len() == axes.len() {
-            return Err(text.expected("`;`, there being an extent for each axis"));
+            return Err(text.expected("`;` after one extent for each axis"));
         }
         shape.push(text.count("an extent, or `;`")?);
     }

@@ -10,7 +10,7 @@ use crate::QueryError;
 /// # Text
 ///
 /// `touching(REGION)`, `inside(REGION)`, `starting(REGION)` and `ending(REGION)`, combined by `and`, `or` and `not`, with parentheses. A shape without
-/// such a word means touching: `sphere(1,2,3,4) and not box(x=0:1)` selects objects with a vertex in the sphere and none in the box;
+/// a relation means touching: `sphere(1,2,3,4) and not box(x=0:1)` selects objects with a vertex in the sphere and none in the box;
 /// `touching(sphere(1,2,3,4) and not box(x=0:1))` selects objects with a vertex that is in the sphere and not in the box. Parsing the output of
 /// `Display` gives the same condition.
 ///
@@ -42,7 +42,7 @@ impl ObjectPlaces {
     ///
     /// # Errors
     ///
-    /// Misuse, with the byte of the error, and a mark under it.
+    /// Misuse: a malformed text; the error marks the byte.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         Self::parse_with(text, &mut no_file)
     }
@@ -58,7 +58,7 @@ impl ObjectPlaces {
         Ok(Self { shape })
     }
 
-    /// The objects that satisfy both.
+    /// The objects that satisfy both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let [one, other] = [self, other].map(|places| Region {
@@ -68,7 +68,7 @@ impl ObjectPlaces {
         Self { shape }
     }
 
-    /// The objects that satisfy one or both.
+    /// The objects that satisfy one or both conditions.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         let [one, other] = [self, other].map(|places| Region {
@@ -78,13 +78,13 @@ impl ObjectPlaces {
         Self { shape }
     }
 
-    /// Sets the plane of polygons without one.
+    /// Sets the plane of the polygons that state none.
     pub(crate) fn in_plane(mut self, plane: &Plane) -> Self {
         self.shape.put_in(plane);
         self
     }
 
-    /// Whether a polygon has no plane.
+    /// Whether the plane of a polygon is not stated.
     pub(crate) fn has_open_plane(&self) -> bool {
         self.shape.has_open_plane()
     }

@@ -121,11 +121,11 @@ impl Bands {
 }
 
 impl Polygons {
-    /// Polygons, each of rings.
+    /// The union of polygons, each given by its rings.
     ///
     /// # Errors
     ///
-    /// A text: a ring that is not closed or has fewer than four vertices, a number that is infinite or too large, too many vertices.
+    /// A message: a ring that is not closed or has fewer than four vertices, a coordinate that is NaN or above 1e100, too many vertices.
     pub(super) fn new(parts: Vec<Vec<Ring>>) -> Result<Self, String> {
         let count: usize = parts.iter().flatten().map(Vec::len).sum();
         if count > MOST_VERTICES {
@@ -173,7 +173,7 @@ impl Polygons {
 
     /// The overlap with a rectangle, which may be infinite.
     pub(super) fn overlap(&self, rectangle: &Rectangle) -> Overlap {
-        // Parts of other heights are outside.
+        // The rectangle is outside of all other parts.
         let (low, high) = rectangle[1];
         Overlap::any(
             self.parts_between(low, high)
@@ -274,7 +274,7 @@ impl Part {
         {
             return Overlap::Crosses;
         }
-        // No edge intersects the block, so one of its points decides for all. A block that extends beyond the bounds is never completely inside.
+        // No edge intersects the rectangle, so one of its points decides for all. A rectangle that extends beyond the bounds is never all inside.
         match self.covers([clipped[0].0, low]) {
             true if clipped == *rectangle => Overlap::Inside,
             true => Overlap::Crosses,

@@ -14,10 +14,10 @@ pub enum ObjectRelation {
 }
 
 impl ObjectRelation {
-    /// All of them.
+    /// All relations.
     pub(crate) const ALL: [Self; 4] = [Self::Touching, Self::Inside, Self::Starting, Self::Ending];
 
-    /// The name in texts.
+    /// The name in the text form of conditions.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

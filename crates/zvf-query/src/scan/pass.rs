@@ -24,7 +24,7 @@ use crate::vertex_table::{Out, TablePlan};
 use crate::workers::Workers;
 use zvf_store::format::int;
 
-/// Groups of a box that are read before the first row is sent.
+/// Number of groups that are read before the first row is sent, if chunks were excluded by their keys.
 const LOOK_AHEAD: usize = 16;
 
 /// A running pass.
@@ -136,7 +136,7 @@ impl Scan {
         }
     }
 
-    /// The objects of kept rows with their fragments, after all groups; in their order if requested.
+    /// The objects of kept rows with their fragments, after the last group; with `order`, in the order of the manifests.
     ///
     /// # Errors
     ///

@@ -292,7 +292,7 @@ pub(crate) fn probe(p: &Prepared, pass: &Pass) -> Option<Vec<i64>> {
 /// Most chunks of one group.
 const GROUP: u32 = 64;
 
-/// Up to this number of chunks is split into two groups, a larger one into at least four.
+/// Up to this number, chunks are split into two groups; more chunks into at least four.
 const FEW: u32 = 32;
 
 /// Most groups in flight.
@@ -320,7 +320,7 @@ pub(crate) struct Load {
     pub(crate) limit: Option<u64>,
 }
 
-/// Decoded bytes up to which another thread is not worth it: a thread switch takes as long as zstd takes for some 50 kB.
+/// Decoded bytes up to which chunks are decoded on the calling thread: a thread switch takes as long as zstd takes for some 50 kB.
 const SMALL: u64 = 256 << 10;
 
 impl Load {

@@ -26,7 +26,7 @@ use zvf_store::format::int;
 /// Most rows for which memory is reserved before they are decoded. A damaged cell may state any number.
 const ROOM: usize = 1 << 20;
 
-/// Bytes of all attributes of objects up to which they are read together with a few chunks.
+/// Largest size, in bytes, of the object attributes that are all read even if the pass reads only some chunks.
 const FEW_VALUES: u64 = 1 << 20;
 
 /// The data that was read in addition to the cells.
@@ -57,7 +57,7 @@ pub(crate) fn jobs(p: &Prepared, pass: Pass, stop: &Arc<AtomicBool>) -> Jobs<Box
     Jobs::new(&reader, round, chunks, links, pass.pace.window)
 }
 
-/// Reads the information about objects, and their attributes; owners of the chunks before `expected`.
+/// Reads the information about objects and their attributes; of owners, only those of the chunks before `expected`.
 pub(crate) async fn side(
     p: &Prepared,
     ask: &Ask,
@@ -69,7 +69,7 @@ pub(crate) async fn side(
         return Ok(Side::default());
     };
     let scope = scope.map_or(Scope::Whole, Scope::Box);
-    // Large tables of attributes are read later, batch by batch. If few chunks are read, so is a table of more than FEW_VALUES.
+    // Large tables of attributes are read later, batch by batch; if only some chunks are read, also tables of more than FEW_VALUES bytes.
     let most = match reads_all(reader, expected) {
         true => p.query.memory_budget / 4,
         false => (p.query.memory_budget / 4).min(FEW_VALUES),
@@ -107,14 +107,14 @@ async fn of_objects(
         return Ok(side);
     }
     let cells = async {
-        // If all chunks are read, every object with vertices is needed.
+        // If all chunks are read, the manifests of all objects with vertices are needed.
         if reads_all(reader, expected) && needed == OfObjects::Order {
             return Ok(None);
         }
         OwnerCells::read_until(reader, expected, round, None).await
     };
     let ids = async {
-        // If ids ascend, the owners of a row are ordered by their ids alone. In a large table, ids are looked up after the rows are known.
+        // If ids ascend, the order of the owners of a row follows from their ids. In a large table, ids are looked up after the rows are known.
         let ascending = index.doc().object_ids_sorted == Some(true);
         let unneeded = ascending && (needed == OfObjects::Owners || index.looks_up());
         if unneeded || reader.level.owner_column().current().is_none() {

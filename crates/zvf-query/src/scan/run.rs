@@ -187,7 +187,7 @@ fn owned(p: &Prepared) -> bool {
 ///
 /// # Errors
 ///
-/// Link attributes that do not fit a table.
+/// Unsupported: a link attribute whose type has no Arrow type.
 pub(crate) fn ask(p: &mut Prepared) -> Result<Ask, QueryError> {
     let (counted, owned) = (counted(p), owned(p));
     let objects = counted.then(|| {

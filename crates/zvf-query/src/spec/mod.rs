@@ -278,7 +278,8 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse.
+    /// Misuse: batches of 0 rows, a split with a limit, a plane without a polygon that needs it, a relation without box and region, whole chunks
+    /// selected by a relation.
     pub fn check(&self) -> Result<(), QueryError> {
         let wrong = |what: &str| Err(QueryError::misuse(what));
         if self.batch_rows == 0 {
@@ -286,7 +287,7 @@ impl QuerySpec {
         }
         if self.split.is_some() && self.limit.is_some() {
             return wrong(
-                "split: found one with a limit, expected none: which rows are first is known only when they are read",
+                "split: found one with a limit, expected only one of them: the rows within a limit are known only when they are read",
             );
         }
         self.check_place()
@@ -370,7 +371,8 @@ impl QuerySpec {
     ///
     /// # Errors
     ///
-    /// Misuse: incompatible members, a group that does not exist, an id of a long range that no object has. I/O.
+    /// Misuse: incompatible members, a group that does not exist, an id of a long range that no object has. Limit: more than 100 million ids. I/O. For
+    /// a split, the errors of [`Query::piece`].
     pub fn resolve<'a>(&'a self, store: &'a Store) -> BoxFuture<'a, Result<Query, QueryError>> {
         Box::pin(async move {
             if !self.needs_store() {
@@ -400,7 +402,8 @@ impl QuerySpec {
         })
     }
 
-    /// The ids of the objects of the level, and of the levels that complete it.
+    /// The `ids` that objects of the level have, or objects of the levels that complete it. An id of no object is an error, unless missing ones are
+    /// ignored.
     async fn existing(&self, store: &Store, ids: &IdRanges) -> Result<Vec<i64>, QueryError> {
         let need = Need {
             objects: true,

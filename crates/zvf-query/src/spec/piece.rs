@@ -75,7 +75,7 @@ impl fmt::Display for PieceOf {
 }
 
 impl StateTag {
-    /// The present state of a store.
+    /// The current state of a store.
     #[must_use]
     pub fn of(store: &Store) -> Self {
         Self(crc32c::crc32c(store.root().to_json().as_bytes()))

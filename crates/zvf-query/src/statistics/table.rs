@@ -24,7 +24,7 @@ const UNIT: &str = "zvf.unit";
 /// # Shape
 ///
 /// `object_id` or `group`, `column`, `type`, `count`, `missing`, `nan`, `min`, `max`, `mean`, `std`, the quantiles (`q0.5`), `rank_error`, `distinct`, and
-/// the most frequent text `top` with its number `top_count`. Mean, standard deviation and quantiles are float64.
+/// the most frequent text `top` with its count `top_count`. Mean, standard deviation and quantiles are float64.
 ///
 /// `min` and `max` have a type that holds the numbers of all columns exactly: int64 or uint64 if all are integers, a date, time or duration if all have
 /// its type and unit, else float64. If one of the columns may have numbers that float64 rounds, or dates between other numbers, then two more columns at
@@ -158,7 +158,7 @@ fn numbers_of(column: &ColumnStatistics) -> Option<&NumberStatistics> {
     }
 }
 
-/// The texts of a column and their numbers.
+/// The texts of a column and their counts.
 fn categories_of(column: &ColumnStatistics) -> Option<&[(String, u64)]> {
     match &column.values {
         StatisticsOf::Categories(Some(texts)) => Some(&texts.counts),
@@ -172,7 +172,7 @@ fn top_of(column: &ColumnStatistics) -> Option<&(String, u64)> {
 }
 
 impl StatisticsTable {
-    /// The table of these statistics, and of columns with numbers of these types.
+    /// The table for these statistics; `numbers` are the fields of the columns of numbers.
     pub(super) fn new(spec: &StatisticsSpec, numbers: &[&Field]) -> Self {
         let ends = Ends::of(numbers);
         let mut fields = Vec::new();
@@ -220,7 +220,7 @@ impl StatisticsTable {
     ///
     /// # Errors
     ///
-    /// Bug.
+    /// Bug: statistics that do not fit their columns.
     pub fn batch(
         &self,
         sections: &[StatisticsSection],

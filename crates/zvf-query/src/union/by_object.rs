@@ -44,7 +44,7 @@ pub(crate) async fn run(mut levels: Vec<Prepared>, emit: &mut Emit) -> Result<Su
     let plain = plain(&levels);
     for p in &mut levels {
         p.part = Some(Part::default());
-        // The object table is made here, from the rows of the levels, which have the ids of their objects.
+        // The object table is made here, from the rows of the levels; the column `Pick` numbers their objects.
         p.query.outputs.objects = false;
         p.table.outs.push(Out::Pick);
     }
@@ -284,7 +284,7 @@ struct Merge<'q> {
     included: usize,
     /// Rows of each object.
     lengths: Vec<u64>,
-    /// Levels that have rows of each object.
+    /// The levels with rows of each object, as bits.
     live: Vec<u64>,
     /// Rows of the next batch.
     waiting: Vec<RecordBatch>,

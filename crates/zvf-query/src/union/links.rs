@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType};
 /// The positions of the rows of one level in the table of the chain, as ranges in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Placement {
-    /// First row at the level, rows, row of the chain's table.
+    /// For each range: first row of the level, number of rows, first row in the chain's table.
     stretches: Vec<(u64, u64, u64)>,
     next: u64,
 }

@@ -61,7 +61,7 @@ pub(crate) fn schema(table: &str, sources: &[Source<'_>]) -> Result<Option<Schem
                     let both = common(known.data_type(), field.data_type());
                     let both = both.ok_or_else(|| {
                         let what = format!(
-                            "column {:?} of type {} beside {} of level {by}",
+                            "column {:?} of type {}, and {} on level {by},",
                             field.name(),
                             field.data_type(),
                             known.data_type()

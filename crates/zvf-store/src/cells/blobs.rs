@@ -21,7 +21,7 @@ pub(super) struct BlobWant {
     /// Whether a listing named the blob.
     listed: bool,
     pub(super) wants: Vec<usize>,
-    /// Its document.
+    /// Its document, once it is read.
     blob: Option<Blob>,
     bytes: Option<Bytes>,
 }

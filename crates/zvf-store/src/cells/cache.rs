@@ -12,7 +12,7 @@ use zvf_format::int::wide;
 /// Memory of an entry besides the bytes of its cell.
 const OVERHEAD: u64 = 256;
 
-/// Decoded cells by array and chunk, shared by all clones of a store. Absent cells are kept too.
+/// Decoded cells by array and chunk, shared by all clones of a store. Absent cells are cached too.
 #[derive(Debug)]
 pub(crate) struct CellCache {
     limit: u64,

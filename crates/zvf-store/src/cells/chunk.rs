@@ -33,7 +33,7 @@ pub(super) struct ObjectWant {
     must_exist: bool,
     /// The state of reading a shard.
     shard: Option<ShardRead>,
-    /// The chunks of the shard to read, in the order of requests if each chunk has its own.
+    /// The chunks of the shard to read, in the order of requests if each chunk has a separate one.
     missing: Vec<usize>,
     /// Chunks that are read when they are used.
     taken: Vec<usize>,
@@ -95,7 +95,7 @@ impl ObjectWant {
             Some((_, chunk)) => Err(StoreError::malformed(
                 format!("{} at {}", self.array.path(), Dotted(chunk)),
                 format!(
-                    "nonempty_chunks lists chunk {}, but {} does not hold it",
+                    "nonempty_chunks lists chunk {}, but {} does not contain it",
                     Dotted(chunk),
                     self.key
                 ),
@@ -200,7 +200,7 @@ impl Decoder for ObjectWant {
                     .missing
                     .get(request)
                     .and_then(|at| read.chunks().get(*at));
-                Some(chunk.ok_or_else(|| StoreError::bug("ranges that were not asked for"))?)
+                Some(chunk.ok_or_else(|| StoreError::bug("ranges that were not requested"))?)
             }
             None => None,
         };
@@ -237,7 +237,7 @@ impl Decoder for ObjectWant {
     }
 }
 
-/// Decodes a chunk and hands its elements to the cells that want them.
+/// Decodes a chunk and copies its elements to the requested cells.
 fn decode(
     key: &str,
     layout: &CellLayout,

@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::layout::ShardLayout;
 use zvf_io::{Cap, Kv, Object};
 
-/// Turns the bytes of one or a few stored objects into the cells that want them.
+/// Decodes the bytes of one or a few stored objects into requested cells.
 ///
 /// Methods are called in this order: for the index of a shard, if there is one; for the requests; for the bytes of each request in turn, if they are
 /// still needed; at the end.
@@ -33,7 +33,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
     /// Takes the index of that shard, and parts of the shard that were read together with it.
     ///
     /// # Errors
-    /// Malformed: an index that cannot be right, or that lacks cells which a presence list names.
+    /// Malformed: an invalid index, or one that lacks cells which a presence list names.
     fn take_head(
         &mut self,
         _head: FoundHead,
@@ -43,7 +43,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// What to read. The requests are independent of each other.
+    /// The requests for the bytes to read. They are independent of each other.
     ///
     /// # Errors
     /// Bug, misuse.
@@ -75,7 +75,7 @@ pub(super) trait Decoder: std::fmt::Debug + Send + Sync {
         (_stored, _state): (StoredBytes, SizeAndTag),
         _cells: &mut BatchCells,
     ) -> Result<(), StoreError> {
-        Err(StoreError::bug("ranges that were not asked for"))
+        Err(StoreError::bug("ranges that were not requested"))
     }
 
     /// Fills the cells that need the bytes of all requests.

@@ -1,4 +1,4 @@
-//! Cells of a local disk: opened, read and decoded in one go. Everything here blocks.
+//! Cells of a local disk: files are opened, read and decoded in one task. All functions block.
 
 use std::borrow::Cow;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) struct Disk<'a> {
     pub(super) shards: &'a ShardCache,
 }
 
-/// Most bytes of a file that is read whole: this is as fast as two reads of a block.
+/// Most bytes of a file or range that is read at once: this is as fast as two reads of a block.
 const WHOLE: u64 = 32 << 10;
 
 /// An open file, and its state.
@@ -83,7 +83,7 @@ impl Disk<'_> {
         decoder.finish(cells)
     }
 
-    /// Reads a whole file and hands its bytes to `use_bytes`; `Ok(None)` when it does not exist.
+    /// Reads a whole file and passes its bytes to `use_bytes`; `Ok(None)` if it does not exist.
     fn whole<R>(
         &self,
         get: &Get,

@@ -255,7 +255,7 @@ impl ReadPlanner {
     }
 }
 
-/// Decoders of one container in the order in which they were first wanted, one for each key.
+/// Decoders of one container in the order in which they were first requested, one for each key.
 struct ByKey<D> {
     decoders: Vec<Box<D>>,
     places: HashMap<String, usize>,
@@ -300,7 +300,7 @@ pub(crate) struct Mode {
     pub(crate) here: bool,
 }
 
-/// What is done with cells as soon as they are read.
+/// The function that receives the cells of a batch as soon as they are read.
 pub(crate) type Then = Box<dyn FnOnce(Vec<Option<FetchedCell>>) + Send>;
 
 /// Reads and decodes cells, then runs `then` on them. `cells[i]` belongs to `wants[i]`; `None` = empty or missing.

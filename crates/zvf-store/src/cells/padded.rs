@@ -14,7 +14,7 @@ use crate::coord::Dotted;
 use zvf_format::int::wide;
 use zvf_io::{Ask, Cap, Kv};
 
-/// The block of one chunk, and the cells that want it.
+/// The block of one chunk, and the requested cells that it fills.
 #[derive(Debug)]
 pub(super) struct BlockWant {
     array: Arc<GridArray>,
@@ -38,7 +38,7 @@ fn padded(array: &GridArray) -> Result<&Padded, StoreError> {
     match array.contents() {
         Container::Padded(padded) => Ok(padded),
         _ => Err(StoreError::misuse(
-            "a block was sought in an array without padding",
+            "a block was requested from an array without padding",
         )),
     }
 }
@@ -84,7 +84,7 @@ impl Decoder for BlockWant {
     }
 }
 
-/// Cuts off the padding, now that the companions are decoded. Blocks that another padded array counts come last.
+/// Cuts off the padding, now that the companions are decoded. Blocks whose rows another padded array determines are trimmed last.
 pub(super) fn trim(trims: &[Trim], cells: &mut BatchCells) -> Result<(), StoreError> {
     for late in [false, true] {
         for trim in trims {

@@ -31,7 +31,7 @@ impl Get {
     }
 }
 
-/// Bytes of a whole object and its ETag, if a request returned them.
+/// The size of the whole object in bytes and its ETag, if a request returned them.
 pub(super) type SizeAndTag = Option<(u64, Option<String>)>;
 
 /// The bytes of a request.

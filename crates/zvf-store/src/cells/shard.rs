@@ -23,7 +23,7 @@ use zvf_io::{Ask, Cap, Kv, Object};
 /// `None` = the shard does not exist: none of its cells has content.
 pub(super) type FoundHead = Option<Arc<ShardHead>>;
 
-/// The index of one shard, and the part of the shard that came with it.
+/// The index of one shard, and the part of the shard that was read with it.
 #[derive(Debug)]
 pub(crate) struct ShardHead {
     entries: Vec<ShardEntry>,
@@ -88,7 +88,7 @@ impl ShardHead {
         })
     }
 
-    /// Without the part of the shard that came with it.
+    /// The index without the part of the shard that was read with it.
     pub(super) fn without_tail(self) -> Self {
         Self {
             start: self.size,
@@ -235,13 +235,13 @@ pub(super) struct WantedCell {
 #[derive(Debug)]
 pub(super) struct ShardChunk {
     pub(super) range: Range<u64>,
-    /// Its bytes, when they came with the index.
+    /// Its bytes, if they were read with the index.
     bytes: Option<Bytes>,
     pub(super) cells: Vec<WantedCell>,
 }
 
 impl ShardChunk {
-    /// How the chunk is called in messages.
+    /// The name of the chunk in messages.
     pub(super) fn name(&self, key: &str) -> String {
         format!("{key}, bytes {} to {}", self.range.start, self.range.end)
     }
@@ -260,7 +260,7 @@ impl ShardRead {
     /// The chunks that contain the wanted cells, each once.
     ///
     /// # Errors
-    /// Malformed: entries of the index that cannot be right; limit: a chunk over `cap`.
+    /// Malformed: invalid entries of the index; limit: a chunk over `cap`.
     pub(super) fn new(
         key: &str,
         head: Arc<ShardHead>,
@@ -312,7 +312,7 @@ impl ShardRead {
         &self.chunks
     }
 
-    /// The chunks that did not come with the index, by their places in [`chunks`](Self::chunks); ascending in the shard.
+    /// The chunks that were not read with the index, by their places in [`chunks`](Self::chunks); ascending in the shard.
     pub(super) fn missing_chunks(&self) -> Vec<usize> {
         let chunks = self.chunks.iter().enumerate();
         let missing = chunks.filter(|(_, chunk)| chunk.bytes.is_none() && !chunk.range.is_empty());
@@ -332,7 +332,7 @@ impl ShardRead {
         }
     }
 
-    /// The ranges that did not come with the index, ascending.
+    /// The ranges that were not read with the index, ascending.
     pub(super) fn missing(&self) -> Vec<Range<u64>> {
         let missing = self.chunks.iter().filter(|chunk| chunk.bytes.is_none());
         let mut ranges: Vec<_> = missing.map(|chunk| chunk.range.clone()).collect();
@@ -350,10 +350,10 @@ impl ShardRead {
             .collect()
     }
 
-    /// Takes the bytes of a range that covers missing ones; ranges come in ascending order.
+    /// Takes the bytes of a range that covers missing ones. Must be called in ascending order of ranges.
     ///
     /// # Errors
-    /// I/O: the shard changed since its index was read; malformed: it is gone.
+    /// I/O: the shard changed since its index was read; malformed: it no longer exists.
     pub(super) fn take(
         &mut self,
         key: &str,

@@ -11,7 +11,7 @@ use super::shard::{FoundHead, Guess, ShardRead, WantedCell};
 use crate::layout::{CellLayout, ShardLayout};
 use crate::{StoreError, codec};
 
-/// One chunk that is wanted whole, decoded.
+/// A request for one whole chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkWant {
     /// The key of its object.
@@ -39,7 +39,7 @@ pub(super) struct TableWant {
 }
 
 impl TableWant {
-    /// No chunks yet of the object at `key`.
+    /// The object at `key`, without chunks yet.
     pub(super) fn new(table: Arc<TableObjects>, key: &str) -> Self {
         Self {
             table,

@@ -1,4 +1,4 @@
-//! Cells that callers want, and what they get.
+//! Requested cells and their results.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{ChunkCoord, GridArray, StoreError};
 
-/// One cell that is wanted.
+/// A request for one cell.
 #[derive(Debug, Clone)]
 pub struct CellWant {
     /// The array.
@@ -45,7 +45,7 @@ pub(crate) fn wanted(
     (wants, plan)
 }
 
-/// The cells of each chunk, out of all that were wanted.
+/// Distributes the cells that were read to their chunks: one for each flag of the plan that is set, in order.
 pub(crate) fn dealt<T>(
     plan: Vec<Vec<bool>>,
     mut found: impl Iterator<Item = T>,

@@ -51,7 +51,7 @@ impl ChunkColumn {
         }
     }
 
-    /// Refuses a declared row of more bytes than memory has.
+    /// Fails if a declared row has more bytes than `usize` can count.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         let size = self.attribute.dtype.size();
         if self.declared.checked_mul(size).is_some() {
@@ -115,7 +115,7 @@ impl ChunkColumn {
         self.of
     }
 
-    /// Bytes of a row in a cell of `length` bytes of a chunk with `rows` rows: the length of the cell decides how wide a row is (trap T8).
+    /// Bytes of a row in a cell of `length` bytes of a chunk with `rows` rows: the length of the cell determines the width of a row (trap T8).
     /// `None`: no row has a value. The cell may have fewer rows than the chunk, never more.
     pub(super) fn row_bytes_of(
         &self,

@@ -237,7 +237,7 @@ impl OpenChunk {
         Ok(found)
     }
 
-    /// The stored positions of `rows`, or of all rows.
+    /// The stored positions of `rows`, or of all rows. Consumes the cell: call it once, after [`rows`](Self::rows).
     ///
     /// # Errors
     /// See [`OpenChunk`].
@@ -268,7 +268,8 @@ impl OpenChunk {
         Ok(values.map_bytes(|bytes| little_endian(dtype, bytes)))
     }
 
-    /// The values of a column of a chunk with `of` rows, for `rows` or for all. `None` if no row has a value.
+    /// The values of a column of a chunk with `of` rows, for `rows` or for all. `None` if no row has a value. Consumes the cell: call it once for each
+    /// column.
     ///
     /// If vertices were appended without values, only the first rows have values.
     ///

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! <path>/zarr.json    shape [N], chunk_shape [N]; N = 0: shape [0], chunk_shape [1]
-//! <path>/c/0          the N encoded bytes; absent: N bytes of the fill value, which is 0
+//! <path>/c/0          the N encoded bytes; absent: N bytes of the fill value, normally 0
 //! ```
 //!
-//! The codecs belong to the single blob: one store usually mixes several lists.
+//! Each blob has its own codecs: they usually differ between the blobs of a store.
 //!
 //! Source: specification 0.7, sections 2.1 to 2.3; 0.8, section 3.1.
 

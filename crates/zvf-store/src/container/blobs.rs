@@ -57,7 +57,7 @@ pub(crate) fn is_pack(name: &str) -> bool {
 }
 
 impl Blobs {
-    /// Blobs in children of their own.
+    /// Blobs that each have a separate child.
     pub(crate) fn plain(listed: bool) -> Self {
         Self {
             listed,
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_lies_is_refused() {
+    fn a_wrong_index_is_refused() {
         for lie in [
             r#"{"0.0":[0,61]}"#,
             r#"{"0.0":[0,59]}"#,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_without_document_is_told() {
+    fn a_pack_without_document_is_reported() {
         let (_, presence) = listed(&["0.0", "__shard_000000"], vec![]).unwrap();
         assert_eq!(presence.len(), 1);
         let [problem] = presence.problems() else {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_chunks_of_this_array_are_told() {
+    fn names_that_are_no_chunks_of_this_array_are_reported() {
         let (_, presence) = listed(&["0.0", "-0.1", "01.0", "1.2.3", "c", "data"], vec![]).unwrap();
         assert_eq!(presence.len(), 1);
         assert_eq!(presence.problems().len(), 3, "{:?}", presence.problems());
