@@ -543,7 +543,11 @@ fn parts_with_gaps_and_objects_of_their_own_are_one_store() -> Result<()> {
     ] {
         let ran = step(&[words, &same].concat())?;
         ensure!(ran.code == 2, "{words:?}: {}", ran.stderr);
-        ensure!(ran.stderr.contains("the store already exists"), "{}", ran.stderr);
+        ensure!(
+            ran.stderr.contains("the store already exists"),
+            "{}",
+            ran.stderr
+        );
         ensure!(!ran.stderr.contains("--nulls"), "{}", ran.stderr);
     }
     let text = home.text(&["query", STORE, "--columns", "t,n,day", "--format", "ndjson"])?;

@@ -331,8 +331,9 @@ pub fn check_links_found(store: &Store, level: u32) -> BoxFuture<'_, Result<(), 
             link_deltas: Deltas::List(vec![0]),
             ..Need::nothing()
         };
-        let opened = store.level(level, &need).await?;
-        if opened.links(0).is_some_and(LinkFamily::is_guessed) {
+        let levels = chain(store, level, false, &need).await?;
+        let is_guessed = |level: &Level| level.links(0).is_some_and(LinkFamily::is_guessed);
+        if levels.iter().any(is_guessed) {
             let mut all = list_links(store, level, 0, false).await?;
             while all.next().await?.is_some() {}
         }
@@ -346,11 +347,13 @@ pub(crate) async fn check_links_read(store: &Store, level: u32) -> Result<(), Qu
         link_deltas: Deltas::List(vec![0]),
         ..Need::nothing()
     };
-    let opened = store.level(level, &need).await?;
-    let mut refused = opened.refused().iter();
-    if let Some(refused) = refused.find(|refused| refused.delta == Some(0)) {
-        let what = format!("measuring objects without some of their links ({refused})");
-        return Err(QueryError::unsupported(Place::array(level, "links"), what));
+    for opened in chain(store, level, false, &need).await? {
+        let mut refused = opened.refused().iter();
+        if let Some(refused) = refused.find(|refused| refused.delta == Some(0)) {
+            let what = format!("measuring objects without some of their links ({refused})");
+            let place = Place::array(opened.number(), "links");
+            return Err(QueryError::unsupported(place, what));
+        }
     }
     check_links_found(store, level).await
 }

@@ -58,7 +58,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// Misuse: a limit, because its rows are unknown before they are read; a target of 0. Limit: more than 2^20 pieces by count (pieces by rows or
+    /// Misuse: a limit, because its rows are unknown before they are read; [`Query::within`]; a target of 0. Limit: more than 2^20 pieces by count (pieces by rows or
     /// bytes become larger instead). The errors of [`query`](crate::query) for levels and objects that do not exist.
     pub fn splits<'a>(
         &'a self,
@@ -69,6 +69,11 @@ impl Query {
             if self.limit.is_some() {
                 return Err(QueryError::misuse(
                     "a query with a limit has no splits: the rows within a limit are known only when they are read",
+                ));
+            }
+            if self.within.is_some() {
+                return Err(QueryError::misuse(
+                    "a query within given chunks has no splits: the chunks are not part of a split",
                 ));
             }
             if matches!(
@@ -176,10 +181,8 @@ impl Query {
         let rows = chunks.iter().map(|(_, rows)| *rows).sum();
         let count = pieces(target, rows, row_bytes(levels));
         let bound = |number: usize| chunks.len().saturating_mul(number) / count.max(1);
-        let coord = |number: usize| {
-            let chunk = chunks.get(bound(number));
-            chunk.map_or_else(Vec::new, |(chunk, _)| chunk.clone())
-        };
+        // `None` if the query reads no chunk at all.
+        let coord = |number: usize| Some(chunks.get(bound(number))?.0.clone());
         let piece = |number: usize| {
             let next = number.saturating_add(1);
             let own = chunks.get(bound(number)..bound(next)).unwrap_or(&[]);
@@ -187,8 +190,12 @@ impl Query {
             // The first and the last piece end where the query does, so that every chunk is in a piece.
             let (from, until) = (number > 0, next < count);
             asked.chunks = Some(ChunkRange {
-                from: from.then(|| coord(number)).or_else(|| range.from.clone()),
-                until: until.then(|| coord(next)).or_else(|| range.until.clone()),
+                from: coord(number)
+                    .filter(|_| from)
+                    .or_else(|| range.from.clone()),
+                until: coord(next)
+                    .filter(|_| until)
+                    .or_else(|| range.until.clone()),
             });
             asked.tables = Outputs {
                 vertices: true,

@@ -426,7 +426,11 @@ mod tests {
     #[test]
     fn a_box_at_the_end_of_numbers_has_all_members() {
         let high = i64::MAX;
-        let keys = [format!("0.{high}.5"), "1.0.0".to_owned(), format!("1.{high}.4")];
+        let keys = [
+            format!("0.{high}.5"),
+            "1.0.0".to_owned(),
+            format!("1.{high}.4"),
+        ];
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let p = of(&keys, &[0, 0, 0], &[u64::MAX; 3]);
         let found: Vec<_> = p.in_box(&[0, 0, 0], &[1, high, 3]).collect();

@@ -216,7 +216,7 @@ fn links_of_a_part_of_the_vertices_are_refused() {
         let batch = batch.with_object_runs(&[(7, 2), (9, 2)][..]);
         writer.push(&batch).unwrap();
         writer.finish().await.unwrap();
-        let links = |query: Query| async {
+        let links = async |query: Query| {
             let outputs = Outputs {
                 links: true,
                 ..query.outputs

@@ -93,11 +93,6 @@ mod tests {
         let cell = |at: &[i64]| (ChunkCoord::new(at), Bytes::from("x"));
         assert!(array(vec![cell(&[1, 2]), cell(&[1])]).is_err());
         let twice = array(vec![cell(&[1, 2]), cell(&[3, 4]), cell(&[1, 2])]);
-        assert!(
-            twice
-                .unwrap_err()
-                .to_string()
-                .contains("1.2 occurs twice")
-        );
+        assert!(twice.unwrap_err().to_string().contains("1.2 occurs twice"));
     }
 }

@@ -108,7 +108,8 @@ impl<'l> LinkReader<'l> {
         Box::pin(async move {
             let number = batch.array;
             let links = self.family.arrays().get(number);
-            let links = links.ok_or_else(|| StoreError::bug("a batch without an array of links"))?;
+            let links =
+                links.ok_or_else(|| StoreError::bug("a batch without an array of links"))?;
             let values = self.attributes.iter();
             let values: Vec<Option<(&LinkAttribute, &Arc<GridArray>)>> = values
                 .map(|one| Some((*one, one.arrays.get(number)?.as_ref()?)))
@@ -192,7 +193,8 @@ impl DecodedLinks<'_> {
             rows.clear();
             for end in &record {
                 let chunk = self.ends.chunks_exact(rank).nth(end.which);
-                let chunk = chunk.ok_or_else(|| StoreError::bug("an endpoint of a link without a chunk"))?;
+                let chunk = chunk
+                    .ok_or_else(|| StoreError::bug("an endpoint of a link without a chunk"))?;
                 chunks.extend_from_slice(chunk);
                 rows.push(u32::try_from(end.row).unwrap_or(u32::MAX));
             }
