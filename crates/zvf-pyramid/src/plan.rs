@@ -184,6 +184,21 @@ impl PyramidPlan {
         self.more = spec.until.and_then(|until| Some((step?, spec.seed, until)));
     }
 
+    /// Refuses more levels than all programs look for.
+    pub(crate) fn check_count(&self) -> Result<(), WriteError> {
+        match self.levels.len() > MOST_LEVELS {
+            true => {
+                let found = format!("{} with those of the store", self.levels.len());
+                Err(WriteError::spec(
+                    "levels",
+                    found,
+                    format!("{MOST_LEVELS} at most"),
+                ))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// The levels of a store, from their documents.
     ///
     /// # Errors

@@ -324,6 +324,7 @@ impl PyramidRun<'_> {
                 }
                 let root = store.root();
                 plan.add(spec, root.base_bin_shape(), &root.zarr_vectors.chunk_shape);
+                plan.check_count()?;
                 self.replace(store, Some(&WantedLevels::Planned(plan)), report)
             }
         }

@@ -76,8 +76,12 @@ async fn one(run: &mut Session<'_>, state: &LevelState, folder: &str) -> Result<
     nodes.sort_unstable();
     for node in nodes {
         let path = format!("{folder}/{node}");
-        let Ok(Some(bytes)) = raw.read(&format!("{path}zarr.json")).await else {
-            continue;
+        let bytes = match raw.read(&format!("{path}zarr.json")).await {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => continue,
+            // Defects are reported elsewhere.
+            Err(error) if error.is_defect() => continue,
+            Err(error) => return Err(error),
         };
         // Invalid documents are reported elsewhere.
         let Ok(doc) = ArrayDoc::parse(&bytes) else {

@@ -100,7 +100,12 @@ pub fn validate<'a>(
             return Err(error.into());
         }
         run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
-        if raw.read(MARKER).await.unwrap_or(None).is_some() {
+        let marker = match raw.read(MARKER).await {
+            // A bucket that cannot be listed denies access to absent objects.
+            Err(error) if error.is_denied() => None,
+            found => found?,
+        };
+        if marker.is_some() {
             let found = "the marker of a writer";
             run.is_unfinished = true;
             run.findings

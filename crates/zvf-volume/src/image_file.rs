@@ -13,6 +13,7 @@ use zvf_format::dtype::{DType, DTypeKind};
 use zvf_grid::int::wide;
 use zvf_grid::{Axis, Dims, Selection};
 use zvf_meta::{HeaderError, ImageHeader};
+use zvf_store::IoError;
 use zvf_sys::ReadAt;
 
 use crate::blocking::blocking;
@@ -291,9 +292,12 @@ impl ImageFile {
             let mut decoder = MultiGzDecoder::new(packed);
             let (mut buffer, mut length) = (vec![0; 64 << 10], 0_u64);
             loop {
-                let count = decoder
-                    .read(&mut buffer)
-                    .map_err(|error| damaged(error.to_string()))?;
+                let count = decoder.read(&mut buffer);
+                // A failure of the file, or bytes that are not compressed.
+                let count = count.map_err(|error| match error.downcast::<IoError>() {
+                    Ok(error) => error.into(),
+                    Err(error) => damaged(error.to_string()),
+                })?;
                 let left = usize::try_from(self.end.saturating_sub(length)).unwrap_or(usize::MAX);
                 let bytes = buffer.get(..count.min(left)).unwrap_or_default();
                 // One more read usually reaches the checksum; bytes after the elements are ignored.

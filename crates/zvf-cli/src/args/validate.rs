@@ -34,7 +34,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "print_job")]
     pub(crate) format: Option<ReportFormat>,
     /// Writes the report to a file instead of stdout
-    #[arg(short, long, value_name = "FILE", conflicts_with = "print_job")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["print_job", "list_checks", "explain"])]
     pub(crate) output: Option<PathBuf>,
     /// Prints the table of all checks, and looks at no store
     #[arg(long, conflicts_with = "print_job")]
