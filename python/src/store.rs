@@ -682,8 +682,7 @@ impl Answer {
             schema,
             table,
             main: is_main.then(|| std::thread::current().id()),
-            url: self.store.store.url().to_owned(),
-            trace: self.store.trace.clone(),
+            store: self.store.clone(),
             flat: self.flat.clone(),
         };
         stream_capsule(py, Box::new(reader))
@@ -697,20 +696,35 @@ struct Batches {
     table: usize,
     /// The main thread, if the stream was made there: no other thread can check for signals.
     main: Option<ThreadId>,
-    url: String,
-    trace: Option<Arc<TraceFile>>,
+    store: Store,
     flat: Option<Arc<Flatten>>,
 }
 
 impl Batches {
+    fn is_on_main(&self) -> bool {
+        self.main == Some(std::thread::current().id())
+    }
+
+    /// Logs the warnings of an answer that ended. Another thread must not wait for the interpreter, because the main thread may hold it and wait.
+    fn log(&self, warnings: Vec<String>) {
+        let store = self.store.clone();
+        if self.is_on_main() {
+            store.log_each(&warnings);
+        } else if !warnings.is_empty() {
+            drop(std::thread::spawn(move || {
+                Python::try_attach(|_| store.log_each(&warnings))
+            }));
+        }
+    }
+
     fn step(&mut self) -> Result<Option<RecordBatch>, String> {
+        let watched = self.is_on_main();
         let Some(answer) = &mut self.answer else {
             return Ok(None);
         };
-        let watched = self.main == Some(std::thread::current().id());
         let runtime = runtime().map_err(|error| error.to_string())?;
         let table = self.table;
-        let url = &self.url;
+        let url = self.store.store.url();
         runtime.block_on(async {
             let mut next = Box::pin(async {
                 while let Some((of, batch)) = answer.next().await? {
@@ -756,8 +770,11 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let mut step = self.step();
         if !matches!(step, Ok(Some(_))) {
-            self.answer = None;
-            if let (Ok(None), Some(trace)) = (&step, &self.trace)
+            let answer = self.answer.take().filter(|_| step.is_ok());
+            if let Some(answer) = answer {
+                self.log(answer.summary().warnings.clone());
+            }
+            if let (Ok(None), Some(trace)) = (&step, &self.store.trace)
                 && let Err(error) = trace.write()
             {
                 step = Err(error.to_string());

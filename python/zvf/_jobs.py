@@ -146,7 +146,11 @@ def _selected(options: Mapping[str, Any], place: Place | None) -> dict[str, Any]
         members["bbox"] = bbox if isinstance(bbox, str) else ":".join(",".join(map(repr, corner)) for corner in bbox)
     if members.get("objects") is not None:
         members["objects"] = _arrays.selected_ids(members["objects"])
-    return {**members, **_region.job_members(place or {})}
+    found = _region.job_members(place or {})
+    twice = [name for name in found if members.get(name) is not None]
+    if twice:
+        raise _zvf.MisuseError(f"{twice[0]}: found it as an option and from place, expected it once")
+    return {**members, **found}
 
 
 class Finding(NamedTuple):

@@ -127,8 +127,10 @@ def write(
             raise _zvf.MisuseError("found no parts, expected at least one")
         like = delayed(_like)(given[0]).compute()
     store = Parts(url, like=like, kind=kind, chunk_shape=chunk_shape, bounds=bounds, **options)
-    store.begin()
-    done = [delayed(_written)(store, f"{number:06}", part, units) for number, part in enumerate(given)]
+    names = [f"{number:06}" for number in range(len(given))]
+    # Parts that an earlier call finished may have other values.
+    again = store.begin(names)
+    done = [delayed(_written)(store, name, part, units, again) for name, part in zip(names, given, strict=True)]
     compute(*done)  # type: ignore[no-untyped-call]
     return store.commit(groups)
 
@@ -139,9 +141,9 @@ def _like(part: Any) -> Any:
     return (Columns.of(vertices), None if links is None else Columns.of_links(links))
 
 
-def _written(store: Parts, name: str, part: Any, units: Mapping[str, str] | None) -> int:
+def _written(store: Parts, name: str, part: Any, units: Mapping[str, str] | None, again: bool) -> int:
     vertices, links = part if isinstance(part, tuple) else (part, None)
-    return store.write(name, _stated(vertices, units), links)
+    return store.write(name, _stated(vertices, units), links, redo=again)
 
 
 def _moved(

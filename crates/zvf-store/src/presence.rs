@@ -433,7 +433,8 @@ mod tests {
         ];
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
         let p = of(&keys, &[0, 0, 0], &[u64::MAX; 3]);
-        let found: Vec<_> = p.in_box(&[0, 0, 0], &[1, high, 3]).collect();
+        let corners = [[0, 0, 0], [1, high, 3]];
+        let found: Vec<_> = p.in_box(&corners[0], &corners[1]).collect();
         assert_eq!(found, [[1, 0, 0]]);
     }
 

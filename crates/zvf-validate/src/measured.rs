@@ -1,6 +1,6 @@
 //! Numbers that documents also state, counted from the cells. Repairs of documents use them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use zvf_store::ChunkCoord;
@@ -21,6 +21,8 @@ pub struct Measured {
     pub levels: BTreeMap<u32, MeasuredLevel>,
     /// Cells with a payload that the presence list of their array does not contain, by path of the array.
     pub unlisted: BTreeMap<String, Vec<ChunkCoord>>,
+    /// The arrays whose objects were all listed and compared with their presence list, by path.
+    pub searched: BTreeSet<String>,
 }
 
 /// Numbers of a level, counted from its cells.

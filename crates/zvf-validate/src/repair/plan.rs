@@ -298,14 +298,17 @@ async fn work(
 
 /// All changes that can be derived from one validation.
 fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) -> Vec<Fix> {
+    let earlier = memory.lists.clone();
     let mut edits = documents::openings(look, memory);
     edits.extend(lists::normal(look, memory));
     edits.extend(lists::cells(look, memory, options));
     edits.extend(nodes::edits(look, memory, options));
     edits.extend(root::edits(look, memory, options));
     edits.extend(scales::edits(look, options));
-    let begun = |edit: &Fix| memory.lists.contains(&edit.key) && edit.tier == Tier::Opening;
+    let begun = |edit: &Fix| earlier.contains(&edit.key) && edit.tier == Tier::Opening;
     edits.retain(|edit| edit.checks.iter().any(|one| options.wants(*one)) || begun(edit));
+    let wanted = |key: &String| edits.iter().any(|edit| edit.key == *key);
+    memory.lists.retain(|key| earlier.contains(key) || wanted(key));
     edits
 }
 
@@ -354,7 +357,18 @@ impl RepairAttempt {
             let mut skipped = self.after.skipped.iter();
             skipped.any(|one| one.starts_with(path))
         };
-        (self.memory.bounds && !settled(ROOT, "/bounds")) || self.memory.lists.iter().any(partly)
+        // A list of which cells were not found, or not read, would hide them from readers.
+        let incomplete = |key: &String| {
+            let path = key.trim_end_matches("/zarr.json");
+            let measured = self.after.measured.as_ref();
+            let is_searched = measured.is_some_and(|all| all.searched.contains(path));
+            let mut findings = self.after.findings.iter();
+            let is_unread = |one: &Finding| one.check == Check::CellListed && one.place.path == path;
+            !is_searched || findings.any(is_unread)
+        };
+        let mut lists = self.memory.lists.iter();
+        (self.memory.bounds && !settled(ROOT, "/bounds"))
+            || lists.any(|key| partly(key) || incomplete(key))
     }
 
     fn is_empty_store(&self) -> bool {
