@@ -280,6 +280,10 @@ impl AttributeTable {
         };
         let attributes = typed.attributes(self.of, &self.spec.name, given);
         let (mut new, objects) = typed.objects(&path, &compression, attributes)?;
+        // Chunks of very wide rows have fewer rows than requested, and a single channel needs no axis.
+        let was = self.doc.as_ref().map(|doc| doc.chunk_shape.get(1..));
+        let chunk = new.chunk_shape.first().copied().unwrap_or(1).max(1);
+        let same = same && chunk == rows && was == Some(new.chunk_shape.get(1..));
         let unknown = |doc: &ArrayDoc| doc.attributes.stored_chunks.is_none();
         if same && self.doc.as_ref().is_some_and(unknown) {
             // It is unknown whether the chunks that are not rewritten are stored.
@@ -307,28 +311,31 @@ impl AttributeTable {
         let touched: BTreeSet<u64> = if same {
             self.changed
                 .iter()
-                .filter_map(|row| wide(*row).checked_div(rows))
+                .filter_map(|row| wide(*row).checked_div(chunk))
                 .collect()
         } else {
-            (0..wide(self.places.len()).div_ceil(rows)).collect()
+            (0..wide(self.places.len()).div_ceil(chunk)).collect()
         };
-        let zeros = "/0".repeat(doc.shape.len() - 1);
-        let keys: BTreeSet<String> = touched
-            .iter()
-            .map(|at| format!("{path}/c/{at}{zeros}"))
-            .collect();
+        let key_of = |doc: &ArrayDoc, at: u64| {
+            let index = (0..doc.shape.len()).map(|axis| if axis == 0 { at } else { 0 });
+            let index: Vec<u64> = index.collect();
+            format!("{path}/{}", doc.key_encoding.object_key(&index))
+        };
+        let objects = (0..).zip(objects);
+        let objects = objects.filter(|(at, _)| touched.contains(at));
         let mut objects: Vec<ObjectPut> = objects
-            .into_iter()
-            .filter(|(key, _)| keys.contains(key))
+            .map(|(at, (_, bytes))| (key_of(&doc, at), bytes))
             .collect();
-        let mut old = keys;
-        if let Some(before) = self.doc.as_ref().and_then(|doc| doc.shape.first().copied()) {
-            old.extend(
-                (wide(self.places.len()).div_ceil(rows)..before.div_ceil(rows))
-                    .map(|at| format!("{path}/c/{at}{zeros}")),
-            );
-        } else {
-            old.clear();
+        let mut old = BTreeSet::new();
+        if let Some(was) = &self.doc {
+            let stored = was.shape.first().map_or(0, |before| before.div_ceil(rows));
+            let first = match same {
+                true => wide(self.places.len()).div_ceil(rows),
+                // All stored chunks are replaced.
+                false => 0,
+            };
+            old.extend(objects.iter().map(|(key, _)| key.clone()));
+            old.extend((first..stored).map(|at| key_of(was, at)));
         }
         objects.push(node(path, doc.to_json()));
         Ok((objects, old))

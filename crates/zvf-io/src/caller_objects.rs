@@ -15,7 +15,7 @@ use zvf_grid::int::wide;
 #[derive(Debug, Clone)]
 pub struct CallerObjects {
     store: CallerStore,
-    flights: Arc<SingleFlight<(String, Ask, u64), Option<Object>>>,
+    flights: Arc<SingleFlight<(String, Ask, u64, usize), Option<Object>>>,
     overlay: Option<Arc<Overlay>>,
 }
 
@@ -41,7 +41,7 @@ impl CallerObjects {
         self.overlay.as_deref()
     }
 
-    /// Reads an object or part of it; identical concurrent requests are sent once.
+    /// Reads an object or part of it; identical concurrent requests of one snapshot are sent once.
     pub(crate) async fn get(
         &self,
         context: &Context,
@@ -50,7 +50,7 @@ impl CallerObjects {
         cap: Cap,
         role: SnapshotRole,
     ) -> Result<Option<Object>, IoError> {
-        let id = (key.to_owned(), ask.clone(), cap.most);
+        let id = (key.to_owned(), ask.clone(), cap.most, context.snapshot());
         let work = Box::pin(async {
             let object = self.send(context, key, &ask, cap).await?;
             if let Some(object) = &object {

@@ -1,5 +1,7 @@
 //! Listings of an `object_store` backend.
 
+use std::collections::BTreeSet;
+
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{Error, ListResult, ObjectMeta};
@@ -64,6 +66,14 @@ impl Remote {
             cap.check("", wide(found.len()))
         };
         let walked = self.walk(context, "", &mut add).await?;
+        // Empty objects with the name of a folder are markers of programs that show buckets as folders.
+        let keys: BTreeSet<String> = found.iter().map(|(key, _)| key.clone()).collect();
+        found.retain(|(key, state)| {
+            let below = format!("{key}/");
+            let next = keys.range(below.clone()..).next();
+            let is_folder = key.is_empty() || next.is_some_and(|next| next.starts_with(&below));
+            state.size > 0 || !is_folder
+        });
         Ok(walked.then_some(found))
     }
 

@@ -255,7 +255,15 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
     let mut lists = false;
     for (key, value) in &options.backend {
         if key.eq_ignore_ascii_case("webdav") {
-            lists = value == "true";
+            lists = match value.to_ascii_lowercase().as_str() {
+                "true" | "1" => true,
+                "false" | "0" => false,
+                _ => {
+                    let source = format!("webdav: found {value:?}, expected true or false").into();
+                    let store = "HTTP";
+                    return Err(NoBackend::Build(object_store::Error::Generic { store, source }));
+                }
+            };
             continue;
         }
         let parsed: ClientConfigKey = key.to_ascii_lowercase().parse().map_err(NoBackend::Build)?;

@@ -149,7 +149,7 @@ impl IoOptions {
                 Some((prefix, name)) if key.contains("://") => {
                     let rest = address.strip_prefix(prefix.trim_end_matches('/'));
                     let is_below =
-                        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+                        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
                     is_below.then_some(name)
                 }
                 _ => Some(key.as_str()),

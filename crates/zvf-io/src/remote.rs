@@ -101,6 +101,8 @@ struct Can {
     list: AtomicBool,
     suffix: AtomicBool,
     range: AtomicBool,
+    /// Whether a HEAD request has found an object. Unlike the others, this is false until it is known.
+    head: AtomicBool,
 }
 
 /// The part of an object that a request asks for.
@@ -165,6 +167,7 @@ impl Remote {
             list: AtomicBool::new(backs.lists),
             suffix: AtomicBool::new(backs.suffixes),
             range: AtomicBool::new(true),
+            head: AtomicBool::new(false),
         };
         Self {
             store,
@@ -188,6 +191,7 @@ impl Remote {
                 list: AtomicBool::new(self.lists()),
                 suffix: AtomicBool::new(self.shared.can.suffix.load(Ordering::Relaxed)),
                 range: AtomicBool::new(self.shared.can.range.load(Ordering::Relaxed)),
+                head: AtomicBool::new(self.had_head()),
             },
             objects: SingleFlight::default(),
             names: SingleFlight::default(),
@@ -250,6 +254,16 @@ impl Remote {
             (false, false) => Path::parse(format!("{}/{key}", self.prefix)),
         };
         full.map_err(|e| IoError::misuse(format!("{key:?} cannot be a key: {e}")))
+    }
+
+    /// Whether a HEAD request has found an object.
+    pub(crate) fn had_head(&self) -> bool {
+        self.shared.can.head.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a HEAD request has found an object.
+    pub(crate) fn has_head(&self) {
+        self.shared.can.head.store(true, Ordering::Relaxed);
     }
 
     /// Reads an object or part of it; identical concurrent requests of one snapshot are sent once.

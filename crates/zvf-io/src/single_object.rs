@@ -243,7 +243,12 @@ struct PinnedObject {
 impl PinnedObject {
     /// Fails if the answer has another version.
     fn check(&self, key: &str, now: &ReportedState) -> Result<(), IoError> {
-        let same = self.state.etag.is_none() || self.state.etag == now.etag;
+        let same = match (&self.state.etag, &now.etag) {
+            // Servers without ETags usually state the time of the last change.
+            (None, None) => self.state.modified == now.modified,
+            (None, _) => true,
+            (first, now) => first == now,
+        };
         match same && self.state.size == now.size {
             true => Ok(()),
             false => Err(changed(key, &self.state, now)),

@@ -246,11 +246,17 @@ impl Remote {
             role: None,
         };
         match self.send(context, key, WantedPart::State, purpose()).await {
-            Err(error) if !error.is_transient() => {
+            Ok(Some(found)) => {
+                self.has_head();
+                Ok(Some(found))
+            }
+            Ok(None) if self.had_head() => Ok(None),
+            Err(error) if error.is_transient() => Err(error),
+            // The client takes status 405, of a server without HEAD, for an absent object.
+            _ => {
                 self.send(context, key, WantedPart::Bytes(Ask::Range(0..1)), purpose())
                     .await
             }
-            answered => answered,
         }
     }
 }

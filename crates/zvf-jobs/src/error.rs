@@ -254,10 +254,24 @@ macro_rules! of_files {
         $(impl From<$error> for JobError {
             #[cold]
             fn from(error: $error) -> Self {
-                Self::Convert(Box::new(error.into()))
+                ConvertError::from(error).into()
             }
         })*
     };
 }
 
-of_files!(ConvertError, WriteError, StoreError);
+of_files!(WriteError, StoreError);
+
+impl From<ConvertError> for JobError {
+    #[cold]
+    fn from(error: ConvertError) -> Self {
+        match error {
+            // The store is complete, so this is not a failed conversion.
+            ConvertError::Write(source) if source.is_committed() => Self::Write {
+                place: String::new(),
+                source: Box::new(source),
+            },
+            other => Self::Convert(Box::new(other)),
+        }
+    }
+}

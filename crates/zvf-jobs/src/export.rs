@@ -142,7 +142,8 @@ impl ExportJob {
             return Ok(());
         }
         let level = ("level", self.at.level != 0);
-        for (member, given) in [edges, faces, split, limit, level] {
+        let select = self.select.is_some_and(|one| one != SelectName::Objects);
+        for (member, given) in [edges, faces, split, limit, level, ("select", select)] {
             if given {
                 let found = "it with a template of file names";
                 let expected = "none: each object of level 0 becomes a file";

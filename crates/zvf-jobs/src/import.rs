@@ -219,6 +219,9 @@ impl ImportJob {
             ("bounds", self.bounds.is_some()),
             ("journal", self.journal.is_some()),
             ("clear_leftovers", self.clear_leftovers),
+            ("parts", self.parts.is_some()),
+            ("redo", self.redo),
+            ("allow_missing", self.allow_missing),
         ])?;
         match self.files.len() {
             0 => Ok(()),

@@ -51,7 +51,7 @@ pub(super) fn copy(
     // A header that cannot be read fails the copy: it may hold the frame of all positions.
     let formats: Vec<&str> = side.headers.iter().map(|one| one.format.as_str()).collect();
     handle.block_on(store.headers(&formats))?;
-    let (mut paths, mut gone) = (Vec::new(), Vec::new());
+    let (mut paths, mut gone, mut optional) = (Vec::new(), Vec::new(), Vec::new());
     if !side.headers.is_empty() {
         paths.push("headers".to_owned());
     }
@@ -75,13 +75,15 @@ pub(super) fn copy(
             continue;
         }
         paths.push(vertices);
-        paths.push(links);
-        paths.push(format!("{level}/geometry_index"));
+        optional.extend([links, format!("{level}/geometry_index")]);
     }
     let of_edits = |path: &&String| path.starts_with(Redo::FOLDER);
     paths.extend(side.unknown.iter().filter(|path| !of_edits(path)).cloned());
     paths.sort_unstable();
     paths.dedup();
+    for path in optional {
+        copy.tree(&path, 0)?;
+    }
     for path in paths {
         if !copy.tree(&path, 0)? {
             notes.lost(

@@ -20,10 +20,9 @@ use sha2::{Digest, Sha256};
 use super::migration_run::MigrationRun;
 use super::new_level::CopiedChunk;
 use super::report::{Loss, MigrationReport, Notes, Repair};
-use zvf_encode::error::OrBug;
 use zvf_encode::target::Target;
 use zvf_encode::transaction::record_log::{RecordLog, damaged, from_bytes, misused, to_bytes};
-use zvf_encode::transaction::{MARKER, ROOT, new_mark, new_store};
+use zvf_encode::transaction::{ROOT, new_mark, new_store};
 use zvf_encode::{StaleFiles, WriteError};
 use zvf_format::int::wide;
 
@@ -46,7 +45,7 @@ pub(super) struct CopyJournal<'t> {
     chunks: HashMap<(u32, u32), CopiedChunk>,
     /// The notes of earlier runs about these chunks.
     told: Notes,
-    mark: Option<Vec<u8>>,
+    marks: Vec<Vec<u8>>,
     end: Option<(String, MigrationReport)>,
     inner: Mutex<JournalInner>,
 }
@@ -87,20 +86,20 @@ impl<'t> CopyJournal<'t> {
         durable: bool,
     ) -> Result<Self, WriteError> {
         let identity = identity(job);
-        let (mut mark, mut end) = (None, None);
+        let (mut marks, mut end) = (Vec::new(), None);
         let mut chunks = HashMap::new();
         let told = Notes::default();
         let file = RecordLog::open(path, durable, |at, kind, payload| {
             let bad = || damaged(path, at, "a record of a copy");
             match kind {
-                BEGIN if mark.is_none() => {
+                BEGIN => {
                     let begun = from_bytes(payload);
                     let (copy, begun): (Value, String) =
                         begun.ok_or_else(|| misused(path, OTHER_VERSION, EXPECTED))?;
                     check(path, &copy, &identity)?;
-                    mark = Some(begun.into_bytes());
+                    marks.push(begun.into_bytes());
                 }
-                JOB if mark.is_some() => {
+                JOB if !marks.is_empty() => {
                     let (level, done, repairs, losses, more): (
                         u32,
                         Vec<CopiedChunk>,
@@ -111,7 +110,7 @@ impl<'t> CopyJournal<'t> {
                     chunks.extend(done.into_iter().map(|done| ((level, done.slot), done)));
                     told.add((repairs, losses, more));
                 }
-                END if mark.is_some() => end = Some(from_bytes(payload).ok_or_else(bad)?),
+                END if !marks.is_empty() => end = Some(from_bytes(payload).ok_or_else(bad)?),
                 _ => return Err(bad()),
             }
             Ok(())
@@ -121,7 +120,7 @@ impl<'t> CopyJournal<'t> {
             identity,
             chunks,
             told,
-            mark,
+            marks,
             end,
             inner: Mutex::new(JournalInner {
                 file,
@@ -147,44 +146,59 @@ impl<'t> CopyJournal<'t> {
         if let Some((root, report)) = self.end.take() {
             let found = self.target.read(ROOT)?;
             let there = found.as_deref() == Some(root.as_bytes());
-            if there || (found.is_none() && self.is_marked()?) {
+            let taken = match there {
+                // The store is complete: at most the marker of an earlier run is left.
+                true => self.marks.last().cloned(),
+                false if found.is_none() => self.take_over(address)?,
+                false => None,
+            };
+            if let Some(mark) = taken {
                 self.target.remove_temporary()?;
                 return Ok(Begin::Commit {
                     root,
                     report: Box::new(report),
                     there,
-                    mark: self.mark.clone().or_bug("a journal without a marker")?,
+                    mark,
                 });
             }
         } else if self.target.exists(ROOT)? {
             // Refused below, with the message that all writers have.
-        } else if let Some(mark) = self.mark.clone()
-            && self.is_marked()?
-        {
+        } else if let Some(mark) = self.take_over(address)? {
             self.target.remove_temporary()?;
             return Ok(Begin::Fill(mark));
         }
         new_store::check(self.target, address, stale_files)?;
         self.chunks.clear();
         self.told = Notes::default();
-        let mark = new_mark(json!({}));
-        let record = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
         let mut inner = self.lock();
         inner.file.clear()?;
-        // Recorded before the marker is written, so that the marker is recognized as this copy's.
-        inner.file.append(BEGIN, &record)?;
+        let mark = self.record_mark(&mut inner)?;
         drop(inner);
         new_store::begin_as(self.target, address, stale_files, &mark)?;
         Ok(Begin::Fill(mark))
     }
 
-    fn is_marked(&self) -> Result<bool, WriteError> {
-        Ok(self.target.read(MARKER)? == self.mark)
+    /// Replaces the marker of an earlier run by a new one, which names this process; `None` if the address has no such marker.
+    fn take_over(&self, address: &str) -> Result<Option<Vec<u8>>, WriteError> {
+        if !new_store::is_marked_by(self.target, &self.marks)? {
+            return Ok(None);
+        }
+        let mark = self.record_mark(&mut self.lock())?;
+        let taken = new_store::take_over(self.target, address, &self.marks, &mark)?;
+        Ok(taken.then_some(mark))
+    }
+
+    /// Makes a marker, and records it before it is written, so that a later run recognizes it as this copy's.
+    fn record_mark(&self, inner: &mut JournalInner) -> Result<Vec<u8>, WriteError> {
+        let mark = new_mark(json!({}));
+        let record = to_bytes(&(&self.identity, String::from_utf8_lossy(&mark)))?;
+        inner.file.append(BEGIN, &record)?;
+        Ok(mark)
     }
 
     /// Whether there was no journal, or an empty one.
     pub(super) fn is_new(&self) -> bool {
-        self.mark.is_none()
+        self.marks.is_empty()
     }
 
     /// Whether earlier runs wrote any chunks.

@@ -165,7 +165,11 @@ impl MigrationRun {
             }
         };
         // With a journal, the next run resumes from the state after an I/O error.
-        let stays = |error: &WriteError| write.journal.is_some() && error.class() == Class::Io;
+        // A journal does not continue the copy of a source that has changed.
+        let changed = |error: &WriteError| matches!(error, WriteError::Store(error) if error.is_changed());
+        let stays = |error: &WriteError| {
+            write.journal.is_some() && error.class() == Class::Io && !changed(error)
+        };
         let (root, mut report, there, mark) = match begin {
             Begin::Commit {
                 root,
@@ -201,6 +205,7 @@ impl MigrationRun {
         };
         if there {
             // By now, the marker may be that of another writer, which changes the store.
+            target.unguard();
             target.remove_own(MARKER, &mark)?;
         } else {
             new_store::commit(&target, address, root.clone(), &mark, None)?;
@@ -374,6 +379,11 @@ impl MigrationRun {
         let binned = shapes::is_binned(&source.level);
         let bins = self.base_bins().unwrap_or_else(|| chunk_shape.clone());
         let moves = chunk_shape != source.level.chunk_shape() || self.cuts_bins(&source);
+        if moves && self.store.implies_chains() && source.level.object_index().is_none() {
+            let place = source.level.vertices().path().to_owned();
+            let what = "fragments of lines without an object index, which new chunks would cut without a link between the parts";
+            return Err(WriteError::source(place, what));
+        }
         let grid = self.grid(&source, &chunk_shape, &source.chunks)?;
         let shards = match &self.options.shard_shape {
             Some(ShardShape::None) => None,

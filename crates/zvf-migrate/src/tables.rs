@@ -16,7 +16,7 @@ use zvf_encode::{WriteError, documents};
 use zvf_format::int::wide;
 
 /// The element type of a table, if the new store can hold it.
-fn element(table: &TypedArray) -> Option<ElementType> {
+pub(crate) fn element(table: &TypedArray) -> Option<ElementType> {
     let dtype = table.dtype();
     if dtype.kind == DTypeKind::Object {
         return None;

@@ -155,7 +155,7 @@ pub fn copy<'a>(
             blocking(move || begin(&target, &address, &write, &root)).await?
         };
         let job = VerbatimCopy::new((from, source), to, target.clone(), listed, options);
-        let done = if there {
+        let done = if there && !job.options.read_back {
             Ok(job.whole())
         } else {
             job.run().await

@@ -402,7 +402,9 @@ impl OpenLayer {
         // Whole objects reach beyond the box.
         let whole = self.shapes == Shapes::Chains || layer.select == Some(Select::Objects);
         let by_box = asked.bbox.is_some() && whole;
-        let declared = self.declared(layer);
+        // Bounds do not include the offset of positions.
+        let is_offset = layer.store.root().zarr_vectors.coordinate_offset.is_some();
+        let declared = self.declared(layer).filter(|_| !is_offset);
         match declared.filter(|_| !by_rows && !by_box && asked.limit.is_none()) {
             Some(bounds) => {
                 let mut extent = FarthestVertices::new(view);

@@ -47,6 +47,11 @@ pub(crate) async fn choose(
     let mut last = None;
     for number in store.levels() {
         let found = measured(store, query, *number, &need).await?;
+        // Requested objects may have other ids on a coarser level.
+        let by_id = query.objects.is_some() && *number != 0;
+        if by_id && last.is_some() && !found.level.doc().preserves_object_ids {
+            break;
+        }
         if found.vertices <= budget {
             return Ok(found);
         }

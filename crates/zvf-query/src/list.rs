@@ -136,7 +136,7 @@ async fn objects(
             rows.map(|(row, _)| index.chunk_of(row)).collect()
         });
         let is_listed = |row: &u64| {
-            !ids.is_deleted(*row) && chosen.is_none_or(|chosen| chosen.contains(&ids.id(*row)))
+            ids.has(*row) && chosen.is_none_or(|chosen| chosen.contains(&ids.id(*row)))
         };
         for number in 0..index.manifest_chunks() {
             if parts.as_ref().is_some_and(|parts| !parts.contains(&number)) {
@@ -519,7 +519,8 @@ async fn links(
             let batch = fitted(list.level.number(), "links", &schema, &batch)?;
             summary.links += emit.send(Table::Links, &batch, 1 << 16).await;
         }
-        summary.link_rows_read = list.family.rows_read();
+        let read = list.family.rows_read();
+        summary.link_rows_read = summary.link_rows_read.saturating_add(read);
         list.family.check_found()?;
         summary.warnings.extend(list.family.warnings());
     }

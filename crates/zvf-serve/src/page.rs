@@ -258,10 +258,10 @@ impl PageSpace {
             if !lo.is_finite() || !hi.is_finite() {
                 continue;
             }
-            let same = |axis: &&mut (Dimension, f64, f64)| {
-                axis.0.name == one.name && axis.0.unit == one.unit
-            };
-            match self.axes.iter_mut().find(same) {
+            let mut axes = self.axes.iter_mut();
+            match axes.find(|axis| axis.0.name == one.name) {
+                // The page has one axis of each name, in the unit of the first store.
+                Some((known, ..)) if known.unit != one.unit => {}
                 Some((_, least, greatest)) => {
                     *least = least.min(lo);
                     *greatest = greatest.max(hi);

@@ -122,6 +122,9 @@ impl Groups {
     /// [`Class::Misuse`](crate::Class::Misuse): `word` refers to no group, or to two.
     pub fn number(&self, word: &str) -> Result<u64, StoreError> {
         const MOST: u64 = 20;
+        // The least memory of a name.
+        let bytes = self.len().saturating_mul(32);
+        Cap::cell(self.kv.limits()).check(self.members.path(), bytes)?;
         let names: Vec<String> = (0..self.len()).map(|g| self.name(g)).collect();
         group_of(&names, word)?.ok_or_else(|| {
             let shown = (0..self.len().min(MOST)).map(|g| self.name(g));
@@ -210,6 +213,7 @@ impl Groups {
             false => 0,
         };
         Cap::rows(self.kv.limits()).check(self.members.path(), count)?;
+        Cap::cell(self.kv.limits()).check(self.members.path(), count.saturating_mul(8))?;
         Ok(Some((range.start..range.stop).collect()))
     }
 }

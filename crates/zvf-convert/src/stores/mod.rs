@@ -659,9 +659,15 @@ pub fn write_selection<'a>(
                 writer.set_groups(&groups)?;
             }
         }
-        let done = writer.finish().await?;
+        match writer.finish().await {
+            // The store is complete.
+            Err(error) if error.is_committed() => notes.push(error.to_string()),
+            done => {
+                done?;
+            }
+        }
         Ok(SelectionWritten {
-            vertices: done.vertices,
+            vertices: passed.vertices,
             objects: passed.ids.len() as u64,
             notes,
         })

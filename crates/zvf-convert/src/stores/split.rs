@@ -125,7 +125,7 @@ pub fn object_parts<'a>(
 ) -> BoxFuture<'a, Result<SplitParts, ConvertError>> {
     Box::pin(async move {
         let template = Template::parse(template)?;
-        let wanted = wanted(selection);
+        let wanted = selected_ids(store, selection).await?;
         let mut list = list_objects(store, 0, false).await?;
         let (mut parts, mut taken) = (Vec::new(), HashMap::new());
         while let Some((_, batch)) = list.next().await? {
@@ -363,6 +363,37 @@ fn of_objects(selection: &Query, ids: Vec<i64>) -> Query {
 fn wanted(selection: &Query) -> Option<BTreeSet<i64>> {
     let ids = selection.objects.as_ref()?;
     Some(ids.iter().copied().collect())
+}
+
+/// The objects of a selection; `None` for all.
+async fn selected_ids(
+    store: &Store,
+    selection: &Query,
+) -> Result<Option<BTreeSet<i64>>, ConvertError> {
+    let by_rows = selection.is_spatial() || selection.filter.is_some();
+    let by_object = selection.groups.is_some()
+        || selection.relation.is_some()
+        || selection.passing.is_some();
+    if !by_rows && !by_object {
+        return Ok(wanted(selection));
+    }
+    let of_objects = Query {
+        select: Select::Objects,
+        outputs: Outputs {
+            vertices: false,
+            links: false,
+            objects: true,
+        },
+        ..selection.clone()
+    };
+    let mut ids = BTreeSet::new();
+    let mut answer = query(store, of_objects).await?;
+    while let Some((table, batch)) = answer.next().await? {
+        if table == Table::Objects {
+            ids.extend(ids_of(&batch)?);
+        }
+    }
+    Ok(Some(ids))
 }
 
 /// A note about vertices without an object, which are in no part, since parts are whole objects.

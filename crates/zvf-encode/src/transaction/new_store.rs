@@ -267,13 +267,29 @@ pub fn begin_again(
     if !is_marked_by(target, earlier)? {
         return Ok(false);
     }
-    let seen = target.see(MARKER)?;
-    let Some(seen) = seen.filter(|seen| earlier.contains(&seen.bytes)) else {
+    if !take_over(target, address, earlier, mark)? {
         return Ok(false);
-    };
-    replace_mark(target, address, &seen, mark)?;
+    }
     target.clear_others(MARKER)?;
     Ok(true)
+}
+
+/// Replaces a marker that an earlier run of this writer put, and keeps the files of that run. Returns `false`, and does nothing, if there is no such
+/// marker.
+///
+/// # Errors
+/// As [`resume`].
+pub fn take_over(
+    target: &Target,
+    address: &str,
+    earlier: &[Vec<u8>],
+    mark: &[u8],
+) -> Result<bool, WriteError> {
+    let seen = target.see(MARKER)?;
+    match seen.filter(|seen| earlier.contains(&seen.bytes)) {
+        Some(seen) => replace_mark(target, address, &seen, mark).map(|()| true),
+        None => Ok(false),
+    }
 }
 
 /// Removes the written objects after a failure, if the marker is unchanged. If this fails, the next writer removes them; the failure is not reported,

@@ -275,6 +275,10 @@ impl EditSetAttributeJob {
             ("new_objects", self.new_objects),
         ] {
             at_most_one(&[("expr", self.expr.is_some()), other])?;
+            // `fill` alone sets all values.
+            if self.expr.is_none() {
+                needs(other, &[("from", self.from.is_some())])?;
+            }
         }
         self.expression()?;
         let object = ("object", self.object);

@@ -62,6 +62,19 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Whether an entry of a folder can be of an earlier result: a file, or a view for Neuroglancer. A store may have the name of a view.
+fn is_result(entry: &fs::DirEntry) -> io::Result<bool> {
+    let kind = entry.file_type()?;
+    if !kind.is_dir() {
+        return Ok(kind.is_file());
+    }
+    let path = entry.path();
+    let info = fs::read(path.join("info")).unwrap_or_default();
+    let name = b"\"neuroglancer_";
+    let is_view = info.windows(name.len()).any(|part| part == name);
+    Ok(is_view && !path.join("zarr.json").exists())
+}
+
 /// A file or folder with a temporary name beside its target. [`commit`](Self::commit) renames it; it is removed if the value is dropped before, or the
 /// program is interrupted.
 #[derive(Debug)]
@@ -104,10 +117,13 @@ impl Staged {
                 target.display()
             )));
         }
-        if let Ok(entries) = fs::read_dir(target) {
-            for entry in entries.flatten() {
+        if target.is_dir() {
+            let failed = || JobError::file("list the files of", target);
+            for entry in fs::read_dir(target).map_err(failed())? {
+                let entry = entry.map_err(failed())?;
                 let name = entry.file_name();
-                if !ours.iter().any(|our| name == **our) {
+                let is_known = ours.iter().any(|our| name == **our);
+                if !is_known || !is_result(&entry).map_err(failed())? {
                     return Err(JobError::usage(format!(
                         "{}: found {:?} in the directory, expected nothing or an earlier result of this command: remove it, or give another directory",
                         target.display(),
@@ -251,6 +267,18 @@ mod tests {
         fs::write(target.join("thesis.txt"), "years of work")?;
         assert!(Staged::directory(&target, &["a"]).is_err());
         assert!(target.join("thesis.txt").exists());
+        fs::remove_file(target.join("thesis.txt"))?;
+        // A view that was exported before, and a store with the name of a view.
+        let view = target.join("skeletons");
+        fs::create_dir(&view)?;
+        fs::write(view.join("info"), "{\"@type\": \"neuroglancer_skeletons\"}")?;
+        drop(Staged::directory(&target, &["a", "skeletons"]).unwrap());
+        fs::write(view.join("zarr.json"), "{}")?;
+        assert!(Staged::directory(&target, &["a", "skeletons"]).is_err());
+        fs::remove_file(view.join("info"))?;
+        fs::remove_file(view.join("zarr.json"))?;
+        assert!(Staged::directory(&target, &["a", "skeletons"]).is_err());
+        assert!(view.is_dir());
         assert!(Staged::file(&target).is_err());
         assert!(Staged::directory(&target.join("a"), &["a"]).is_err());
         assert!(Staged::file(&home.path().join("no/where.csv")).is_err());

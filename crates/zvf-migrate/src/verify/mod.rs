@@ -14,13 +14,13 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use zvf_encode::WriteError;
 use zvf_encode::error::to_index;
-use zvf_format::dtype::DTypeKind;
 use zvf_format::int::wide;
 use zvf_meta::{Kind, ObjectLayout};
 use zvf_store::{Groups, IdTable, Need, Store, TypedArray};
 
 use super::reading::each_manifest;
 use super::report::Verified;
+use super::tables::element;
 use level::{ComparedLevel, HashSum};
 
 /// Sums of hashes, by the name of a column or link family.
@@ -213,7 +213,8 @@ impl LevelPair {
         let of_groups = (old.group_attributes(), new.group_attributes());
         let lists = [(objects, from, count), (of_groups, groups, groups)];
         for (((tables, copies), from, count), ids) in lists.into_iter().zip([ids, None]) {
-            let read = |table: &&TypedArray| table.dtype().kind != DTypeKind::Object && from > 0;
+            // Other tables were reported as lost.
+            let read = |table: &&TypedArray| element(table).is_some() && from > 0;
             for table in tables.iter().filter(read) {
                 let copy = copies.iter().find(|copy| copy.name() == table.name());
                 let copy = copy.ok_or_else(|| self.differs(table.path(), "is missing"))?;
@@ -222,7 +223,10 @@ impl LevelPair {
                     handle.block_on(copy.read())?,
                 );
                 if (wide(copy.rows), copy.width) != (count, values.width) {
-                    let what = format!("{} rows of {}, expected {count}", copy.rows, copy.width);
+                    let what = format!(
+                        "{} rows of {}, expected {count} of {}",
+                        copy.rows, copy.width, values.width
+                    );
                     return Err(self.differs(table.path(), what));
                 }
                 for row in 0..from {

@@ -126,8 +126,8 @@ pub(crate) async fn files(opened: &ViewedStore, budget: u64, segment: u64) -> Re
     })
 }
 
-/// The levels that become levels of detail: level 0 and, if all levels replace each other, the coarser levels that have an object index exactly if
-/// level 0 has one; at most [`MOST_LEVELS`].
+/// The levels that become levels of detail: level 0 and, if all levels replace each other, the coarser levels that have an object index, with the
+/// same ids, exactly if level 0 has one; at most [`MOST_LEVELS`].
 async fn levels(opened: &ViewedStore) -> Result<Vec<u32>> {
     let mut found = vec![0];
     let objects = opened.objects().await?;
@@ -136,7 +136,9 @@ async fn levels(opened: &ViewedStore) -> Result<Vec<u32>> {
         if level.doc().refinement != Refinement::Replace {
             return Ok(vec![0]);
         }
-        let whole = objects.exist == level.object_index().is_some();
+        // Objects of other levels may have other ids.
+        let same_ids = !objects.exist || number == 0 || level.doc().preserves_object_ids;
+        let whole = objects.exist == level.object_index().is_some() && same_ids;
         if number > 0 && whole && found.len() < MOST_LEVELS {
             found.push(number);
         }

@@ -527,7 +527,11 @@ async fn select(
         && query.filter.is_none()
         && query.relation.is_none()
         && query.passing.is_none();
-    let all = whole && !query.is_by_object();
+    let all = whole
+        && !query.is_by_object()
+        && query.limit.is_none()
+        && query.chunks.is_none()
+        && query.within.is_none();
     if all && by_rows {
         let ids = object_ids(store, query.level, query.own_level_only).await?;
         return Ok((ids.into_iter().map(|id| (id, 0)).collect(), Vec::new()));
@@ -537,7 +541,7 @@ async fn select(
         (answer, "vertices")
     } else {
         let asked = Query {
-            select: match whole {
+            select: match whole && query.is_by_object() {
                 true => query.select,
                 false => Select::Objects,
             },

@@ -214,15 +214,24 @@ impl IdTable {
         self.deleted.binary_search(&slot).is_ok()
     }
 
+    /// Whether a row is that of an object which exists: it is not deleted, and the first row of its id.
+    pub fn has(&self, slot: u64) -> bool {
+        let is_first = || self.repeated == 0 || self.row(self.id(slot)) == Some(slot);
+        slot < self.len() && !self.is_deleted(slot) && is_first()
+    }
+
     /// Objects that exist, by row: row and id.
     pub fn objects(&self) -> impl Iterator<Item = (u64, i64)> + '_ {
         (0..self.len())
-            .filter(|slot| !self.is_deleted(*slot))
+            .filter(|slot| self.has(*slot))
             .map(|slot| (slot, self.id(slot)))
     }
 
     /// Number of objects that exist.
     pub fn count(&self) -> u64 {
+        if self.repeated > 0 {
+            return wide(self.objects().count());
+        }
         let deleted = wide(self.deleted.len());
         self.len().saturating_sub(deleted)
     }
@@ -274,6 +283,8 @@ mod tests {
             (any.slot(9), any.slot(7), any.repeated(), any.get(3)),
             (Some(0), Some(2), 1, Some(9))
         );
+        assert_eq!(any.objects().collect::<Vec<_>>(), [(0, 9), (1, -4), (2, 7)]);
+        assert_eq!(any.count(), 3);
         let rows = IdTable::rows(3);
         assert_eq!(
             (rows.slot(2), rows.slot(3), rows.slot(-1), rows.get(3)),
@@ -289,6 +300,7 @@ mod tests {
         let tables = [
             (IdTable::new(vec![-4, 7, 8]), vec![(2, 8)]),
             (IdTable::new(vec![9, 7, -4, 1]), vec![(0, 9), (3, 1)]),
+            (IdTable::new(vec![7, 9, 7, 1]), vec![(1, 9), (3, 1)]),
             (IdTable::rows(4), vec![(0, 0), (1, 1), (3, 3)]),
         ];
         for (table, left) in tables {

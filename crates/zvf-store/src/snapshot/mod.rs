@@ -262,6 +262,11 @@ impl SnapshotState {
         names.is_some_and(|names| names.iter().any(|one| one == name))
     }
 
+    /// Whether a folder has a child of that name, or may have it because the backend cannot list.
+    fn may_have(&self, folder: &str, name: &str) -> bool {
+        self.lists(folder, name) || matches!(self.folders.get(folder), Some(None))
+    }
+
     fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Document(key) => self.documents.contains_key(key),

@@ -42,7 +42,7 @@ impl SnapshotTree {
                 document(format!("{groups}/offsets"));
             }
             // Padded member lists are in another folder.
-            if state.lists(&level.to_string(), "groupings") {
+            if state.may_have(&level.to_string(), "groupings") {
                 document(format!("{level}/groupings"));
             }
         }

@@ -65,7 +65,7 @@ impl SnapshotState {
     pub(super) fn folders_of(&self, level: u32, family: NameFamily) -> Vec<&'static str> {
         const PADDED: &str = "attributes";
         let mut folders = vec![family.folder()];
-        if family == NameFamily::Vertex && self.lists(&level.to_string(), PADDED) {
+        if family == NameFamily::Vertex && self.may_have(&level.to_string(), PADDED) {
             folders.push(PADDED);
         }
         folders
