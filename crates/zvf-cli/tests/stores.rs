@@ -509,6 +509,16 @@ fn parts_by_region_have_whole_objects() -> Result<()> {
     let told = home.json(&[&line[..], &["--named", "a=box(x=3.5:)", "--json"]].concat())?;
     // Objects with a vertex at 3.5 or 4: from the one that ends at 4 to the one that begins there.
     assert_eq!(told["objects"], json!(3), "{told}");
+    // A plane and a relation of the named regions only.
+    fs::write(
+        home.file("square.wkt"),
+        "POLYGON((3 -1, 6 -1, 6 1, 3 1, 3 -1))",
+    )?;
+    let line = ["split", "l.zv", "planes", "--by", "region", "--json"];
+    let more = ["--plane", "xy", "--starting"];
+    let named = ["--named", "mid=polygon(@square.wkt)"];
+    let told = home.json(&[&line[..], &more, &named].concat())?;
+    assert_eq!(told["objects"], json!(4), "{told}");
     Ok(())
 }
 

@@ -35,7 +35,10 @@ pub(super) async fn levels(state: &EditState) -> Result<Vec<Level>, WriteError> 
         let mut need = Need::nothing();
         need.link_deltas = Deltas::All;
         need.link_attributes = Names::All;
-        levels.push(store.level(number, &need).await?);
+        let level = store.level(number, &need).await?;
+        // Links that cannot be read would keep the numbers of moved rows.
+        level.check_complete()?;
+        levels.push(level);
     }
     Ok(levels)
 }

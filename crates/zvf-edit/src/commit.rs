@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use zvf_meta::space::Grid;
 use zvf_meta::{ArrayAttributes, KeyList, LevelDoc, LinkAttributeFamilyDoc, RootDoc, STALE};
+use zvf_meta::{FILL, space::Grid};
 use zvf_store::owners::index_document;
 use zvf_store::{GridArray, Need};
 
@@ -16,7 +16,7 @@ use super::edit::{Edit, EditSummary};
 use super::grid::{GridEdit, cells_of, document_of, packing};
 use super::group_table::GroupTable;
 use super::state::index_cell;
-use super::{Scope, between, links, owner_column};
+use super::{Scope, between, fill, links, owner_column};
 use zvf_encode::documents::grid_doc;
 use zvf_encode::error::OrBug;
 use zvf_encode::error::signed64;
@@ -552,7 +552,15 @@ pub(super) fn declare(edit: &Edit, root: &mut RootDoc) -> Result<(), WriteError>
         let specs = root.zarr_vectors.attribute_specs.get_or_insert_default();
         let scope = specs.entry(added.scope.name()).or_insert_with(|| json!({}));
         if let Value::Object(names) = scope {
-            names.insert(one.name.clone(), documents::declared(one));
+            let mut member = documents::declared(one);
+            // A replaced attribute keeps its fill, if it is a value of the new type.
+            let fill = names.get(&one.name).and_then(|old| old.get(FILL)).cloned();
+            let text = edit.fill(added.scope, &one.name);
+            let is_value = text.is_some_and(|text| fill::value(one, text).is_ok());
+            if let (Some(fill), Value::Object(member)) = (fill.filter(|_| is_value), &mut member) {
+                member.insert(FILL.to_owned(), fill);
+            }
+            names.insert(one.name.clone(), member);
         }
     }
     edit.declare_fills(root)

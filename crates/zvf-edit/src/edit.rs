@@ -314,6 +314,7 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.check_structure().await?;
+            self.begin_step();
             let done = Box::pin(self.take(batches)).await;
             self.note(done)
         })
@@ -331,6 +332,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = self.take_objects(table).await;
             self.note(done)
         })
@@ -345,6 +347,7 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.check_structure().await?;
+            self.begin_step();
             let done = Box::pin(self.drop_objects(ids)).await;
             self.note(done)
         })
@@ -366,6 +369,7 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.check_structure().await?;
+            self.begin_step();
             let done = self.drop_points(rows).await;
             self.note(done)
         })
@@ -386,6 +390,7 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             self.check_structure().await?;
+            self.begin_step();
             let done = Box::pin(async {
                 let spots = self.find(&at).await?;
                 self.shift(spots, positions).await
@@ -415,6 +420,7 @@ impl Edit {
             if self.is_key(name) {
                 self.check_structure().await?;
             }
+            self.begin_step();
             let done = Box::pin(async {
                 let spots = self.find(&at).await?;
                 self.set_column(name, spots, values).await
@@ -438,6 +444,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = Box::pin(self.add_column(spec, values)).await;
             self.note(done)
         })
@@ -464,6 +471,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = Box::pin(self.set_links(name, &at, values)).await;
             self.note(done)
         })
@@ -484,6 +492,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = Box::pin(self.add_links(spec, values)).await;
             self.note(done)
         })
@@ -499,6 +508,7 @@ impl Edit {
     ) -> BoxFuture<'_, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = self.add_table(spec).await;
             self.note(done)
         })
@@ -539,11 +549,14 @@ impl Edit {
         }
     }
 
-    /// Records a failure: the operation may have been done in part, so the edit can no longer be committed.
-    pub(crate) fn note(&mut self, done: Result<(), WriteError>) -> Result<(), WriteError> {
-        if let Err(error) = &done {
-            self.broken = Some(error.to_string());
-        }
+    /// Begins a step that changes the state: if it is interrupted, the edit can no longer be committed.
+    pub(crate) fn begin_step(&mut self) {
+        self.broken = Some("a step was interrupted".to_owned());
+    }
+
+    /// Records the outcome of a step. After a failure the step may have been done in part, so the edit can no longer be committed.
+    pub(crate) fn note<T>(&mut self, done: Result<T, WriteError>) -> Result<T, WriteError> {
+        self.broken = done.as_ref().err().map(ToString::to_string);
         done
     }
 }

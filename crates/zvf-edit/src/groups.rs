@@ -226,11 +226,9 @@ impl Edit {
     ) -> BoxFuture<'a, Result<AddedGroups, WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = self.take_groups(groups).await;
-            if let Err(error) = &done {
-                self.broken = Some(error.to_string());
-            }
-            done
+            self.note(done)
         })
     }
 

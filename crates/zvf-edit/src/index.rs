@@ -281,9 +281,9 @@ impl EditedIndex {
         Ok(doc)
     }
 
-    /// The objects to put for the id table, if there are new ids.
+    /// The objects to put for the id table, if there are new ids, or rows that were never committed and that the manifests lose.
     pub(crate) fn id_objects(&self, doc: &ArrayDoc) -> Result<Vec<ObjectPut>, WriteError> {
-        if self.ids.len() == self.before {
+        if self.ids.len() == self.before && doc.shape == [wide(self.before)] {
             return Ok(Vec::new());
         }
         table_of_ids(&self.ids, doc)

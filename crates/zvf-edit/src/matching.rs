@@ -354,17 +354,12 @@ pub(crate) fn put_whole(number: NumberType, whole: i128, out: &mut [u8]) -> bool
     }
 }
 
-/// Writes a float, rounded to the type; -0.0 as 0.0. Returns `false` for NaN, numbers beyond float32, and other types than floats.
+/// Writes a float, rounded to the type; -0.0 as 0.0. Returns `false` for NaN, numbers beyond the type, and other types than floats.
 fn put_float(number: NumberType, value: f64, out: &mut [u8]) -> bool {
-    let narrow = zvf_encode::narrow(value);
-    match number {
-        NumberType::F64 => out.copy_from_slice(&value.to_le_bytes()),
-        NumberType::F32 if narrow.is_infinite() && value.is_finite() => return false,
-        NumberType::F32 => out.copy_from_slice(&narrow.to_le_bytes()),
-        _ => match Values::from(vec![value]).bytes_as(number) {
-            Some(bytes) => out.copy_from_slice(&bytes),
-            None => return false,
-        },
+    let one = Values::from(vec![value]);
+    match one.bytes_as(number) {
+        Some(bytes) if one.first_beyond(number).is_none() => out.copy_from_slice(&bytes),
+        _ => return false,
     }
     normalize(number, out)
 }

@@ -36,6 +36,7 @@ impl Edit {
     ) -> BoxFuture<'a, Result<(), WriteError>> {
         Box::pin(async move {
             self.usable()?;
+            self.begin_step();
             let done = Box::pin(self.take_object_columns(table)).await;
             self.note(done)
         })

@@ -149,7 +149,8 @@ impl Edit {
             fit(&mut given, self.vertex_attributes().iter())?;
             // The attribute that splits chunks is set last, because it moves vertices to other chunks and so changes their addresses.
             given.sort_by_key(|(name, _)| self.is_key(name));
-            self.set_vertices(&vertices, how, &given).await
+            let done = Box::pin(self.set_vertices(&vertices, how, &given)).await;
+            self.note(done)
         })
     }
 
@@ -177,7 +178,9 @@ impl Edit {
             let mut given = attributes(&links, &OF_LINKS)?;
             given.retain(|(name, _)| !how.key.contains(name));
             fit(&mut given, self.state.spec.links.attributes.iter())?;
-            self.set_link_columns(&links, how, &given).await
+            self.begin_step();
+            let done = Box::pin(self.set_link_columns(&links, how, &given)).await;
+            self.note(done)
         })
     }
 

@@ -282,6 +282,8 @@ fn read_links(root: &RootDoc, level: &Level, spec: &mut StoreSpec) -> Result<(),
             AttributeSpec::number(&one.name, number(&path, &one.dtype.to_string())?);
         attribute.channels = to_index("channels", one.width)?;
         attribute.unit.clone_from(&one.unit);
+        let stated = one.stated();
+        attribute.description = stated.and_then(|stated| stated.description.clone());
         let names = one.stated().and_then(|stated| stated.channel_names.clone());
         attribute.channel_names = names.filter(|names| wide(names.len()) == one.width);
         spec.links.attributes.push(attribute);

@@ -182,13 +182,16 @@ pub(crate) fn fitted(
     Ok(Values::of_bytes(number, &bytes))
 }
 
-/// Writes a float of a float column unchanged, including NaN and both zeros; `false` for other values.
+/// Writes a float of a float column unchanged, including NaN and both zeros; `false` for other values, and for numbers beyond the type.
 fn put_float(element: TableElement<'_>, number: NumberType, out: &mut [u8]) -> bool {
     let TableElement::Float(value) = element else {
         return false;
     };
-    let value = Values::from(vec![value]);
-    let bytes = value.bytes_as(number);
+    let one = Values::from(vec![value]);
+    if one.first_beyond(number).is_some() {
+        return false;
+    }
+    let bytes = one.bytes_as(number);
     bytes.inspect(|bytes| out.copy_from_slice(bytes)).is_some()
 }
 

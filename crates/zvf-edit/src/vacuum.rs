@@ -154,8 +154,10 @@ async fn leftovers(
         if is_temporary(key) {
             return true;
         }
+        // Ids of edits are hexadecimal numbers.
         if let Some((folder, _)) = key.split_once('/')
-            && folder.starts_with(Redo::FOLDER)
+            && let Some(id) = folder.strip_prefix(Redo::FOLDER)
+            && id.bytes().all(|digit| digit.is_ascii_hexdigit())
         {
             return folder != own;
         }
@@ -174,11 +176,11 @@ async fn leftovers(
 /// Fails if an unlisted cell belongs to a chunk that the presence list of another array names: no edit leaves such a cell, so a list is wrong.
 fn check_lists(arrays: &[(String, BTreeSet<String>)], left: &[String]) -> Result<(), WriteError> {
     for key in left {
-        let Some((level, cell)) = cell_of(key) else {
+        let Some((level, rows, cell)) = cell_of(key) else {
             continue;
         };
         let mut lists = arrays.iter().filter(|(folder, _)| {
-            cell_of(folder).is_some_and(|(own, _)| own == level)
+            cell_of(folder).is_some_and(|(own, of, _)| (own, of) == (level, rows))
                 && !key.starts_with(folder.as_str())
         });
         if lists.any(|(folder, known)| known.contains(&format!("{folder}{cell}"))) {
@@ -194,7 +196,7 @@ async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteErro
     let mut keys = left.iter().filter_map(|key| cell_of(key));
     let Some(index) = level
         .object_index()
-        .filter(|_| keys.any(|(level, _)| level == own))
+        .filter(|_| keys.any(|(level, rows, _)| level == own && rows.is_empty()))
     else {
         return Ok(());
     };
@@ -202,7 +204,8 @@ async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteErro
     let arrays = level.arrays();
     let packed = arrays.iter().filter_map(|array| {
         // The chunk of this key does not matter: only arrays whose cells belong to vertices are checked.
-        cell_of(&format!("{}/c/", array.path()))?;
+        let key = format!("{}/c/", array.path());
+        cell_of(&key).filter(|(_, rows, _)| rows.is_empty())?;
         let cells = packing(array.path(), array.doc()?).ok()?;
         Some((array.path(), cells))
     });
@@ -230,15 +233,20 @@ async fn check_manifests(level: &Level, left: &[String]) -> Result<(), WriteErro
     Ok(())
 }
 
-/// The level and the chunk, or the shard, of a cell of vertices, their fragments or attributes, by its key `LEVEL/ARRAY/c/CHUNK`.
-fn cell_of(key: &str) -> Option<(&str, &str)> {
+/// The level, the rows, and the chunk or shard of a cell of vertices, their fragments, links, or attributes of these, by its key `LEVEL/ARRAY/c/CHUNK`. The rows are empty for
+/// vertices, and the delta and the name of the array for links; all arrays with the same rows have the same chunks.
+fn cell_of(key: &str) -> Option<(&str, &str, &str)> {
     let (level, rest) = key.split_once('/')?;
     let (array, cell) = rest.split_once("/c/")?;
-    let of_vertices = matches!(array, "vertices" | "vertex_fragments")
-        || array
-            .strip_prefix("vertex_attributes/")
-            .is_some_and(|name| !name.contains('/'));
-    of_vertices.then_some((level, cell))
+    let (family, name) = array.split_once('/').unwrap_or((array, ""));
+    let rows = match family {
+        "vertices" | "vertex_fragments" | "link_fragments" if name.is_empty() => "",
+        "vertex_attributes" | "fragment_attributes" if !name.contains('/') => "",
+        "links" => name,
+        "link_attributes" => name.split_once('/')?.1,
+        _ => return None,
+    };
+    Some((level, rows, cell))
 }
 
 #[cold]
@@ -315,12 +323,23 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
     let rows = wide(index.ids.len() - gone.len());
     let need = Need {
         objects: true,
-        skip_ids: true,
         ..Need::nothing()
     };
+    let kept = (0..).zip(&index.ids);
+    let kept: Vec<i64> = kept
+        .filter(|(row, _)| !gone.contains(row))
+        .map(|(_, id)| *id)
+        .collect();
     for &number in store.levels().iter().filter(|&&number| number != 0) {
         let level = store.level(number, &need).await?;
-        if !level.fits_objects(rows) {
+        // As many objects may have been added as deleted.
+        let other = match level.object_index() {
+            Some(index) if level.doc().preserves_object_ids => {
+                !index.ids().await?.iter().eq(kept.iter().copied())
+            }
+            _ => false,
+        };
+        if other || !level.fits_objects(rows) {
             let path = format!("{number}/object_index");
             let found = "rows of deleted objects";
             let expected = "no coarse level that keeps them: `zvf pyramid STORE --refresh` makes the levels again without them, `zvf pyramid STORE --remove` removes the levels";
@@ -331,11 +350,7 @@ async fn drop_rows(edit: &mut Edit) -> Result<Option<(u64, CommitPlan)>, WriteEr
     let Some(index) = &edit.index else {
         return Ok(None);
     };
-    let ids: Vec<i64> = (0..)
-        .zip(&index.ids)
-        .filter(|(row, _)| !gone.contains(row))
-        .map(|(_, id)| *id)
-        .collect();
+    let ids = kept;
     let (manifests, ids_doc) = (
         index_doc(&edit.target, "manifests").await?,
         index_doc(&edit.target, "object_ids").await?,

@@ -11,11 +11,14 @@ use crate::versions::{Pinned, ReportedState, SnapshotRole, changed, state_text};
 use crate::{Ask, CallerStore, Cap, IoError, Method, Object, Overlay, Question, Reply};
 use zvf_grid::int::wide;
 
+/// What identical requests have in common: key, part, byte limit and snapshot.
+type Identity = (String, Ask, u64, usize);
+
 /// A [`CallerStore`] under an overlay, with its pending requests.
 #[derive(Debug, Clone)]
 pub struct CallerObjects {
     store: CallerStore,
-    flights: Arc<SingleFlight<(String, Ask, u64, usize), Option<Object>>>,
+    flights: Arc<SingleFlight<Identity, Option<Object>>>,
     overlay: Option<Arc<Overlay>>,
 }
 

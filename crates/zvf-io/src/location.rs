@@ -261,7 +261,10 @@ fn http(url: &Url, options: &IoOptions) -> BuiltStore {
                 _ => {
                     let source = format!("webdav: found {value:?}, expected true or false").into();
                     let store = "HTTP";
-                    return Err(NoBackend::Build(object_store::Error::Generic { store, source }));
+                    return Err(NoBackend::Build(object_store::Error::Generic {
+                        store,
+                        source,
+                    }));
                 }
             };
             continue;

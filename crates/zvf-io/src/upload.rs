@@ -76,10 +76,12 @@ pub fn put_file<'a>(
             }
             WriteLocation::Prefix { store, prefix } => (store, prefix),
         };
-        let path = match prefix.is_empty() {
-            true => object_store::path::Path::parse(name),
+        // As in addresses that are read.
+        let path = object_store::path::Path::from_url_path(name);
+        let path = path.and_then(|name| match prefix.is_empty() {
+            true => Ok(name),
             false => object_store::path::Path::parse(format!("{prefix}/{name}")),
-        };
+        });
         let path = path.map_err(|error| bad(&error.to_string()))?;
         let requests = WriteRequests::new(options);
         let answer = requests.put_file(store.as_ref(), name, &path, file).await?;

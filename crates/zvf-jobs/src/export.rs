@@ -14,7 +14,7 @@ use zvf_neuroglancer::{View, export_precomputed};
 use zvf_query::{PieceOf, Query, QuerySpec, Select};
 use zvf_store::{Need, Store};
 
-use crate::checks::{at_most_one, needs};
+use crate::checks::{at_most_one, check_outside, needs};
 use crate::error::Result;
 use crate::file_export::{remarks, write_file};
 use crate::selection::{of_member, opened, set};
@@ -240,6 +240,9 @@ impl ExportJob {
         let format = Format::of_output(&self.file)?;
         let mut report = SplitReport::new(&self.store);
         report.note(&found.notes);
+        for part in &found.parts {
+            check_outside(Path::new(&part.name))?;
+        }
         for part in &found.parts {
             let path = PathBuf::from(&part.name);
             if let Some(folder) = path.parent() {

@@ -1,6 +1,6 @@
 //! Options about files, which jobs and commands that read files share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use zvf_convert::{ObjectIds, Options};
@@ -39,7 +39,24 @@ options! {
     }
 }
 
+/// Refuses a name that is given twice.
+fn once<V>(member: &str, pairs: &[(String, V)]) -> Result<(), JobError> {
+    let mut known = HashSet::new();
+    match pairs.iter().find(|(name, _)| !known.insert(name)) {
+        Some((name, _)) => {
+            let found = format!("{name:?} twice");
+            Err(JobError::option(member, found, "each name once"))
+        }
+        None => Ok(()),
+    }
+}
+
 impl TableOptions {
+    pub(crate) fn check(&self) -> Result<(), JobError> {
+        once("rename", &self.rename)?;
+        once("attribute_types", &self.attribute_types)
+    }
+
     /// Sets these options in the options of a reader.
     pub fn apply(&self, options: &mut Options) {
         options.delimiter = self.delimiter.as_ref().map(|one| *one.value());
@@ -88,6 +105,7 @@ options! {
 
 impl ColumnOptions {
     pub(crate) fn check(&self) -> Result<(), JobError> {
+        self.table.check()?;
         let by_row = ("links_by_row", self.links_by_row);
         at_most_one(&[("node_id", self.node_id.is_some()), by_row])
     }

@@ -11,12 +11,10 @@ const OWN: [&str; 3] = ["store", "target", "folder"];
 /// The entry of a job with these members: the version of the program, and the job without the address of its `own` store. Of URLs, absolute paths
 /// and paths that begin with `~/` or `../`, only the last component is kept, so that the entry does not depend on where files are.
 pub(crate) fn entry(members: Map<String, Value>, own: &str) -> Value {
-    let kept = members
-        .into_iter()
-        .filter(|(name, value)| {
-            let is_own = OWN.contains(&name.as_str()) && value == own;
-            !PLACES.contains(&name.as_str()) && !is_own
-        });
+    let kept = members.into_iter().filter(|(name, value)| {
+        let is_own = OWN.contains(&name.as_str()) && value == own;
+        !PLACES.contains(&name.as_str()) && !is_own
+    });
     let kept: Map<String, Value> = kept
         .map(|(name, value)| (name, without_places(value)))
         .collect();

@@ -176,7 +176,7 @@ async fn at_url(url: &str, any_ending: bool, context: &Context) -> Result<Option
 }
 
 /// A name as part of a URL.
-fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     // `%` is escaped first, because the other escapes contain it.
     let name = name.replace('%', "%25");
     name.replace('#', "%23").replace('?', "%3F")

@@ -51,6 +51,7 @@ impl RepairJob {
             apply,
             ("only", self.only.is_some()),
             ("accept_loss", self.accept_loss),
+            ("depth", self.depth != Self::default().depth),
         ] {
             at_most_one(&[undo, other])?;
         }

@@ -100,6 +100,12 @@ impl SampleJob {
         };
         let to_rasmm = frame.as_ref().map(SourceHeader::to_rasmm).transpose();
         let to_rasmm = to_rasmm.map_err(of_store)?.flatten();
+        if to_rasmm.is_some() && (store.root().dims() != 3 || matched.picked != [0, 1, 2]) {
+            return Err(JobError::usage(format!(
+                "{}: found positions in voxel millimetres on other axes than x, y and z, expected these; --keep-frame takes the positions as they are stored",
+                self.store
+            )));
+        }
         if to_rasmm.is_some() {
             context.event(&JobEvent::Note("positions are stored as voxelmm: they were converted to scanner millimetres by the affine of the header"));
         }

@@ -9,8 +9,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use zvf_convert::export::{ExportOptions, Exported};
-use zvf_convert::{Format, SplitBy, SplitPart, SplitParts, named_parts, split_parts};
-use zvf_query::Select;
+use zvf_convert::{Format, SplitBy, SplitPart, SplitParts, named_parts, region_notes, split_parts};
+use zvf_query::{QuerySpec, Select};
 use zvf_store::{Need, Store};
 
 use crate::checks::check_outside;
@@ -143,23 +143,32 @@ impl SplitJob {
     }
 
     async fn parts(&self, store: &Store, context: &Context) -> Result<SplitParts> {
-        let resolve = async |terms: &SelectionOptions| {
-            let spec = terms.read(&self.store, context).await?;
+        let resolve = async |spec: QuerySpec| {
             spec.check().map_err(of_member)?;
             let query = spec.resolve(store).await;
             query.map_err(JobError::query(&self.store))
         };
         if let Some(by) = self.by()? {
-            let found = split_parts(store, &resolve(&self.terms).await?, &by).await;
+            let all = self.terms.read(&self.store, context).await?;
+            let found = split_parts(store, &resolve(all).await?, &by).await;
             return found.map_err(|error| JobError::from(error).at(&self.store));
         }
         let mut regions = Vec::new();
         for (name, region) in &self.named {
-            let query = resolve(&self.within(region)).await;
+            let spec = self.within(region).read(&self.store, context).await;
+            let query = match spec {
+                Ok(spec) => resolve(spec).await,
+                Err(error) => Err(error),
+            };
             let query = query.map_err(|error| of_region(name, error))?;
             regions.push((name.clone(), query));
         }
-        Ok(named_parts(regions))
+        let mut found = named_parts(regions);
+        let all = self.terms.read(&self.store, context).await?;
+        let all = resolve(all.without_unneeded()).await?;
+        let notes = region_notes(store, &all, &found).await;
+        found.notes = notes.map_err(|error| JobError::from(error).at(&self.store))?;
+        Ok(found)
     }
 
     pub(crate) fn run<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<SplitReport>> {

@@ -71,6 +71,7 @@ impl StatsJob {
 
     pub(crate) fn check(&self) -> Result<()> {
         self.terms.check()?;
+        SelectName::check(self.select, self.terms.place.relation())?;
         check_output(self.output.as_deref())?;
         self.spec().check().map_err(of_member)
     }

@@ -68,6 +68,9 @@ impl ValidateJob {
     pub(crate) fn check(&self) -> Result<(), JobError> {
         depth(self.depth)?;
         needs(("seed", self.seed != 0), &[("quick", self.quick.is_some())])?;
+        if self.quick == Some(0) {
+            return Err(JobError::option("quick", 0, "1 or more"));
+        }
         let empty = |member, list: bool| match list {
             true => Err(JobError::option(member, "an empty list", "at least one")),
             false => Ok(()),

@@ -166,7 +166,8 @@ impl MigrationRun {
         };
         // With a journal, the next run resumes from the state after an I/O error.
         // A journal does not continue the copy of a source that has changed.
-        let changed = |error: &WriteError| matches!(error, WriteError::Store(error) if error.is_changed());
+        let changed =
+            |error: &WriteError| matches!(error, WriteError::Store(error) if error.is_changed());
         let stays = |error: &WriteError| {
             write.journal.is_some() && error.class() == Class::Io && !changed(error)
         };

@@ -230,7 +230,7 @@ async fn t17_ids_are_looked_up_in_the_table() {
     let level = store.level(0, &objects()).await.unwrap();
     let ids = level.object_index().unwrap().ids().await.unwrap();
     assert_eq!((ids.slot(5), ids.repeated()), (Some(0), 1));
-    assert!(store.warnings()[0].contains("more than once"));
+    assert!(store.warnings()[0].contains("the id of an earlier row"));
 }
 
 #[tokio::test]

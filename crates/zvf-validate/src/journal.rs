@@ -66,14 +66,14 @@ impl ValidationJournal {
     /// The file cannot be opened or created, or is not a journal.
     pub(crate) fn open(
         path: &Path,
-        options: &ValidateOptions,
-        tree: &StoreDocuments,
+        url: &str,
+        (options, tree): (&ValidateOptions, &StoreDocuments),
     ) -> Result<Self, ValidateError> {
         let text = |why: String| format!("journal {}: {why}", path.display());
         let failed = |error: std::io::Error| ValidateError::Journal {
             what: text(error.to_string()),
         };
-        let of = fingerprint(options, tree);
+        let of = fingerprint(url, options, tree);
         let mut open = OpenOptions::new();
         let opened = open.read(true).write(true).create(true).open(path);
         let mut file = opened.map_err(failed)?;
@@ -181,8 +181,8 @@ where
     Ok(done)
 }
 
-/// Identifies the program, the options and the documents: the result of a batch depends on these and on the cells.
-fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
+/// Identifies the program, the store, the options and the documents: the result of a batch depends on these and on the cells.
+fn fingerprint(url: &str, options: &ValidateOptions, tree: &StoreDocuments) -> String {
     let ValidateOptions {
         depth,
         levels,
@@ -211,6 +211,7 @@ fn fingerprint(options: &ValidateOptions, tree: &StoreDocuments) -> String {
         digest.update(length(part).to_le_bytes());
         digest.update(part);
     };
+    add(url.as_bytes());
     add(question.to_string().as_bytes());
     for (path, document) in &tree.documents {
         add(path.as_bytes());
@@ -302,12 +303,13 @@ mod tests {
             documents: documents.into(),
             ..StoreDocuments::default()
         };
-        // Computed with hashlib.sha256 of Python, each part after its length as 64 bits: the options as JSON, then key and bytes of each document.
-        let digest = "1c2e19a908e132ac2ae5eb59c6b52d4a2b24ed22ea5b90a4f7c658b440d698e3";
+        // Computed with hashlib.sha256 of Python, each part after its length as 64 bits: the address, the options as JSON, then key and bytes of each document.
+        let digest = "dbd4695d1236727c0f7f1e9c8e2947b9e3a69b7a822199e523ea4f4049c1396e";
         let version = env!("CARGO_PKG_VERSION");
-        let found = fingerprint(&options, &tree);
+        let found = fingerprint("a.zv", &options, &tree);
         assert_eq!(found, format!("{version} sha256:{digest}"));
-        let other = fingerprint(&options.with_levels([0]), &tree);
+        assert_ne!(found, fingerprint("b.zv", &options, &tree));
+        let other = fingerprint("a.zv", &options.with_levels([0]), &tree);
         assert_ne!(found, other);
     }
 }

@@ -100,6 +100,7 @@ pub fn validate<'a>(
             return Err(error.into());
         }
         run.seen.documents = u64::try_from(tree.documents.len()).unwrap_or(u64::MAX);
+        check_arrays(options, &tree)?;
         let marker = match raw.read(MARKER).await {
             // A bucket that cannot be listed denies access to absent objects.
             Err(error) if error.is_denied() => None,
@@ -112,7 +113,7 @@ pub fn validate<'a>(
                 .add(Check::Unfinished, Place::at(MARKER), found, "none");
         }
         if let Some(path) = &options.journal {
-            run.journal = Some(ValidationJournal::open(path, options, &tree)?);
+            run.journal = Some(ValidationJournal::open(path, url, (options, &tree))?);
         }
         let readable = tree.check(options.depth, &mut run.findings);
         let version = tree
@@ -272,4 +273,25 @@ impl Session<'_> {
         }
         warnings.len()
     }
+}
+
+/// Refuses a requested array that no level has: nothing of it would be checked.
+fn check_arrays(options: &ValidateOptions, tree: &StoreDocuments) -> Result<(), ValidateError> {
+    for wanted in options.arrays.iter().flatten() {
+        let name = wanted.trim_matches('/');
+        let is_of = |key: &String| {
+            let below = key
+                .split_once('/')
+                .and_then(|(_, path)| path.strip_prefix(name));
+            below.is_some_and(|rest| rest.starts_with('/'))
+        };
+        if name.is_empty() || !tree.documents.keys().any(is_of) {
+            return Err(ValidateError::Misuse {
+                what: format!(
+                    "arrays: found {wanted:?}, expected the path of an array below a level, such as vertices or vertex_attributes/NAME"
+                ),
+            });
+        }
+    }
+    Ok(())
 }

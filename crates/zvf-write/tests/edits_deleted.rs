@@ -31,10 +31,16 @@ async fn a_vacuum_removes_what_nobody_asks_for_and_nothing_else() {
         ),
         "0/object_index/manifests/c/7".to_owned(),
         "0/object_attributes/size/c/1".to_owned(),
-        "zvf-edit-0ld/0/vertices/zarr.json".to_owned(),
+        "zvf-edit-01d/0/vertices/zarr.json".to_owned(),
         "0/vertices/c/.zvf-12-3".to_owned(),
     ];
-    let theirs = ["notes.txt", "0/mine/c/0", "mine/zarr.json.bak"].map(str::to_owned);
+    let theirs = [
+        "notes.txt",
+        "0/mine/c/0",
+        "mine/zarr.json.bak",
+        "zvf-edit-notes/a.txt",
+    ]
+    .map(str::to_owned);
     for key in left.iter().chain(&theirs) {
         let path = Path::from(format!("some/points.zarrvectors/{key}"));
         memory.0.put(&path, vec![1_u8].into()).await.unwrap();

@@ -370,3 +370,59 @@ fn columns_that_name_different_objects_are_refused() {
         }
     });
 }
+
+/// The rows of a table are so wide after the edit that its chunks have fewer of them than before.
+#[test]
+fn all_objects_keep_their_texts_beside_a_very_long_one() {
+    block_on(async {
+        let memory = Memory::default();
+        let spec = StoreSpec::new(Kind::Graph, [100.0; 2])
+            .with_object_attribute(AttributeSpec::text("note"));
+        let writer = StoreWriter::create(ADDRESS, spec, memory.options()).await;
+        let mut writer = writer.unwrap();
+        let count = 20;
+        let ids: Vec<i64> = (0..count).collect();
+        let places: Vec<f64> = (0..count).flat_map(|n| [n as f64, 1.0]).collect();
+        let batch = Batch::new(places).with_object_ids(ids.clone());
+        writer.push(&batch).unwrap();
+        let texts: Vec<String> = ids.iter().map(|id| format!("object {id}")).collect();
+        let notes = Values::texts(texts.iter().map(String::as_str));
+        let table = zvf_write::ObjectTable::new(&ids[..]).with_attribute("note", notes);
+        writer.push_objects(&table).unwrap();
+        writer.finish().await.unwrap();
+        let long = "a".repeat(1_000_000);
+        let columns: [(&str, ArrayRef); 2] = [
+            ("object_id", Arc::new(Int64Array::from(vec![3]))),
+            (
+                "note",
+                Arc::new(arrow_array::StringArray::from(vec![long.as_str()])),
+            ),
+        ];
+        let rows = RecordBatch::try_from_iter(columns).unwrap();
+        let mut edit = begin(&memory).await;
+        let set = SetAttribute::new(Scope::Object, "note");
+        edit.set_attribute(&set, Some(&rows)).await.unwrap();
+        edit.commit().await.unwrap();
+        let query = Query {
+            select: zvf_query::Select::Objects,
+            ..Query::default()
+        };
+        let query = Query {
+            outputs: Outputs {
+                objects: true,
+                ..query.outputs
+            },
+            ..query
+        };
+        let found = ask(&memory.open().await, query).await.objects.unwrap();
+        let found = column(&found, "note");
+        for (id, text) in ids.iter().zip(&texts) {
+            let wanted = if *id == 3 { &long } else { text };
+            assert!(found[*id as usize].contains(wanted.as_str()), "object {id}");
+        }
+        let mut edit = begin(&memory).await;
+        edit.delete(&[4]).await.unwrap();
+        edit.commit().await.unwrap();
+        memory.check_clean().await;
+    });
+}

@@ -127,7 +127,7 @@ async fn rows_without_a_number_keep_none() {
         .with_attribute("axis", vec![0.0; 2])
         .with_attribute("label", Values::texts(["a"]));
     let error = writer.push_objects(&wrong).unwrap_err().to_string();
-    assert!(error.contains("rows without a value"), "{error}");
+    assert!(error.contains("missing values in rows"), "{error}");
     writer.push_objects(&back).unwrap();
     writer.finish().await.unwrap();
     check_documents(&memory.files().await);

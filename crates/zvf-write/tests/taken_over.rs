@@ -60,26 +60,26 @@ async fn a_writer_whose_place_was_taken_meanwhile_writes_nothing_more() {
         let [slow, fast] = [(); 2].map(|()| Target::new(ADDRESS, &open, false).unwrap());
         let object = |key: &str| vec![(key.to_owned(), b"old".to_vec())];
         begin(&slow, StaleFiles::Refuse);
-        slow.put(object("0/first")).unwrap();
+        slow.put(object("0/vertices/c/1")).unwrap();
         let mark = begin(&fast, StaleFiles::Remove);
-        put(&fast, "0/second");
+        put(&fast, "0/vertices/c/2");
         commit(&fast, &mark).unwrap();
         std::thread::sleep(Duration::from_millis(2500));
         for refused in [
-            slow.put(object("0/second")),
-            slow.put_unseen(object("0/third")),
+            slow.put(object("0/vertices/c/2")),
+            slow.put_unseen(object("0/vertices/c/3")),
         ] {
             let refused = refused.unwrap_err();
             assert!(matches!(refused, WriteError::Busy { .. }), "{refused}");
         }
         // The store is complete, and others may be written there.
-        fast.put(object("0/fourth")).unwrap();
+        fast.put(object("0/vertices/c/4")).unwrap();
     };
     tokio::task::spawn_blocking(work).await.unwrap();
     let files = memory.files().await;
     let keys: Vec<&str> = files.keys().map(String::as_str).collect();
-    assert_eq!(keys, ["0/fourth", "0/second", "zarr.json"]);
-    assert_eq!(files["0/second"], b"{}");
+    assert_eq!(keys, ["0/vertices/c/2", "0/vertices/c/4", "zarr.json"]);
+    assert_eq!(files["0/vertices/c/2"], b"{}");
 }
 
 /// The slow writer has looked at its marker before the place was taken over, and puts its root afterwards.

@@ -366,10 +366,7 @@ impl Edit {
         Box::pin(async move {
             self.usable()?;
             let done = Box::pin(self.assign(change, table)).await;
-            if let Err(error) = &done {
-                self.broken = Some(error.to_string());
-            }
-            done
+            self.note(done)
         })
     }
 

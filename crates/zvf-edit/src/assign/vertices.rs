@@ -36,6 +36,7 @@ impl Edit {
             true => self.find(&At::All).await?,
             false => self.spots(&pairs.rows).await?,
         };
+        self.begin_step();
         let done = Box::pin(self.set_column(name, spots, values)).await;
         self.note(done)
     }
@@ -70,6 +71,7 @@ impl Edit {
         let taken = given.take(pairs.from.iter().copied().map(Some), None)?;
         self.check_structure().await?;
         let spots = self.spots(&pairs.rows).await?;
+        self.begin_step();
         let done = Box::pin(self.shift(spots, &taken)).await;
         self.note(done)?;
         Ok(pairs.matched)

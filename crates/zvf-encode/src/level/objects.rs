@@ -209,6 +209,16 @@ pub fn checked_groups(spec: &StoreSpec, groups: &Groups) -> Result<Groups, Write
             format!("{count} or none"),
         );
     }
+    for (name, rows) in &groups.absent {
+        let is_known = groups.attributes.iter().any(|(own, _)| own == name);
+        if !is_known || rows.last().is_some_and(|row| *row >= count) {
+            return bad(
+                format!("group attribute {name}"),
+                "missing values in rows or attributes that the groups do not have".into(),
+                format!("an attribute of the groups, and rows below {count}"),
+            );
+        }
+    }
     for (at, (name, values)) in groups.attributes.iter().enumerate() {
         let what = format!("group attribute {name}");
         check_name(&what, name)?;

@@ -176,9 +176,21 @@ impl Parametric {
             ),
         ];
         for (list, attributes, rows) in lists {
+            let mut names = HashSet::new();
             for (name, values) in attributes {
                 let member = format!("parametric/{list}/{name}");
                 check_name(&member, name)?;
+                if !names.insert(name) {
+                    return Err(WriteError::spec(member, "two columns", "one"));
+                }
+                if matches!(values, Values::Text(texts) if texts.iter().any(|text| text.is_none()))
+                {
+                    return Err(WriteError::spec(
+                        member,
+                        "a missing text",
+                        "a text in each row",
+                    ));
+                }
                 if rows == 0 || !values.len().is_multiple_of(rows) || values.is_empty() {
                     let found = format!("{} values", values.len());
                     let expected = format!("values for each of {rows} rows");

@@ -54,6 +54,8 @@ struct Unsynced {
     files: Vec<PathBuf>,
     /// Folders of further files, which are synced themselves.
     folders: HashSet<PathBuf>,
+    /// Whether files were not synced because of an error: then no later barrier may succeed.
+    failed: bool,
 }
 
 /// Most folders that are remembered as not being links.
@@ -494,14 +496,28 @@ impl Local {
 
     pub(crate) fn barrier(&self) -> Result<(), WriteError> {
         let _syncing = lock(&self.syncing);
-        let Unsynced { files, folders } = std::mem::take(&mut *lock(&self.unsynced));
+        let taken = std::mem::take(&mut *lock(&self.unsynced));
+        let done = match taken.failed {
+            true => {
+                let error = std::io::Error::other("files could not be made durable before");
+                Err(WriteError::io(&self.folder, error))
+            }
+            false => self.sync(&taken),
+        };
+        if done.is_err() {
+            lock(&self.unsynced).failed = true;
+        }
+        done
+    }
+
+    fn sync(&self, Unsynced { files, folders, .. }: &Unsynced) -> Result<(), WriteError> {
         self.sync_new_store()?;
         #[cfg(target_os = "linux")]
         if files.len() > MANY {
             let folder = File::open(&self.folder).map_err(|e| WriteError::io(&self.folder, e))?;
             return rustix::fs::syncfs(&folder).map_err(|e| WriteError::io(&self.folder, e.into()));
         }
-        for path in &files {
+        for path in files {
             let synced = File::open(path).and_then(|file| file.sync_all());
             synced.map_err(|e| WriteError::io(path, e))?;
         }
@@ -514,7 +530,13 @@ impl Local {
             .filter(|folder| folder.starts_with(&self.folder));
         inside
             .into_iter()
-            .try_for_each(|folder| self.sync_folder(&folder.join("any")))
+            .try_for_each(|folder| match self.sync_folder(&folder.join("any")) {
+                // Folders of removed files may be removed.
+                Err(WriteError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                    Ok(())
+                }
+                done => done,
+            })
     }
 
     pub(crate) fn exists(&self, key: &str) -> Result<bool, WriteError> {
@@ -558,10 +580,8 @@ impl Local {
             let failed = |e| WriteError::io(&path, e);
             for entry in fs::read_dir(&path).map_err(failed)? {
                 let entry = entry.map_err(failed)?;
-                // Names that are not valid UTF-8 are not keys of a store.
-                let Ok(name) = entry.file_name().into_string() else {
-                    continue;
-                };
+                // A name that is not valid UTF-8 is that of no key, but the file must be noticed.
+                let name = entry.file_name().to_string_lossy().into_owned();
                 let key = if folder.is_empty() {
                     name
                 } else {
@@ -627,8 +647,14 @@ impl Local {
         self.check(key)?;
         let path = self.path(key);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(WriteError::io(path, error)),
-            _ => Ok(()),
+            Ok(()) => {
+                if let Some(folder) = path.parent().filter(|_| self.durable) {
+                    lock(&self.unsynced).folders.insert(folder.to_owned());
+                }
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(WriteError::io(path, error)),
         }
     }
 

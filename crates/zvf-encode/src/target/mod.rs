@@ -11,6 +11,7 @@ pub(crate) use local::TEMPORARY;
 pub use local::is_temporary;
 pub use stage::{Stage, StagedObjects};
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -139,9 +140,37 @@ impl fmt::Debug for Fence {
 struct Guard {
     address: String,
     key: String,
-    bytes: Vec<u8>,
+    mark: Arc<HeldMark>,
     /// When the marker was last found at the key, by two clocks: one may stop while the machine sleeps, the other may be set.
     seen: (Instant, SystemTime),
+}
+
+/// Objects whose requests are sent together.
+const TOGETHER: usize = 256;
+
+/// The markers that writers in this process hold.
+static HELD: Mutex<BTreeSet<Vec<u8>>> = Mutex::new(BTreeSet::new());
+
+/// A marker that a writer in this process holds, until this is dropped.
+#[derive(Debug)]
+struct HeldMark(Vec<u8>);
+
+impl HeldMark {
+    fn new(mark: &[u8]) -> Self {
+        lock(&HELD).insert(mark.to_vec());
+        Self(mark.to_vec())
+    }
+}
+
+impl Drop for HeldMark {
+    fn drop(&mut self) {
+        lock(&HELD).remove(&self.0);
+    }
+}
+
+/// Whether a writer in this process holds a marker.
+pub(crate) fn is_held(mark: &[u8]) -> bool {
+    lock(&HELD).contains(mark)
 }
 
 /// How long a marker is trusted after it was read.
@@ -273,7 +302,7 @@ impl Target {
         *lock(&self.guard) = Some(Guard {
             address: address.to_owned(),
             key: key.to_owned(),
-            bytes: bytes.to_vec(),
+            mark: Arc::new(HeldMark::new(bytes)),
             seen: (Instant::now(), SystemTime::now()),
         });
     }
@@ -294,7 +323,7 @@ impl Target {
         let Some(guard) = guard else {
             return Ok(());
         };
-        if self.read(&guard.key)?.as_ref() != Some(&guard.bytes) {
+        if self.read(&guard.key)?.as_ref() != Some(&guard.mark.0) {
             let what = format!(
                 "another writer has taken over this address ({}), and nothing more was written",
                 guard.key
@@ -328,10 +357,24 @@ impl Target {
                 self.may_write()?;
                 local.put(&key, &bytes)
             }),
-            Where::Remote(remote) => {
-                self.may_write()?;
-                remote.put(objects)
+            Where::Remote(remote) => self.few(objects, |some| remote.put(some)),
+        }
+    }
+
+    /// Passes on a few items at a time, and checks before that the marker is still there: many requests take longer than it is trusted.
+    fn few<T>(
+        &self,
+        items: Vec<T>,
+        mut pass: impl FnMut(Vec<T>) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let mut rest = items.into_iter();
+        loop {
+            let some: Vec<T> = rest.by_ref().take(TOGETHER).collect();
+            if some.is_empty() {
+                return Ok(());
             }
+            self.may_write()?;
+            pass(some)?;
         }
     }
 
@@ -386,10 +429,7 @@ impl Target {
                 self.may_write()?;
                 local.rename(&from, &to)
             }),
-            Where::Remote(remote) => {
-                self.may_write()?;
-                remote.copy(moves)
-            }
+            Where::Remote(remote) => self.few(moves, |some| remote.copy(some)),
         }
     }
 

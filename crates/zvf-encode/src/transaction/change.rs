@@ -21,6 +21,7 @@ use zvf_store::{Class, IoError, StoreError};
 
 use crate::WriteError;
 use crate::target::{SeenObject, Target};
+use crate::transaction::holder::Holder;
 use crate::transaction::lease::{Lease, is_free};
 use crate::transaction::marker::{MARKER, ROOT, mark};
 use crate::transaction::unfinished::UnfinishedChanges;
@@ -48,7 +49,7 @@ pub enum Take {
 }
 
 /// The length and checksum of a root, by which a marker identifies the root that its change builds on.
-pub(super) fn sum(root: &[u8]) -> String {
+fn sum(root: &[u8]) -> String {
     format!("{:x}-{:08x}", root.len(), crc32c::crc32c(root))
 }
 
@@ -81,8 +82,7 @@ impl Change {
                     marker.insert("root".to_owned(), Value::from(sum(&root.bytes)));
                 }
                 if !left.is_empty() {
-                    let after =
-                        json!({"edits": left.edits, "groups": left.groups, "root": left.base});
+                    let after = json!({"edits": left.edits, "groups": left.groups});
                     marker.insert("after".to_owned(), after);
                 }
                 marker
@@ -284,6 +284,9 @@ fn may_take(
     let over = edit.is_some()
         && base.is_some_and(|base| base != sum(&root.bytes))
         && crate::transaction::root_mark::names_no_edit(&root.bytes);
-    let taken = take == Take::Any || is_free(target, &marker, &seen, (root, over))?;
+    // A writer that certainly runs on this machine is not dead.
+    let runs = Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_another_that_runs());
+    let by_force = take == Take::Any && !runs;
+    let taken = by_force || is_free(target, &marker, &seen, (root, over))?;
     Ok(taken.then_some((left, seen)))
 }

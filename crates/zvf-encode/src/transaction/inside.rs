@@ -5,7 +5,7 @@ use zvf_store::writing::{WriteLocation, is_part_of_store, store_around};
 
 use crate::WriteError;
 use crate::target::Target;
-use crate::transaction::marker::ROOT;
+use crate::transaction::marker::{MARKER, ROOT};
 
 /// Most folders above a prefix that are checked.
 const ABOVE: usize = 16;
@@ -40,11 +40,11 @@ pub fn check(address: &str, options: &OpenOptions) -> Result<(), WriteError> {
                 };
                 above = folder;
                 let target = Target::of_prefix(&store, above, options)?;
-                match target.read(ROOT) {
-                    Ok(Some(document)) if is_part_of_store(&document) => {
-                        found = Some(format!("{above:?}"));
-                    }
-                    _ => {}
+                let is_store =
+                    matches!(target.read(ROOT), Ok(Some(document)) if is_part_of_store(&document));
+                // A store that is being written has only its marker.
+                if is_store || matches!(target.exists(MARKER), Ok(true)) {
+                    found = Some(format!("{above:?}"));
                 }
             }
             found

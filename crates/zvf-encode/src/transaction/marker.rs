@@ -7,6 +7,12 @@ use crate::transaction::holder::Holder;
 
 pub use zvf_store::writing::MARKER;
 
+/// The folder with the notes and work files of an unfinished distributed write.
+pub const NOTES: &str = "zvf-unfinished";
+
+/// The folder of the records of copied objects, which exists until a copy is complete.
+pub const COPIED: &str = "zvf-copied";
+
 /// The key of the root document: a store exists if it does.
 pub const ROOT: &str = "zarr.json";
 

@@ -14,6 +14,7 @@ pub(crate) mod change;
 pub(crate) mod holder;
 pub(crate) mod inside;
 pub(crate) mod lease;
+mod leftovers;
 pub(crate) mod marker;
 pub mod new_store;
 pub mod partition;

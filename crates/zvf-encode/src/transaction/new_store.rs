@@ -14,18 +14,15 @@
 //! complete store, and at most the marker, which readers ignore.
 
 use serde_json::Value;
-use zvf_meta::is_known_family;
-use zvf_store::writing::Redo;
 
 use crate::WriteError;
-use crate::target::{SeenObject, TEMPORARY, TRUST, Target};
+use crate::target::{SeenObject, TRUST, Target, is_held};
 use crate::transaction::holder::Holder;
 pub use crate::transaction::inside::check as check_address;
+use crate::transaction::leftovers::{check_keys, check_leftovers, is_piece, is_written};
+pub use crate::transaction::marker::COPIED;
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles, new_mark};
-use crate::transaction::partition::{NOTES, unfinished};
-
-/// The folder of the records of copied objects, which exists until a copy is complete.
-pub const COPIED: &str = "zvf-copied";
+use crate::transaction::partition::unfinished;
 
 /// Checks that a store may be written at an address: it is empty, or has stale files that may be removed.
 ///
@@ -52,12 +49,7 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
             return Err(WriteError::busy(address, what));
         }
         if stale_files == StaleFiles::Remove {
-            // A copy may have any files.
-            let details: Value = serde_json::from_slice(&found).unwrap_or_default();
-            return match details.pointer("/details/copy") {
-                Some(_) => Ok(()),
-                None => check_keys(target, address, is_written),
-            };
+            return check_leftovers(target, address, &found);
         }
         return exists(format!(
             "an unfinished store is there ({MARKER}): its writer is running or was interrupted; if it was interrupted, --clear-leftovers removes its files (a --journal stays, and is continued)"
@@ -73,62 +65,6 @@ pub fn check(target: &Target, address: &str, stale_files: StaleFiles) -> Result<
     }
     // There is neither a root nor a marker: only files that must come from a writer of these stores may be removed.
     check_keys(target, address, is_piece)
-}
-
-/// Fails if there is an object that no writer of these stores puts.
-fn check_keys(target: &Target, address: &str, is_ours: fn(&str) -> bool) -> Result<(), WriteError> {
-    match target.keys()?.iter().find(|key| !is_ours(key)) {
-        Some(key) if key == MARKER => {
-            let what = "another writer began at the same time";
-            Err(WriteError::busy(address, what))
-        }
-        Some(foreign) => {
-            let what = format!(
-                "found {foreign}, which does not belong to an unfinished store: nothing was removed"
-            );
-            Err(WriteError::exists(address, what))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Whether a writer can have put a key into a place that has its marker: nodes outside the levels are copied with any names.
-fn is_written(key: &str) -> bool {
-    let name = key.rsplit('/').next().unwrap_or(key);
-    let chunk = name.strip_prefix('c').unwrap_or(name);
-    let is_chunk = chunk
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'));
-    let in_folder = key.contains('/');
-    key == MARKER || is_piece(key) || (in_folder && (name == ROOT || is_chunk))
-}
-
-/// Whether a key, at an address without a root, can only belong to a store that was never finished.
-fn is_piece(key: &str) -> bool {
-    let (folder, rest) = key.split_once('/').unwrap_or((key, ""));
-    if folder.starts_with(TEMPORARY) {
-        return true;
-    }
-    let staged = folder.strip_prefix(Redo::FOLDER);
-    let staged = staged.is_some_and(|id| id.bytes().all(|digit| digit.is_ascii_hexdigit()));
-    if !rest.is_empty() && (folder == NOTES || folder == COPIED || staged) {
-        return true;
-    }
-    let (family, of_family) = rest.split_once('/').unwrap_or((rest, ""));
-    let level = !folder.is_empty() && folder.bytes().all(|byte| byte.is_ascii_digit());
-    let temporary = family.starts_with(TEMPORARY);
-    let known = is_known_family(family) || family == "groupings_attributes";
-    level && (rest == "zarr.json" || temporary || (known && is_of_array(of_family)))
-}
-
-/// Whether a path below a family is a document, a temporary file or a chunk: numbers after `c`.
-fn is_of_array(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if name == "zarr.json" || name.starts_with(TEMPORARY) {
-        return true;
-    }
-    let array = path.trim_end_matches(|letter: char| letter == '/' || letter.is_ascii_digit());
-    array == "c" || array.ends_with("/c")
 }
 
 /// Puts the marker at an address, after [`check`], and removes stale files; returns the marker, which [`abandon`] needs.
@@ -158,25 +94,25 @@ pub fn begin_as(
 ) -> Result<(), WriteError> {
     check(target, address, stale_files)?;
     let exists = |what: &str| Err(WriteError::exists(address, what));
+    let mut leftovers = false;
     if stale_files == StaleFiles::Remove && !unfinished::clear(target, address)? {
         if let Some(seen) = target.see(MARKER)? {
             // The writer of the replaced marker may still be running on another machine; without its marker it cannot commit.
+            let held = is_held(&seen.bytes);
             replace_mark(target, address, &seen, mark)?;
             if target.exists(ROOT)? {
                 target.unguard();
                 target.remove_own(MARKER, mark)?;
                 return exists("another program created a store there");
             }
-            if Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
+            if held || Holder::of_marker(&seen.bytes).is_some_and(|by| by.is_elsewhere()) {
                 // Within that time, the other writer checks its marker and stops.
                 std::thread::sleep(TRUST * 2);
             }
             return target.clear_others(MARKER);
         }
         // `check` has accepted content without a marker.
-        if target.any()?.is_some() {
-            target.clear(MARKER)?;
-        }
+        leftovers = target.any()?.is_some();
     }
     if !target.put_new(MARKER, mark.to_vec())? {
         let what = "another writer began at the same time";
@@ -188,7 +124,11 @@ pub fn begin_as(
         return exists("another program created a store there");
     }
     target.guard(address, MARKER, mark);
-    Ok(())
+    // Under the marker, so that no other writer begins meanwhile.
+    match leftovers {
+        true => target.clear_others(MARKER),
+        false => Ok(()),
+    }
 }
 
 /// Takes over an unfinished store, with all objects written so far, from an interrupted writer whose marker has the same details. Returns the new
@@ -228,7 +168,7 @@ fn replace_mark(
         let what = format!("an unfinished store is written there ({MARKER}), by {by}");
         return Err(WriteError::busy(address, what));
     }
-    match target.replace(MARKER, seen, mark.to_vec())? {
+    match target.take_over(MARKER, seen, mark.to_vec())? {
         Some(_) => {
             target.guard(address, MARKER, mark);
             Ok(())
@@ -267,6 +207,7 @@ pub fn begin_again(
     if !is_marked_by(target, earlier)? {
         return Ok(false);
     }
+    check_keys(target, address, is_written)?;
     if !take_over(target, address, earlier, mark)? {
         return Ok(false);
     }
@@ -298,6 +239,7 @@ pub fn abandon(target: &Target, mark: &[u8]) {
     if target
         .read(MARKER)
         .is_ok_and(|found| found.as_deref() == Some(mark))
+        && check_leftovers(target, "", mark).is_ok()
         && target.clear_others(MARKER).is_ok()
     {
         let _ = target.remove_own(MARKER, mark);
@@ -328,6 +270,11 @@ pub fn withdraw(
         target.remove_own(MARKER, &mark)?;
         let what = "another program has changed the store since it was written";
         return found.and(Err(WriteError::exists(address, what)));
+    }
+    // Files of others may have come there meanwhile.
+    if let Err(error) = check_keys(target, address, |key| key == ROOT || is_written(key)) {
+        target.remove_own(MARKER, &mark)?;
+        return Err(error);
     }
     target.remove(ROOT)?;
     target.clear_others(MARKER)?;
@@ -397,71 +344,4 @@ fn taken_over(address: &str) -> WriteError {
         "another writer has taken over this address ({MARKER}) and removes the files written so far"
     );
     WriteError::busy(address, what)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{is_piece, is_written};
-
-    /// A place with a marker may have nodes outside the levels, and files that a user put there meanwhile.
-    #[test]
-    fn files_of_others_are_not_removed_with_a_marker() {
-        for written in [
-            "zvf-unfinished.json",
-            "0/vertices/c/0/0/0",
-            "headers/trk/zarr.json",
-            "mine/deep/zarr.json",
-            "mine/deep/c/0/1",
-            "mine/deep/c.0.1",
-            "mine/deep/0.1",
-            "zvf-unfinished/parts/a",
-        ] {
-            assert!(is_written(written), "{written}");
-        }
-        for foreign in [
-            "notes.txt",
-            "0",
-            "c",
-            "mine/notes.txt",
-            "0/vertices/cat.png",
-        ] {
-            assert!(!is_written(foreign), "{foreign}");
-        }
-    }
-
-    #[test]
-    fn only_objects_of_levels_and_writers_are_removed_without_a_marker() {
-        for piece in [
-            "0/zarr.json",
-            "0/vertices/c/0/0/0",
-            "12/groups/c/0",
-            "0/group_attributes/sz/data/c/0",
-            "0/groupings/c/0",
-            "0/links/+1/zarr.json",
-            "1/object_index/ids/c/0",
-            "0/vertices/-1.2/c/0",
-            "0/vertices/c",
-            "0/vertices/.zvf-1",
-            "zvf-unfinished/a",
-            "zvf-copied/0",
-            "zvf-edit-1f/0/vertices/c/0",
-        ] {
-            assert!(is_piece(piece), "{piece}");
-        }
-        for foreign in [
-            "zarr.json",
-            "notes.txt",
-            "0/notes.txt",
-            "0/notes/a",
-            "a/vertices/c/0",
-            "0/vertices/thesis.txt",
-            "0/vertices/abc/0",
-            "zvf-notes.txt",
-            "zvf-unfinished",
-            "zvf-data/thesis.txt",
-            "zvf-edit-notes/a",
-        ] {
-            assert!(!is_piece(foreign), "{foreign}");
-        }
-    }
 }

@@ -26,7 +26,7 @@ use zvf_store::writing::Redo;
 
 use crate::WriteError;
 use crate::target::{ObjectPut, Stage, Target};
-use crate::transaction::change::{Change, Take, sum};
+use crate::transaction::change::{Change, Take};
 use crate::transaction::marker::{MARKER, ROOT, StaleFiles};
 use crate::transaction::root_mark::{EditMark, fenced, named, new_id, with_mark};
 use crate::transaction::unfinished::UnfinishedChanges;
@@ -298,7 +298,12 @@ fn apply(change: &Change, target: &Target, redo: &Redo) -> Result<(), WriteError
     let remove = |key: &str| change.check().and_then(|()| target.remove(key));
     hidden.try_for_each(remove)?;
     copy(change, target, redo, &others)?;
-    redo.removed().try_for_each(remove)?;
+    let removed: Vec<&str> = redo.removed().collect();
+    for some in removed.chunks(BATCH) {
+        // Unlike copies, removals would succeed after another program has finished this edit.
+        change.confirm()?;
+        some.iter().try_for_each(|key| remove(key))?;
+    }
     target.prune(redo.removed());
     copy(change, target, redo, &levels)
 }
@@ -386,8 +391,8 @@ fn settle_under(change: &mut Change, target: &Target) -> Result<Settled, WriteEr
                 let last = doc.extra.get(Redo::LAST).and_then(Value::as_str);
                 let mut counted = left.edits.iter().any(|id| Some(id.as_str()) == last);
                 // The root that names the levels was the last step. A damaged root may have named levels that do not exist.
-                let is_base = left.base.as_deref() == Some(sum(&root).as_str());
-                if doc.multiscales.dataset(1).is_some() && !is_base {
+                let is_named = doc.multiscales.dataset(1).is_some();
+                if is_named && target.exists("1/zarr.json")? {
                     counted |= !left.groups.is_empty();
                     left.groups.clear();
                 }

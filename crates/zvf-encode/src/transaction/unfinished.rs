@@ -9,8 +9,6 @@ pub(crate) struct UnfinishedChanges {
     pub(crate) edits: Vec<String>,
     /// Groups of levels that the root did not name when their writer began.
     pub(crate) groups: Vec<String>,
-    /// The checksum of the root that the groups build on, if the marker states it.
-    pub(crate) base: Option<String>,
 }
 
 impl UnfinishedChanges {
@@ -26,7 +24,6 @@ impl UnfinishedChanges {
         if details.as_object().is_some_and(serde_json::Map::is_empty) {
             return Some(left);
         }
-        let text = |path: &str| marker.pointer(path)?.as_str().map(str::to_owned);
         let edit = details
             .get("edit")
             .map(|id| id.as_str().filter(|id| is_id(id)));
@@ -34,7 +31,6 @@ impl UnfinishedChanges {
             left.edits.push(id?.to_owned());
         } else {
             left.groups = pyramid_groups(marker)?;
-            left.base = text("/root");
         }
         let list = |name: &str| {
             let list = marker.pointer("/after")?.get(name)?.as_array()?;
@@ -46,7 +42,6 @@ impl UnfinishedChanges {
                 .extend(list("edits")?.into_iter().filter(|id| is_id(id)));
             let groups = json!({"details": {"pyramid": list("groups")?}});
             left.groups.extend(pyramid_groups(&groups)?);
-            left.base = left.base.or_else(|| text("/after/root"));
         }
         Some(left)
     }

@@ -168,7 +168,7 @@ impl Values {
     }
 
     /// The index of the first finite float that becomes infinite in a shorter type of floats.
-    pub(crate) fn first_beyond(&self, wanted: NumberType) -> Option<usize> {
+    pub fn first_beyond(&self, wanted: NumberType) -> Option<usize> {
         match (self, wanted) {
             (Values::F64(list), NumberType::F32) => list
                 .iter()

@@ -122,6 +122,11 @@ impl EditDeleteJob {
         for other in terms.into_iter().chain(others) {
             at_most_one(&[("objects", true), other])?;
         }
+        // Members that belong to others, such as labels of a mask.
+        if self.place != RegionOptions::default() || self.select.is_some() {
+            let found = "ids and parts of a selection";
+            return Err(JobError::option("objects", found, "one of the two"));
+        }
         check_ids(objects, ("objects", 0))
     }
 

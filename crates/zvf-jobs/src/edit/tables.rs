@@ -280,6 +280,11 @@ impl EditSetAttributeJob {
                 needs(other, &[("from", self.from.is_some())])?;
             }
         }
+        self.columns.check()?;
+        if self.from.is_none() && self.columns != TableOptions::default() {
+            let expected = "a file, whose columns the other options describe";
+            return Err(JobError::option("from", "nothing", expected));
+        }
         self.expression()?;
         let object = ("object", self.object);
         at_most_one(&[object, ("link", self.link)])?;

@@ -62,6 +62,24 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Fails if a folder, which is or was at `target`, has other entries than those of an earlier result with these names.
+fn only_ours(folder: &Path, target: &Path, ours: &[String]) -> Result<()> {
+    let failed = || JobError::file("list the files of", target);
+    for entry in fs::read_dir(folder).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        let name = entry.file_name();
+        let is_known = ours.iter().any(|our| name == **our);
+        if !is_known || !is_result(&entry).map_err(failed())? {
+            return Err(JobError::usage(format!(
+                "{}: found {:?} in the directory, expected nothing or an earlier result of this command: remove it, or give another directory",
+                target.display(),
+                name.to_string_lossy()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Whether an entry of a folder can be of an earlier result: a file, or a view for Neuroglancer. A store may have the name of a view.
 fn is_result(entry: &fs::DirEntry) -> io::Result<bool> {
     let kind = entry.file_type()?;
@@ -81,6 +99,8 @@ fn is_result(entry: &fs::DirEntry) -> io::Result<bool> {
 pub struct Staged {
     target: PathBuf,
     temporary: PathBuf,
+    /// The names in an earlier result, which a new folder replaces.
+    ours: Vec<String>,
     committed: bool,
 }
 
@@ -117,22 +137,12 @@ impl Staged {
                 target.display()
             )));
         }
+        let ours: Vec<String> = ours.iter().map(|name| (*name).to_owned()).collect();
         if target.is_dir() {
-            let failed = || JobError::file("list the files of", target);
-            for entry in fs::read_dir(target).map_err(failed())? {
-                let entry = entry.map_err(failed())?;
-                let name = entry.file_name();
-                let is_known = ours.iter().any(|our| name == **our);
-                if !is_known || !is_result(&entry).map_err(failed())? {
-                    return Err(JobError::usage(format!(
-                        "{}: found {:?} in the directory, expected nothing or an earlier result of this command: remove it, or give another directory",
-                        target.display(),
-                        name.to_string_lossy()
-                    )));
-                }
-            }
+            only_ours(target, target, &ours)?;
         }
-        let staged = Self::beside(target)?;
+        let mut staged = Self::beside(target)?;
+        staged.ours = ours;
         fs::create_dir(&staged.temporary).map_err(JobError::file("create", target))?;
         Ok(staged)
     }
@@ -159,13 +169,16 @@ impl Staged {
             let error = io::Error::new(io::ErrorKind::NotFound, "its directory does not exist");
             return Err(JobError::file("write", target)(error));
         }
-        let name = format!(".{}.{}.partial", name.to_string_lossy(), std::process::id());
+        // Two writers may have the same number, in one process or in two containers.
+        let (own, unique) = (std::process::id(), zvf_encode::target::unique());
+        let name = format!(".{}.{own}-{unique:x}.partial", name.to_string_lossy());
         let temporary = target.with_file_name(name);
         remove_path(&temporary);
         unfinished_files().insert(temporary.clone());
         Ok(Self {
             target: target.to_owned(),
             temporary,
+            ours: Vec::new(),
             committed: false,
         })
     }
@@ -191,6 +204,11 @@ impl Staged {
             aside.push(".old");
             let aside = PathBuf::from(aside);
             fs::rename(&self.target, &aside).map_err(failed)?;
+            // Files of others may have come there since the beginning.
+            if let Err(error) = only_ours(&aside, &self.target, &self.ours) {
+                let _ = fs::rename(&aside, &self.target);
+                return Err(error);
+            }
             if let Err(error) = fs::rename(&self.temporary, &self.target) {
                 let _ = fs::rename(&aside, &self.target);
                 return Err(failed(error));

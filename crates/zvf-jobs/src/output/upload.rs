@@ -8,6 +8,7 @@ use zvf_store::{IoOptions, StoreError};
 
 use super::staged::TemporaryFolder;
 use crate::error::Result;
+use crate::input_files::escaped;
 use crate::{Context, JobError};
 
 /// The local path to which a result is written, and the URL to which it is then uploaded, if there is one.
@@ -124,7 +125,12 @@ impl Output {
         for file in files {
             let name = file.strip_prefix(upload.folder.path()).ok();
             let name = name.or_bug("a file in no folder for uploads")?;
-            let parts = name.iter().map(|part| part.to_string_lossy());
+            // The first part is from the URL, and escaped there if necessary.
+            let parts = name.iter().map(|part| part.to_string_lossy()).enumerate();
+            let parts = parts.map(|(at, part)| match at {
+                0 => part.into_owned(),
+                _ => escaped(&part),
+            });
             let name = parts.collect::<Vec<_>>().join("/");
             let address = format!("{}/{name}", upload.above);
             let put = put_file(&address, io, &file).await;

@@ -128,11 +128,29 @@ impl QuerySpec {
         }
     }
 
+    /// Whether a polygon needs the plane.
+    fn needs_plane(&self) -> bool {
+        self.region.as_ref().is_some_and(Region::has_open_plane)
+            || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane)
+    }
+
+    /// Removes the plane and the relation if no polygon, box or region of the description needs them.
+    ///
+    /// For a description to which each of several parts adds its own region.
+    #[must_use]
+    pub fn without_unneeded(mut self) -> Self {
+        if !self.needs_plane() {
+            self.plane = None;
+        }
+        if self.region.is_none() && self.bbox.is_none() {
+            self.relation = None;
+        }
+        self
+    }
+
     /// Checks that these members are compatible.
     pub(super) fn check_place(&self) -> Result<(), QueryError> {
-        let open = self.region.as_ref().is_some_and(Region::has_open_plane)
-            || (self.passing.as_ref()).is_some_and(ObjectPlaces::has_open_plane);
-        if self.plane.is_some() && !open {
+        if self.plane.is_some() && !self.needs_plane() {
             let found = "a plane, but no polygon that needs one";
             return Err(wrong(
                 "plane",

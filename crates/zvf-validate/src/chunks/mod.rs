@@ -26,6 +26,15 @@ use crate::run::Session;
 use crate::values;
 use zvf_format::int::{index, wide};
 
+/// What is known about the fragments of chunks if their indexes are not checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FragmentIndexes {
+    /// The level has none: each chunk is one fragment.
+    Absent,
+    Unread,
+    Read,
+}
+
 /// Number of chunks that are read together.
 const BATCH: usize = 16;
 
@@ -34,8 +43,10 @@ struct ChunkCheckInput {
     reader: ChunkExaminer,
     /// Path of the positions.
     vertices: String,
-    /// Path of the fragment indexes, if they are read.
+    /// Path of the fragment indexes, if they are checked.
     fragments: Option<String>,
+    /// The fragment indexes of the level, which may be read without being checked.
+    index: FragmentIndexes,
     dims: usize,
     dtype: DType,
     chunk_shape: Vec<f64>,
@@ -254,15 +265,22 @@ impl ChunkCheckInput {
         let bounds = root.zarr_vectors.bounds.clone();
         let fits = bounds.0.len() == level.dims() && bounds.1.len() == level.dims();
         let split = level.doc().chunk_attribute_values.as_ref();
+        let index = match level.vertex_fragments() {
+            None => FragmentIndexes::Absent,
+            // Rows of fragment attributes are counted by them.
+            Some(_) if !wanted(level.fragment_attributes()).is_empty() => FragmentIndexes::Read,
+            Some(_) => FragmentIndexes::Unread,
+        };
         Self {
             reader: level.examined_chunks(ChunkParts {
                 positions: true,
-                fragments: fragments.is_some(),
+                fragments: fragments.is_some() || index == FragmentIndexes::Read,
                 attributes: &wanted(level.vertex_attributes()),
                 fragment_attributes: &wanted(level.fragment_attributes()),
             }),
             vertices: level.vertices().path().to_owned(),
             fragments: fragments.map(str::to_owned),
+            index,
             dims: level.dims(),
             // Decoded positions are little-endian.
             dtype: DType::little(level.vertices().dtype().kind),
@@ -311,7 +329,11 @@ impl ChunkCheckInput {
         };
         let mut index_of = None;
         if self.fragments.is_none() {
-            seen.fragments = chunk.rows.map_or(UNKNOWN, |_| 1);
+            seen.fragments = match self.index {
+                FragmentIndexes::Absent => chunk.rows.map_or(UNKNOWN, |_| 1),
+                FragmentIndexes::Unread => UNKNOWN,
+                FragmentIndexes::Read => chunk.fragment_count.unwrap_or(UNKNOWN),
+            };
         } else if let Some((fragments, rows)) = chunk.fragments.as_ref().zip(chunk.rows) {
             self.fragments(&chunk.coord, fragments, rows, &mut seen, findings);
             index_of = Some(fragments);

@@ -308,7 +308,9 @@ fn derive(look: &Look<'_>, memory: &mut RepairState, options: &RepairOptions) ->
     let begun = |edit: &Fix| earlier.contains(&edit.key) && edit.tier == Tier::Opening;
     edits.retain(|edit| edit.checks.iter().any(|one| options.wants(*one)) || begun(edit));
     let wanted = |key: &String| edits.iter().any(|edit| edit.key == *key);
-    memory.lists.retain(|key| earlier.contains(key) || wanted(key));
+    memory
+        .lists
+        .retain(|key| earlier.contains(key) || wanted(key));
     edits
 }
 
@@ -363,7 +365,8 @@ impl RepairAttempt {
             let measured = self.after.measured.as_ref();
             let is_searched = measured.is_some_and(|all| all.searched.contains(path));
             let mut findings = self.after.findings.iter();
-            let is_unread = |one: &Finding| one.check == Check::CellListed && one.place.path == path;
+            let is_unread =
+                |one: &Finding| one.check == Check::CellListed && one.place.path == path;
             !is_searched || findings.any(is_unread)
         };
         let mut lists = self.memory.lists.iter();

@@ -386,6 +386,7 @@ impl PartedStore {
         self.place_cells(folder, choice, (&finished, keys), &dictionaries, &cells)?;
         // An interrupted commit may have written other groups.
         target.remove_below("0/groups")?;
+        target.remove_below("0/group_attributes")?;
         let (root, summary) = self.join_parts(&notes, dictionaries, groups, &cells)?;
         committed.summary = Some(summary);
         let root = match committed.absent.is_empty() {

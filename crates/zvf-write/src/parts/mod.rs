@@ -202,6 +202,13 @@ impl PartedStore {
         options: WriteOptions,
     ) -> Result<Self, WriteError> {
         spec.check()?;
+        if options.journal.is_some() {
+            return Err(WriteError::input(
+                "journal",
+                "a file",
+                "none for parts: a part is written again",
+            ));
+        }
         if spec.target.rules().links != LinksBy::Offsets {
             let expected = "0.9.2: parts record their links by offsets";
             return Err(WriteError::spec("target", spec.target.version(), expected));
@@ -387,7 +394,7 @@ fn discard(
     }
     let finished = begun.finished(target)?.into_iter().collect();
     let Some(folder) = begun.folder.clone().filter(|_| !begun.discarded) else {
-        begun.clear(target)?;
+        begun.clear(target, address)?;
         return Ok(finished);
     };
     let lease = merge::committing(target, address, &folder, options)?;
@@ -418,6 +425,6 @@ fn discard(
     });
     lease.end()?;
     let finished = finished?;
-    begun.clear(target)?;
+    begun.clear(target, address)?;
     Ok(finished.into_iter().collect())
 }

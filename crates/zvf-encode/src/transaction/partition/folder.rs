@@ -20,10 +20,9 @@ use crate::WriteError;
 use crate::error::OrBug;
 use crate::target::{SeenObject, Target, unique};
 use crate::transaction::holder::Holder;
+use crate::transaction::leftovers::check_leftovers;
+pub use crate::transaction::marker::NOTES;
 use crate::transaction::marker::{MARKER, ROOT};
-
-/// The folder of all records of parts.
-pub const NOTES: &str = "zvf-unfinished";
 
 /// The member of the marker of a store whose parts are being discarded.
 const DISCARDED: &str = "discarded";
@@ -294,7 +293,8 @@ impl BegunStore {
     }
 
     /// Removes everything, the marker last.
-    pub fn clear(&self, target: &Target) -> Result<(), WriteError> {
+    pub fn clear(&self, target: &Target, address: &str) -> Result<(), WriteError> {
+        check_leftovers(target, address, &self.seen.bytes)?;
         target.clear_others(MARKER)?;
         target.remove_own(MARKER, &self.seen.bytes)?;
         target.unmake();

@@ -58,6 +58,6 @@ pub(crate) fn clear(target: &Target, address: &str) -> Result<bool, WriteError> 
     } else {
         check(target, address, StaleFiles::Remove)?;
     }
-    begun.clear(target)?;
+    begun.clear(target, address)?;
     Ok(true)
 }
