@@ -449,3 +449,38 @@ fn coordinates_without_names_are_x_y_and_z() -> Result<()> {
     }
     Ok(())
 }
+
+/// With a template of names, objects outside of the selection get no file, and files of an earlier export stay.
+#[test]
+fn only_the_objects_of_a_selection_become_files() -> Result<()> {
+    let lines = "x,y,z,object_id\n1,0,0,1\n2,0,0,1\n11,0,0,2\n12,0,0,2\n21,0,0,3\n22,0,0,3\n";
+    let home = Home::made(&[("../l.csv", lines.into())])?;
+    home.text(&["import", "l.csv", "l.zv", "--kind", "polyline", "-q"])?;
+    home.text(&["edit", "l.zv", "group", "add", "g", "1"])?;
+    std::fs::write(home.file("o2.csv"), "years of work")?;
+    home.text(&["export", "l.zv", "-o", "o{id}.csv", "--groups", "g"])?;
+    home.text(&[
+        "export",
+        "l.zv",
+        "-o",
+        "p{id}.csv",
+        "--bbox",
+        "20,0,0:30,1,1",
+    ])?;
+    for (name, exists) in [
+        ("o1.csv", true),
+        ("o3.csv", false),
+        ("p1.csv", false),
+        ("p2.csv", false),
+        ("p3.csv", true),
+    ] {
+        assert_eq!(home.file(name).exists(), exists, "{name}");
+    }
+    assert_eq!(
+        std::fs::read_to_string(home.file("o2.csv"))?,
+        "years of work"
+    );
+    let line = ["export", "l.zv", "-o", "q{id}.csv", "--select", "vertices"];
+    assert_eq!(home.zvf(&line)?.code, 2);
+    Ok(())
+}

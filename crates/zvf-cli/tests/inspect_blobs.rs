@@ -306,7 +306,11 @@ fn damage_of_blobs_is_malformed_and_wrong_names_are_usage() -> Result<()> {
             2,
             "no array \"0/vertices\" with \"9.9\"",
         ),
-        (&["0/vertices/__shard_000007", "9.9"], 2, "holds no \"9.9\""),
+        (
+            &["0/vertices/__shard_000007", "9.9"],
+            2,
+            "has no key \"9.9\"",
+        ),
         (
             &["0/object_attributes/score/data", "x"],
             2,

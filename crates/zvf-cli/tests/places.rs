@@ -70,7 +70,11 @@ fn a_table_without_units_beside_a_mapped_import_is_remarked() -> Result<()> {
         "q.csv",
     ];
     let ran = home.zvf(&set)?;
-    ensure!(ran.stderr.contains("those of the store"), "{}", ran.stderr);
+    ensure!(
+        ran.stderr.contains("in the frame of the store"),
+        "{}",
+        ran.stderr
+    );
     Ok(())
 }
 

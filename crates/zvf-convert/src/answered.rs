@@ -370,6 +370,23 @@ pub(crate) fn is_in_chunk_order(schema: &arrow_schema::Schema) -> bool {
         .is_some_and(|order| order == "chunk")
 }
 
+/// The level with the groups of the objects of a level: level 0 if a coarse level has none, but its objects have the same ids.
+///
+/// # Errors
+/// The errors of the store.
+pub(crate) async fn level_of_groups(
+    store: &Store,
+    number: u32,
+    need: &Need,
+) -> Result<Level, ConvertError> {
+    let level = store.level(number, need).await?;
+    let is_coarse = number != 0 && store.levels().contains(&0);
+    match level.groups().is_none() && is_coarse && level.doc().preserves_object_ids {
+        true => Ok(store.level(0, need).await?),
+        false => Ok(level),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -379,7 +379,7 @@ impl SourceHeader {
 }
 
 /// Whether two maps of three axes are equal except for rounding.
-fn same(a: &Affine, b: &Affine) -> bool {
+pub(crate) fn same(a: &Affine, b: &Affine) -> bool {
     let (a, b) = (a.rows(), b.rows());
     let mut pairs = a.iter().flatten().zip(b.iter().flatten());
     pairs.all(|(a, b)| (a - b).abs() <= ROUNDING * (1.0 + a.abs().max(b.abs())))

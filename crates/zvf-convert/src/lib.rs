@@ -153,7 +153,8 @@ pub use stores::arc_length::NewPoints;
 pub use stores::merge::{MergeOptions, Merged, check_joinable, merge};
 pub use stores::resample::{ResampleOptions, Resampled, resample};
 pub use stores::split::{
-    SplitBy, SplitPart, SplitParts, is_template, named_parts, object_parts, split_parts,
+    SplitBy, SplitPart, SplitParts, is_template, named_parts, object_parts, region_notes,
+    split_parts,
 };
 pub use stores::{SelectionWritten, write_selection};
 pub use table::arrow::{decoded, decoded_schema};

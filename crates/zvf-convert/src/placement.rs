@@ -7,7 +7,7 @@ use zvf_meta::{Affine, Axis, map_of_axes, radius_factor};
 use zvf_write::Kind;
 use zvf_write::arrow::{stated_axes, stated_unit};
 
-use crate::frame::{SourceHeader, Space};
+use crate::frame::{SourceHeader, Space, same};
 use crate::options::Options;
 use crate::records::source::stated_crs;
 use crate::store_frame::{APPLIED, PositionConversion, RecordedMap, StoreFrame};
@@ -67,7 +67,20 @@ impl StoreFrame {
                     "{expected} as in the store; files that `zvf export` writes as TRK, TCK or TRX are converted"
                 ),
             )),
-            _ => Ok(()),
+            _ => {
+                let map = |frame: &SourceHeader| frame.frame_of_axes()?.1;
+                let own = self.frame.as_ref().and_then(map);
+                match map(theirs).zip(own) {
+                    Some((found, expected)) if !same(&found, &expected) => {
+                        Err(ConvertError::usage(
+                            "frame",
+                            "positions in voxel millimetres of another image",
+                            "the same affine as in the store; files that `zvf export` writes as TRK, TCK or TRX are converted",
+                        ))
+                    }
+                    _ => Ok(()),
+                }
+            }
         }
     }
 

@@ -422,8 +422,16 @@ impl PrecomputedWriter<'_> {
                 | DTypeKind::U8
                 | DTypeKind::U16
         );
-        let (low, high) = &self.opened.store.root().zarr_vectors.bounds;
-        let largest = low.iter().chain(high).map(|one| one.abs());
+        let block = &self.opened.store.root().zarr_vectors;
+        let (low, high) = &block.bounds;
+        // Bounds are those of stored positions.
+        let offset = block.coordinate_offset.as_deref().unwrap_or_default();
+        let world = |list: &[f64]| {
+            let offsets = offset.iter().copied().chain(std::iter::repeat(0.0));
+            let sums = list.iter().zip(offsets).map(|(one, offset)| one + offset);
+            sums.collect::<Vec<f64>>()
+        };
+        let largest = world(low).into_iter().chain(world(high)).map(f64::abs);
         let largest = largest.filter(|one| one.is_finite()).fold(0.0, f64::max);
         // Half the distance between neighbouring float32 numbers of this size.
         let far = 2_f64.powi(-25) * 2_f64.powf(largest.log2().ceil());

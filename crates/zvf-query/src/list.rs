@@ -135,9 +135,8 @@ async fn objects(
             let rows = ids.objects().filter(|(_, id)| chosen.contains(id));
             rows.map(|(row, _)| index.chunk_of(row)).collect()
         });
-        let is_listed = |row: &u64| {
-            ids.has(*row) && chosen.is_none_or(|chosen| chosen.contains(&ids.id(*row)))
-        };
+        let is_listed =
+            |row: &u64| ids.has(*row) && chosen.is_none_or(|chosen| chosen.contains(&ids.id(*row)));
         for number in 0..index.manifest_chunks() {
             if parts.as_ref().is_some_and(|parts| !parts.contains(&number)) {
                 continue;

@@ -160,7 +160,11 @@ fn chunk_of(entry: Entry, kept: &RowMap) -> Option<(&ChunkRows, &Fragments)> {
 /// Kept rows of fragments that may overlap, each counted once.
 fn distinct(entries: &[Entry], kept: &RowMap) -> u64 {
     let mut pieces: Vec<(u32, u32)> = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.slot != Entry::GAP) {
+    // A range of fragments in a chunk that was not read may have any length.
+    for entry in entries
+        .iter()
+        .filter(|entry| chunk_of(**entry, kept).is_some())
+    {
         pieces.extend(entry.fragments().map(|fragment| (entry.slot, fragment)));
     }
     pieces.sort_unstable();

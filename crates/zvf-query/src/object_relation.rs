@@ -35,7 +35,7 @@ pub(crate) async fn resolve(
     let query = object_terms::resolve(store, query, remarks).await?;
     let query = passing::resolve(store, query).await?;
     let Some(relation) = query.relation else {
-        return whole_objects(store, query).await;
+        return whole_objects(store, query, remarks).await;
     };
     let touching = Query {
         relation: None,
@@ -43,7 +43,7 @@ pub(crate) async fn resolve(
         ..query
     };
     if relation == ObjectRelation::Touching {
-        return whole_objects(store, touching).await;
+        return whole_objects(store, touching, remarks).await;
     }
     let ids = Box::pin(related(store, &touching, relation)).await?;
     let related = Query {
@@ -53,7 +53,7 @@ pub(crate) async fn resolve(
         region: None,
         ..touching
     };
-    whole_objects(store, related).await
+    whole_objects(store, related, remarks).await
 }
 
 /// In a query of whole objects, replaces a condition that refers to vertices and objects by the ids of the objects with a row that satisfies all
@@ -66,7 +66,11 @@ pub(crate) async fn resolve(
 /// # Errors
 ///
 /// The errors of the query.
-async fn whole_objects(store: &Store, query: Query) -> Result<Query, QueryError> {
+async fn whole_objects(
+    store: &Store,
+    query: Query,
+    remarks: &mut Vec<String>,
+) -> Result<Query, QueryError> {
     let is_joint = query.filter.iter().any(|filter| filter.joint().is_some());
     if !is_joint || query.select != Select::Objects {
         return Ok(query);
@@ -91,6 +95,11 @@ async fn whole_objects(store: &Store, query: Query) -> Result<Query, QueryError>
         let ids = ids.filter(|_| table == Table::Vertices);
         let ids = ids.and_then(|ids| ids.as_primitive_opt::<Int64Type>());
         hits.extend(ids.or_bug("rows of objects without ids")?.values());
+    }
+    for warning in &answer.summary().warnings {
+        if !remarks.contains(warning) {
+            remarks.push(warning.clone());
+        }
     }
     let mut objects = query.objects.or_bug("objects that were not chosen")?;
     objects.retain(|id| hits.contains(id));

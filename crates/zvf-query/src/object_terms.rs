@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use zvf_store::format::dtype::DTypeKind;
+use zvf_store::meta::Refinement;
 use zvf_store::{Level, Names, Need, Store, TypedArray, nearest_f16};
 
 use crate::axes::axis_number;
@@ -266,7 +267,7 @@ async fn choose(
             for (name, column) in columns.iter().filter(|(name, _)| wanted.contains(*name)) {
                 part.insert(name.clone(), column.rows(some)?);
             }
-            measure(store, query, &some_ids, &ends, &mut part).await?;
+            measure(store, query, &some_ids, &ends, (&mut part, remarks)).await?;
             let passing = satisfying(late.clone(), &part, some.len(), remarks)?;
             for (name, known) in &mut measured {
                 let column = part.get(name).or_bug("a length or end that was not read")?;
@@ -365,7 +366,7 @@ pub(crate) async fn object_columns(
     }
     for some in all.chunks(ends.most()) {
         let mut part: HashMap<String, Values> = HashMap::new();
-        measure(store, query, some, &ends, &mut part).await?;
+        measure(store, query, some, &ends, (&mut part, &mut Vec::new())).await?;
         for (name, values) in part {
             let known = columns.get_mut(&name);
             known.or_bug("an unrequested measure")?.append(values);
@@ -473,28 +474,36 @@ async fn ends_of<'n>(
     // These documents are read by the query, too.
     let level = Box::pin(store.level(query.level, &query.need())).await?;
     let positions = level.vertices().dtype().kind;
+    // The rows of several levels are read object by object.
+    let single = level.doc().refinement != Refinement::Add || query.own_level_only;
     // Ends that float64 does not hold exactly are read with the objects.
     let rounded = matches!(positions, DTypeKind::I64 | DTypeKind::U64) && !ends.is_empty();
     Ok(Wanted {
         lengths: names.contains(LENGTH),
         ends,
         positions,
-        by_rows: Rule::of_store(store) == Rule::Sequential && !rounded,
+        by_rows: Rule::of_store(store) == Rule::Sequential && !rounded && single,
     })
 }
 
-/// Adds lengths and ends of some objects to `into`.
+/// Adds lengths and ends of some objects to `into`, and the warnings of the reads to `remarks`.
 async fn measure(
     store: &Store,
     query: &Query,
     ids: &[i64],
     wanted: &Wanted<'_>,
-    into: &mut HashMap<String, Values>,
+    (into, remarks): (&mut HashMap<String, Values>, &mut Vec<String>),
 ) -> Result<(), QueryError> {
-    match wanted.by_rows {
-        true => chains(store, query, ids, wanted, into).await,
-        false => linked(store, query, ids, wanted, into).await,
+    let warnings = match wanted.by_rows {
+        true => chains(store, query, ids, wanted, into).await?,
+        false => linked(store, query, ids, wanted, into).await?,
+    };
+    for warning in warnings {
+        if !remarks.contains(&warning) {
+            remarks.push(warning);
+        }
     }
+    Ok(())
 }
 
 /// Lengths and ends of lines, polylines and streamlines whose links follow from the order of rows: their chunks are read once.
@@ -504,7 +513,7 @@ async fn chains(
     ids: &[i64],
     wanted: &Wanted<'_>,
     into: &mut HashMap<String, Values>,
-) -> Result<(), QueryError> {
+) -> Result<Vec<String>, QueryError> {
     let asked = Query {
         level: query.level,
         own_level_only: query.own_level_only,
@@ -554,7 +563,7 @@ async fn chains(
             .or_bug("measures of other objects")?;
         into.insert(name.to_owned(), Values::new(values, DTypeKind::F64));
     }
-    Ok(())
+    Ok(measures.warnings().to_vec())
 }
 
 /// Lengths and ends of other objects, with their links in memory.
@@ -564,7 +573,7 @@ async fn linked(
     ids: &[i64],
     wanted: &Wanted<'_>,
     into: &mut HashMap<String, Values>,
-) -> Result<(), QueryError> {
+) -> Result<Vec<String>, QueryError> {
     if wanted.lengths {
         check_links_read(store, query.level).await?;
     }
@@ -615,5 +624,5 @@ async fn linked(
             .collect::<Result<_, QueryError>>()?;
         into.insert(LENGTH.to_owned(), Values::new(lengths, DTypeKind::F64));
     }
-    Ok(())
+    Ok(found.warnings)
 }

@@ -1,6 +1,6 @@
 //! `zvf plot`: pictures in the terminal and on stdout, and the report for people.
 
-use zvf_jobs::{PlotPicture, PlotReport};
+use zvf_jobs::{PictureFormat, PlotPicture, PlotReport};
 
 use super::jobs::by_flag;
 use crate::args::PlotArgs;
@@ -26,7 +26,11 @@ pub(super) fn run(args: &PlotArgs, context: &mut Context<'_>) -> Result<()> {
     if to_stdout {
         job.output = None;
     } else if job.output.is_none() {
-        job.format = None;
+        if job.format.take() == Some(PictureFormat::Svg) {
+            return Err(CliError::usage(
+                "--format svg: found no file, expected -o FILE: a terminal shows pixels",
+            ));
+        }
         // A picture of letters has no room for decorations.
         job.bare |= terminal::is_coarse(args.show);
     }

@@ -146,7 +146,8 @@ impl<'a> ExportState<'a> {
     /// Chooses the frame of the file, and the map to it: for TRK the frame of the stored header, if it is a header of TRK or has voxels;
     /// otherwise scanner millimetres.
     pub(crate) fn choose_frame(&mut self) -> Result<(), ConvertError> {
-        let Some(frame) = self.frame.clone() else {
+        // The frame may be one of no tractogram: a coordinate reference system.
+        let Some(frame) = self.frame.clone().filter(|frame| frame.is_tractogram()) else {
             return self.choose_unit();
         };
         if !self.options.keep_frame {

@@ -8,7 +8,7 @@ use zvf_store::{Need, Store};
 
 use super::job::ExportState;
 use super::options::{ExportOptions, Exported};
-use crate::answered::of_one_state;
+use crate::answered::{level_of_groups, of_one_state};
 use crate::frame::SourceHeader;
 use crate::stores::complete_level;
 use crate::{ConvertError, Format, las, npz, obj, ply, stl, swc, table, tck, trk, trx};
@@ -90,7 +90,7 @@ fn write<'a>(
             groups: true,
             ..Need::nothing()
         };
-        let level = store.level(options.query.level, &groups).await?;
+        let level = level_of_groups(store, options.query.level, &groups).await?;
         let groups = level.groups().is_some_and(|groups| !groups.is_empty());
         if groups && !job.grouped {
             job.note("groups are not kept");

@@ -85,6 +85,10 @@ impl ObjWriter<'_> {
             }
             None => Vec::new(),
         };
+        if let Some(bad) = colors.iter().find(|one| !one.is_finite()) {
+            let expected = "finite colours: --attributes chooses the attributes of the file";
+            return Err(ConvertError::usage("color", bad.to_string(), expected));
+        }
         internal!(
             colors.is_empty() || colors.len() == positions.len(),
             "{} numbers of colours, {} of positions",

@@ -79,7 +79,9 @@ impl Precomputed {
                 "one folder with `info`",
             ));
         };
-        if !matches!(options.ids, ObjectIds::Kept | ObjectIds::New) {
+        // Jobs that append renumber the objects afterwards.
+        let is_new = options.ids == ObjectIds::New && options.into.is_some();
+        if options.ids != ObjectIds::Kept && !is_new {
             let expected = "none: the folder states the ids of its objects";
             return Err(ConvertError::usage(
                 "ids",

@@ -127,6 +127,11 @@ impl Roles {
                 return Err(ConvertError::usage("position", found, "different columns"));
             }
         }
+        let is_excluded = |at: &&usize| options.exclude.iter().any(|one| one == name(**at));
+        if let Some(at) = position.iter().find(is_excluded) {
+            let expected = "columns that are not part of the position (--position names the axes)";
+            return Err(ConvertError::usage("exclude", shown(name(*at)), expected));
+        }
         let object = options.object_column.as_deref();
         let object = object.or_else(|| schema.metadata().get(source::OBJECT).map(String::as_str));
         let object = object.map(|name| find("object column", name)).transpose()?;
@@ -166,6 +171,10 @@ impl Roles {
                 }
                 let kept =
                     |at: &usize| free(at) && !options.exclude.iter().any(|one| one == name(*at));
+                if let Some(at) = asked.iter().find(is_excluded) {
+                    let expected = "columns that --attributes does not name";
+                    return Err(ConvertError::usage("exclude", shown(name(*at)), expected));
+                }
                 asked.extend(id.filter(kept));
                 asked.sort_unstable();
                 asked.dedup();

@@ -202,6 +202,13 @@ impl SurveyedLinks {
             ([_], Some(field)) => kind(field.data_type()).map_or(0, |(_, width)| width),
             _ => ends.len(),
         };
+        if ends.len() > 1 && ends.iter().any(|at| is_listed(&schema, &[*at])) {
+            return Err(ConvertError::usage(
+                "link columns",
+                "a column of lists beside others",
+                "one column of lists, or a column of numbers for each end",
+            ));
+        }
         let legal = if faces { 3..=4 } else { 2..=2 };
         // Without rows, the length of Parquet's lists is unknown, because the schema does not fix it.
         let width = match width {

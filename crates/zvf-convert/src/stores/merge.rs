@@ -21,7 +21,8 @@ use super::types::{after_conversion, convert_radius, in_common_unit, wider};
 use super::{StoreDescription, describe, nothing, pass};
 use crate::answered::groups_of;
 use crate::error::shown;
-use crate::frame::{SourceHeader, Space};
+use crate::frame::{SourceHeader, Space, same};
+use crate::store_frame::GPS_TIME;
 use crate::{ConvertError, IdMap, ObjectIds, Options, Sink, StoreFrame};
 
 /// How stores are merged.
@@ -122,6 +123,24 @@ async fn check_frames(store: &Store, own: &Store) -> Result<(), ConvertError> {
         let expected = format!("{expected} as in the store {}", own.url());
         return refused("frame", format!("positions in {found}"), expected);
     }
+    let map = |frame: &Option<SourceHeader>| frame.as_ref()?.frame_of_axes()?.1;
+    if let (Some(found), Some(expected)) = (map(&theirs), map(&ours))
+        && !same(&found, &expected)
+    {
+        let found = "positions in voxel millimetres of another image".to_owned();
+        let expected = format!("the same affine as in the store {}", own.url());
+        return refused("frame", found, expected);
+    }
+    let (found, expected) = (
+        StoreFrame::of_store(store).await?.gps_time,
+        StoreFrame::of_store(own).await?.gps_time,
+    );
+    if let (Some(found), Some(expected)) = (found, expected)
+        && found != expected
+    {
+        let expected = format!("{expected} as in the store {}", own.url());
+        return refused(GPS_TIME, format!("times of {found}"), expected);
+    }
     let crs = |store: &Store| store.root().zarr_vectors.crs.clone();
     if let (Some(found), Some(expected)) = (crs(store), crs(own))
         && found != expected
@@ -158,12 +177,23 @@ pub fn merge<'a>(
         let mut frame = StoreFrame::of_store(first).await?;
         let mut merged = Merged::default();
         let (mut described, mut maps) = (Vec::new(), Vec::new());
+        // The first store, and those that first state a CRS, a frame or the meaning of times.
+        let (mut references, mut stated): (Vec<&Store>, _) = (Vec::new(), [false; 3]);
         for (at, store) in stores.iter().enumerate() {
             if let Some(before) = stores.iter().take(at).find(|one| one.url() == store.url()) {
                 check_frames(store, before).await?;
             }
-            if at > 0 {
-                check_frames(store, first).await?;
+            for reference in &references {
+                check_frames(store, reference).await?;
+            }
+            let states = [
+                store.root().zarr_vectors.crs.is_some(),
+                SourceHeader::of_store(store).await?.is_some(),
+                StoreFrame::of_store(store).await?.gps_time.is_some(),
+            ];
+            if at == 0 || states.iter().zip(stated).any(|(own, known)| *own && !known) {
+                references.push(store);
+                stated = std::array::from_fn(|one| stated[one] || states[one]);
             }
             zvf_query::check_links_found(store, 0).await?;
             let one = describe(store).await?;

@@ -11,12 +11,12 @@ use zvf_encode::arrow::{elements, texts, values, without_nulls};
 use zvf_encode::error::OrBug;
 use zvf_format::int::index;
 use zvf_meta::{Kind, LinksConvention};
-use zvf_query::{Filter, Outputs, Query, Select, Table, Target, list_objects, query};
+use zvf_query::{Column, Filter, Outputs, Query, Select, Table, Target, list_objects, query};
 use zvf_store::{Names, Need, Store};
 use zvf_write::Values;
 
 use super::names::{file_name, folded, unique};
-use super::{attribute_column, counts_of, ids_of, quoted};
+use super::{attribute_column, counts_of, ids_of, may_lack_objects, quoted};
 use crate::ConvertError;
 use crate::answered::of_one_state;
 use crate::error::shown;
@@ -371,9 +371,8 @@ async fn selected_ids(
     selection: &Query,
 ) -> Result<Option<BTreeSet<i64>>, ConvertError> {
     let by_rows = selection.is_spatial() || selection.filter.is_some();
-    let by_object = selection.groups.is_some()
-        || selection.relation.is_some()
-        || selection.passing.is_some();
+    let by_object =
+        selection.groups.is_some() || selection.relation.is_some() || selection.passing.is_some();
     if !by_rows && !by_object {
         return Ok(wanted(selection));
     }
@@ -401,16 +400,52 @@ async fn owned_by_none(store: &Store, selection: &Query) -> Result<Option<String
     if selection.objects.is_some() || !has_objects(store).await? {
         return Ok(None);
     }
-    let mut held = 0_u64;
-    let mut list = list_objects(store, 0, false).await?;
-    while let Some((_, batch)) = list.next().await? {
-        held = counts_of(&batch)?
-            .iter()
-            .fold(held, |held, one| held.saturating_add(*one));
+    if !may_lack_objects(store.kind()) {
+        return Ok(None);
     }
-    let level = store.level(0, &Need::nothing()).await?;
-    let left = level.doc().vertex_count.saturating_sub(held);
-    Ok((left > 0).then(|| format!("vertices of no object: {left} at least; they are in no part")))
+    let owners = Query {
+        columns: vec![Column::ObjectId],
+        attributes: Names::None,
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        ..Query::default()
+    };
+    let (mut answer, mut left) = (query(store, owners).await?, 0);
+    while let Some((_, batch)) = answer.next().await? {
+        let ids = batch.column_by_name("object_id");
+        left += ids.map_or(0, |ids| ids.null_count());
+    }
+    Ok((left > 0).then(|| format!("vertices of no object: {left}; they are in no part")))
+}
+
+/// Notes about data that is in no part of a store that is divided by regions: vertices without an object, and links between parts. `all` is the selection
+/// that the regions divide.
+///
+/// # Cost
+/// As [`split_parts`], and the objects of each part.
+///
+/// # Errors
+/// The errors of the queries.
+pub async fn region_notes(
+    store: &Store,
+    all: &Query,
+    parts: &SplitParts,
+) -> Result<Vec<String>, ConvertError> {
+    if !has_objects(store).await? {
+        return Ok(Vec::new());
+    }
+    let mut held = Vec::new();
+    for part in &parts.parts {
+        let ids = selected_ids(store, &part.query).await?.unwrap_or_default();
+        held.push(of_objects(&part.query, ids.into_iter().collect()));
+    }
+    let held: Vec<&Query> = held.iter().collect();
+    let mut notes: Vec<String> = owned_by_none(store, all).await?.into_iter().collect();
+    notes.extend(links_in_no_part(store, all, &held).await?);
+    Ok(notes)
 }
 
 async fn has_objects(store: &Store) -> Result<bool, ConvertError> {

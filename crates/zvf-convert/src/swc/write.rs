@@ -353,7 +353,15 @@ impl BatchReceiver for NodeSorter<'_> {
             self.missing += u64::from(missing);
             let radius = radius.filter(|_| !missing);
             let radius = radius.map(|radius| radius * self.factor.unwrap_or(1.0));
+            if let Some(bad) = radius.filter(|radius| radius.is_infinite()) {
+                let expected = "finite radii: --attributes chooses the attributes of the file";
+                return Err(ConvertError::usage("radius", bad.to_string(), expected));
+            }
             let kind = types.as_ref().and_then(|list| list.get(number));
+            if let Some(bad) = kind.filter(|kind| i32::try_from(**kind).is_err()) {
+                let expected = "types of 32 bits: --attributes chooses the attributes of the file";
+                return Err(ConvertError::usage("type", bad.to_string(), expected));
+            }
             let [x, y, z] = position.map(f64::to_bits);
             self.sorter.push([
                 u64::from(*self.places.get(row).or_bug("a node of no place")?),

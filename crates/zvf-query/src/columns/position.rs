@@ -187,7 +187,9 @@ impl PositionSpec {
         with_type!(self.dtype, T => {
             let (items, _) = copy.as_chunks_mut::<{ size_of::<T>() }>();
             for row in items.chunks_exact_mut(self.dims) {
-                for (item, offset) in row.iter_mut().zip(&self.world.offset) {
+                let axes = row.iter_mut().zip(&self.world.offset);
+                // Numbers of an axis without an offset may be beyond the precision of float64.
+                for (item, offset) in axes.filter(|(_, offset)| **offset != 0.0) {
                     *item = T::nearest(T::from_le_bytes(*item).double() + offset).to_le_bytes();
                 }
             }

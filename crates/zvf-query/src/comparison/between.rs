@@ -10,6 +10,7 @@ use zvf_store::{Deltas, Need, Store};
 use super::hashes::{self, Of, RowSets, hash};
 use super::{Comparison, Pair, ids, schemas, text, whole_level};
 use crate::error::OrBug;
+use crate::prepare::may_be_unowned;
 use crate::{Column, Outputs, Query, QueryError, Table, list_links, numbers};
 
 /// The identity of each row of a level, by a hash of its chunk and its number in the chunk.
@@ -108,7 +109,7 @@ impl Pair<'_> {
     /// Identifies the rows of a level of both stores: by the objects that have the row and its number in each object, or by its values if it belongs
     /// to no object.
     async fn identities(&mut self, level: u32) -> Result<[Identities; 2], QueryError> {
-        let mut answers = Vec::new();
+        let (mut answers, mut unowned) = (Vec::new(), Vec::new());
         for (of, store) in self.stores {
             let whole = whole_level(store, level).await?;
             let own = [Column::Chunk, Column::Row];
@@ -121,13 +122,25 @@ impl Pair<'_> {
                 },
                 ..whole
             };
+            // A query by objects does not return vertices of no object.
+            let rest = match query.objects.is_some() && may_be_unowned(store.kind()) {
+                true => {
+                    let all = Query {
+                        objects: None,
+                        ..query.clone()
+                    };
+                    Some(crate::query(store, all).await?)
+                }
+                false => None,
+            };
+            unowned.push(rest);
             answers.push((of, crate::query(store, query).await?));
         }
         let schemas = schemas(&answers, Table::Vertices);
         let mut columns = self.columns(&mut Comparison::default(), "vertices", &schemas);
-        columns.retain(|name| name != "chunk" && name != "row");
+        columns.retain(|name| !["chunk", "row", "object_id"].contains(&name.as_str()));
         let mut both = Vec::new();
-        for (_, mut answer) in answers {
+        for ((_, mut answer), rest) in answers.into_iter().zip(unowned) {
             let mut found = Identities::new();
             let mut object = (None, 0_u64);
             while let Some((_, batch)) = answer.next().await? {
@@ -147,6 +160,19 @@ impl Pair<'_> {
                     // Several objects may have a row; a sum does not depend on their order.
                     let identity = found.entry(place).or_insert(0);
                     *identity = identity.wrapping_add(one);
+                }
+            }
+            let Some(mut rest) = rest else {
+                both.push(found);
+                continue;
+            };
+            while let Some((_, batch)) = rest.next().await? {
+                (self.progress)(hashes::length(&batch));
+                let values = hashes::rows(&batch, &columns)?;
+                let places = places(&batch, "chunk", "row")?;
+                let rows = places.into_iter().zip(values).zip(ids(&batch)?);
+                for ((place, values), _) in rows.filter(|(_, id)| id.is_none()) {
+                    found.entry(place).or_insert(values);
                 }
             }
             both.push(found);

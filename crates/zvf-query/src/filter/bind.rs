@@ -9,7 +9,8 @@ use zvf_store::format::dtype::DType;
 use super::expr::{Expr, Literal, Op, exactly};
 use super::is_geometry;
 use super::operand::{
-    FALSE, Find, OperandType, TRUE, float, order_with_float, passes, shown, sort_literals,
+    FALSE, Find, OperandType, TRUE, UNKNOWN, channel_in, float, order_with_float, passes, shown,
+    sort_literals,
 };
 use super::value::{Check, incomparable, like_truths, of_times};
 use crate::QueryError;
@@ -148,7 +149,7 @@ impl Binder<'_> {
                         let truths = like_truths(categories, pattern);
                         let fill = kind.fill_code;
                         let test = Test::Codes { truths, fill };
-                        return Ok(leaf((name, *channel), operand, &kind, test));
+                        return leaf((name, *channel), operand, &kind, test);
                     }
                 }
                 Node::Check(Check::like(value, pattern, self.find)?)
@@ -239,7 +240,7 @@ impl Binder<'_> {
                 Test::Values { op, values }
             }
         };
-        Ok(leaf(at, operand, &kind, test))
+        leaf(at, operand, &kind, test)
     }
 
     fn is_null(&mut self, at: (&str, Option<usize>)) -> Result<Node, QueryError> {
@@ -249,7 +250,7 @@ impl Binder<'_> {
             fill: kind.fill_code,
             coded: kind.categories.is_some(),
         };
-        Ok(leaf(at, operand, &kind, test))
+        leaf(at, operand, &kind, test)
     }
 
     /// Notes that NaN is not null, if the values are floats of an attribute.
@@ -277,7 +278,7 @@ impl Binder<'_> {
                 "attribute {name:?} has no NaN, since its values are not floats: `is null` finds missing ones"
             )));
         }
-        Ok(leaf(at, operand, &kind, Test::IsNan))
+        leaf(at, operand, &kind, Test::IsNan)
     }
 }
 
@@ -309,14 +310,14 @@ fn leaf(
     operand: usize,
     kind: &OperandType,
     test: Test,
-) -> Node {
-    Node::Leaf(Leaf {
+) -> Result<Node, QueryError> {
+    Ok(Node::Leaf(Leaf {
         name: exactly(name).unwrap_or_else(|| name.to_owned()),
         operand,
-        channel: kind.axis.or(channel),
+        channel: channel_in(name, channel, kind.axis)?,
         dtype: kind.dtype,
         test,
-    })
+    }))
 }
 
 /// A note about texts that are not a category, if all categories are texts.
@@ -383,6 +384,11 @@ fn category_truths(
     let mut any = categories.is_empty();
     let texts = texts_of(values);
     for category in categories {
+        // Shown as a missing value.
+        if category.is_null() {
+            truths.push(UNKNOWN);
+            continue;
+        }
         if let (Value::String(text), Op::Equal) = (category, op) {
             any |= !texts.is_empty();
             let holds = texts.contains(text.as_str());

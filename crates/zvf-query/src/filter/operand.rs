@@ -100,6 +100,21 @@ impl Fault {
     }
 }
 
+/// The channel of a name; an axis is a channel of positions, and has a single one itself.
+pub(super) fn channel_in(
+    name: &str,
+    channel: Option<usize>,
+    axis: Option<usize>,
+) -> Result<Option<usize>, QueryError> {
+    match (axis, channel) {
+        (Some(_), Some(number @ 1..)) => Err(QueryError::misuse(format!(
+            "filter names channel {number} of axis {name:?}, which has 1"
+        ))),
+        (Some(axis), _) => Ok(Some(axis)),
+        (None, channel) => Ok(channel),
+    }
+}
+
 /// The channel that a name selects of `width` channels.
 pub(super) fn channel_of(
     name: &str,

@@ -10,8 +10,8 @@ use zvf_store::nearest_f16;
 use super::dates;
 use super::expr::{Expr, Function, Literal, Math, Op, exactly};
 use super::operand::{
-    FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_of, float, order_with_float,
-    passes, shown, sort_literals,
+    FALSE, Fault, Find, Operand, TRUE, Truths, UNKNOWN, Val, channel_in, channel_of, float,
+    order_with_float, passes, shown, sort_literals,
 };
 use crate::QueryError;
 use crate::columns::scalar::{self, Family, Scalar, narrow};
@@ -178,7 +178,7 @@ fn column(name: &str, channel: Option<usize>, find: &Find<'_>) -> Result<(Term, 
     let column = Column {
         name: exactly(name).unwrap_or_else(|| name.to_owned()),
         operand,
-        channel: found.axis.or(channel),
+        channel: channel_in(name, channel, found.axis)?,
         dtype: found.dtype,
         categories,
         fill: found.fill_code,
@@ -646,10 +646,13 @@ pub(super) fn of_times(kind: DTypeKind, values: Vec<Literal>) -> Result<Vec<Lite
 pub(super) fn like_truths(categories: &[Value], pattern: &str) -> Vec<u8> {
     let pattern: Vec<char> = pattern.chars().collect();
     let holds = |value: &Value| value.as_str().is_some_and(|text| like(text, &pattern));
-    let truths = categories
-        .iter()
-        .map(|value| if holds(value) { TRUE } else { FALSE });
-    truths.collect()
+    let truth = |value: &Value| match value {
+        // Shown as a missing value.
+        Value::Null => UNKNOWN,
+        value if holds(value) => TRUE,
+        _ => FALSE,
+    };
+    categories.iter().map(truth).collect()
 }
 
 /// An error of a comparison with a literal.

@@ -30,6 +30,9 @@ pub(crate) async fn array(level: &Level) -> Result<Option<Arc<GridArray>>, Query
     Ok(array.await?)
 }
 
+/// Most fragments of a chunk whose groups of links are looked up one by one.
+const MOST_FRAGMENTS: usize = 1 << 20;
+
 /// Restricts cells of links inside chunks to the groups of the fragments in `entries`.
 pub(crate) fn restrict(
     family: &Family,
@@ -38,9 +41,16 @@ pub(crate) fn restrict(
     entries: &Entries,
     cells: &mut [LinkCellRef],
 ) {
-    let mut fragments: Vec<Vec<u32>> = vec![Vec::new(); table.len()];
+    let mut fragments: Vec<Option<Vec<u32>>> = vec![Some(Vec::new()); table.len()];
     for entry in entries.iter(0) {
-        if let Some(of_chunk) = fragments.get_mut(int::index(entry.slot)) {
+        let Some(place) = fragments.get_mut(int::index(entry.slot)) else {
+            continue;
+        };
+        // A range of fragments may have any length before the index of the chunk is read. All links of the chunk are decoded then.
+        let known = place.as_ref().map_or(0, Vec::len);
+        if known.saturating_add(int::index(entry.count)) > MOST_FRAGMENTS {
+            *place = None;
+        } else if let Some(of_chunk) = place {
             of_chunk.extend(entry.fragments());
         }
     }
@@ -51,7 +61,7 @@ pub(crate) fn restrict(
         }
         let of_chunk = table.slot(&cell.source);
         let of_chunk = of_chunk.and_then(|slot| fragments.get_mut(int::index(slot)));
-        if let Some(of_chunk) = of_chunk {
+        if let Some(of_chunk) = of_chunk.and_then(Option::as_mut) {
             let mut fragments = std::mem::take(of_chunk);
             fragments.sort_unstable();
             fragments.dedup();

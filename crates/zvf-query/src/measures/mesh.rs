@@ -12,6 +12,8 @@ use crate::whole_objects::WholeObjects;
 pub(super) struct Mesh<'o> {
     /// The positions of the corners.
     triangles: Vec<[&'o [f64]; 3]>,
+    /// The number of triangles up to the end of each face.
+    faces: Vec<usize>,
     /// For each edge, from the lower to the higher corner: the number of faces that traverse it in this direction, and in the other.
     edges: HashMap<(usize, usize), (u32, u32)>,
 }
@@ -25,6 +27,7 @@ impl<'o> Mesh<'o> {
     ) -> Result<Self, QueryError> {
         let mut mesh = Self {
             triangles: Vec::new(),
+            faces: Vec::new(),
             edges: HashMap::new(),
         };
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
@@ -63,6 +66,7 @@ impl<'o> Mesh<'o> {
             let pairs = rest.iter().zip(rest.iter().skip(1));
             mesh.triangles
                 .extend(pairs.map(|((_, a), (_, b))| [*origin, *a, *b]));
+            mesh.faces.push(mesh.triangles.len());
         }
         Ok(mesh)
     }
@@ -70,18 +74,21 @@ impl<'o> Mesh<'o> {
     /// The area of all faces.
     pub(super) fn surface(&self) -> f64 {
         let mut sum = CompensatedSum::default();
-        for [a, b, c] in &self.triangles {
-            let (u, v) = (difference(b, a), difference(c, a));
-            // For any number of axes.
-            let (uu, vv, uv) = (dot(&u, &u), dot(&v, &v), dot(&u, &v));
-            let area = match (u.as_slice(), v.as_slice()) {
-                ([ux, uy, uz], [vx, vy, vz]) => {
-                    let normal = cross([*ux, *uy, *uz], [*vx, *vy, *vz]);
-                    dot(&normal, &normal).sqrt() / 2.0
-                }
-                _ => (uu * vv - uv * uv).max(0.0).sqrt() / 2.0,
-            };
-            sum.add(area);
+        let mut start = 0;
+        for end in &self.faces {
+            let face = self.triangles.get(start..*end).unwrap_or_default();
+            start = *end;
+            // The triangles of a concave face overlap: those outside of it have the opposite normal.
+            let normals: Vec<[f64; 3]> = face.iter().filter_map(normal).collect();
+            let whole: [f64; 3] =
+                std::array::from_fn(|axis| normals.iter().filter_map(|one| one.get(axis)).sum());
+            if normals.len() == face.len() && normals.iter().any(|one| dot(one, &whole) < 0.0) {
+                sum.add(dot(&whole, &whole).sqrt() / 2.0);
+                continue;
+            }
+            for triangle in face {
+                sum.add(area(triangle));
+            }
         }
         sum.value()
     }
@@ -101,6 +108,29 @@ impl<'o> Mesh<'o> {
         }
         Some((sum.value() / 6.0).abs())
     }
+}
+
+/// The normal of a triangle, twice as long as its area; `None` with other than two or three axes.
+fn normal([a, b, c]: &[&[f64]; 3]) -> Option<[f64; 3]> {
+    let (u, v) = (difference(b, a), difference(c, a));
+    match (u.as_slice(), v.as_slice()) {
+        ([ux, uy, uz], [vx, vy, vz]) => Some(cross([*ux, *uy, *uz], [*vx, *vy, *vz])),
+        ([ux, uy], [vx, vy]) => Some([0.0, 0.0, ux * vy - uy * vx]),
+        _ => None,
+    }
+}
+
+/// The area of a triangle with any number of axes.
+fn area(triangle: &[&[f64]; 3]) -> f64 {
+    if let ([a, b, c], Some(normal)) = (triangle, normal(triangle))
+        && [a, b, c].iter().all(|corner| corner.len() == 3)
+    {
+        return dot(&normal, &normal).sqrt() / 2.0;
+    }
+    let [a, b, c] = triangle;
+    let (u, v) = (difference(b, a), difference(c, a));
+    let (uu, vv, uv) = (dot(&u, &u), dot(&v, &v), dot(&u, &v));
+    (uu * vv - uv * uv).max(0.0).sqrt() / 2.0
 }
 
 fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {

@@ -264,7 +264,7 @@ impl Scan {
         }
         self.gaps.add(&group.gaps);
         for chunk in group.held.drain(..) {
-            let size = int::wide(chunk.positions.bytes().len());
+            let size = chunk.bytes();
             if size <= self.hold {
                 self.hold -= size;
                 self.held.push(chunk);

@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::Schema;
 use futures::future::BoxFuture;
-use zvf_store::{Names, Need, Store};
+use zvf_store::{Level, Names, Need, Store};
 
 use super::chosen::{ChosenChannels, channel_of};
 use super::column::{ColumnCounter, Extent};
@@ -17,7 +17,7 @@ use super::{StatisticsBy, StatisticsKey, StatisticsSection, StatisticsSpec};
 use crate::axes::axis_number;
 use crate::columns::arrow::is_placed;
 use crate::error::{OrBug, existing_attributes};
-use crate::groups::{level_with_groups, only_groups};
+use crate::groups::groups_of_objects;
 use crate::object_ids::object_ids;
 use crate::{Answer, Column, Outputs, Query, QueryError, Summary, Table};
 use zvf_store::format::int;
@@ -264,8 +264,8 @@ impl StatisticsScan {
                     };
                 }
                 Some(StatisticsBy::Group) => {
-                    let level = level_with_groups(store, query.level, &only_groups()).await?;
-                    let found = level.groups();
+                    let level = groups_of_objects(store, &query).await?;
+                    let found = level.as_ref().and_then(Level::groups);
                     let found = found.ok_or_else(|| {
                         QueryError::misuse(format!(
                             "by: found group, expected object: level {} has no groups",

@@ -44,14 +44,16 @@ impl<'s> KnownPieces<'s> {
         }
     }
 
-    /// Adds the bytes from `at` on.
+    /// Adds the bytes from `at` on. They may overlap with known ones.
     pub(crate) fn add(&mut self, at: u64, bytes: Cow<'s, [u8]>) {
-        let before = self
-            .pieces
-            .iter_mut()
-            .find(|(start, known)| start.checked_add(wide(known.len())) == Some(at));
-        match before {
-            Some((_, known)) => known.to_mut().extend_from_slice(&bytes),
+        let end_of = |start: u64, known: &[u8]| start.saturating_add(wide(known.len()));
+        let mut pieces = self.pieces.iter_mut();
+        match pieces.find(|(start, known)| *start <= at && at <= end_of(*start, known)) {
+            Some((start, known)) => {
+                let again = usize::try_from(end_of(*start, known) - at).unwrap_or(usize::MAX);
+                let more = bytes.get(again..).unwrap_or_default();
+                known.to_mut().extend_from_slice(more);
+            }
             None => self.pieces.push((at, bytes)),
         }
     }

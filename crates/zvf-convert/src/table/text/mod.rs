@@ -35,6 +35,9 @@ use separated::Separated;
 /// Number of rows between two checks for a requested stop.
 const STOP_CHECK: u64 = 1 << 12;
 
+/// How often files are read again until the columns of texts are known.
+const MOST_ROUNDS: usize = 8;
+
 /// Assigns roles to the columns of a header.
 type FindRoles = fn(&Path, &Schema, &Options) -> Result<Roles, ConvertError>;
 
@@ -110,12 +113,21 @@ impl Survey {
         find: FindRoles,
     ) -> Result<(Self, OpenTextTable), ConvertError> {
         let mut survey = Self::all(files, format, options, find, None)?;
-        if survey.doubtful && matches!(options.nulls, Nulls::DropRow | Nulls::Error) {
+        let mut rounds = match survey.doubtful {
+            true if matches!(options.nulls, Nulls::DropRow | Nulls::Error) => MOST_ROUNDS,
+            _ => 0,
+        };
+        // Rows that are left out in one pass may be those with the texts of a column.
+        while rounds > 0 {
+            rounds -= 1;
             let texts = survey.named().filter(|(name, census)| {
                 let kind = census.decide(name, &survey.fields, options.nulls);
                 matches!(kind, Ok(DataType::Utf8))
             });
             let texts = texts.map(|(name, _)| name.to_owned()).collect();
+            if survey.texts.as_ref() == Some(&texts) {
+                break;
+            }
             survey = Self::all(files, format, options, find, Some(texts))?;
         }
         let Some(first) = files.first() else {
@@ -124,6 +136,16 @@ impl Survey {
         for (name, _) in &options.attribute_types {
             if options.links().is_none() && !survey.names.contains(name) {
                 let expected = format!("one of the columns: {}", survey.names.join(", "));
+                return Err(ConvertError::usage(
+                    "attribute types",
+                    shown(name),
+                    expected,
+                ));
+            }
+            let mut own = survey.roles.position.iter().chain(&survey.roles.object);
+            if options.links().is_none() && own.any(|at| survey.names.get(*at) == Some(name)) {
+                let expected =
+                    "a column that becomes an attribute, neither of positions nor of objects";
                 return Err(ConvertError::usage(
                     "attribute types",
                     shown(name),

@@ -92,6 +92,12 @@ pub(super) fn ends(
         }
         None => count > 0 && starts.last() == Some(&points) && points > 0,
     };
+    if starts.is_empty() && points > 0 {
+        return bad(
+            "no offsets".to_owned(),
+            &format!("the first point of each streamline, for {points} points"),
+        );
+    }
     if closed && starts.last() != Some(&points) {
         return bad(
             "another last offset".to_owned(),

@@ -8,6 +8,7 @@ use zvf_write::NumberType;
 
 use super::super::layout::{GROUPS, OF_GROUPS, ending, file_name, number_type};
 use crate::ConvertError;
+use crate::answered::level_of_groups;
 use crate::archive::ArchiveWriter;
 use crate::export::job::ExportState;
 
@@ -22,7 +23,7 @@ pub(super) async fn write<W: Write + Seek>(
         group_attributes: Names::All,
         ..Need::nothing()
     };
-    let level = job.store.level(job.options.query.level, &need).await?;
+    let level = level_of_groups(job.store, job.options.query.level, &need).await?;
     let Some(groups) = level.groups() else {
         return Ok(());
     };
