@@ -123,6 +123,8 @@ def export(
         raise _zvf.MisuseError("faces: found True without links, expected links=FILE, the table of faces, or faces=FILE")
     if isinstance(faces, bool):
         members["faces"] = links if faces else None
+    if links is not None and members.get("edges") is not None:
+        raise _zvf.MisuseError("links: found edges as well, expected one of the two")
     if links is not None and faces is not True:
         members["edges"] = links
     return _run("export", {"store": url, "file": file, **members}, None)

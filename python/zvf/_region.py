@@ -110,7 +110,8 @@ def job_members(place: Mapping[str, Any]) -> dict[str, Any]:
             case "mask":
                 mask = json.loads(text)
                 if "volume" in mask:
-                    found |= {"mask": mask["volume"], "labels": mask["labels"] or None, "mask_affine": mask["affine"]}
+                    labels = [first if first == last else f"{first}-{last}" for first, last in mask["labels"] or ()]
+                    found |= {"mask": mask["volume"], "labels": labels or None, "mask_affine": mask["affine"]}
                 else:
                     found["mask"] = mask
             case "region":

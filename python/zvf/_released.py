@@ -149,6 +149,8 @@ def inside_of(places: Array, bbox: Any) -> Any:
 def around(store: Store, level: int, low: Array, high: Array) -> tuple[Array, Array]:
     """A box around all vertices of the chunks from `low` to `high`, inclusive. It is a little larger, because positions are rounded when vertices
     are assigned to chunks."""
+    if member(Path(store.url), "zarr_vectors", "coordinate_offset"):
+        raise NotServedError("a store with an offset of positions")
     size = np.asarray(level_of(store, level).chunk_shape, dtype=np.float64)
     if size.shape != low.shape:
         raise NotServedError("chunks of another grid")

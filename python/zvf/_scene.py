@@ -36,10 +36,17 @@ def pyvista(answer: Answer) -> Any:
         mesh = module.PolyData(places, **{"lines" if links.shape[1] == 2 else "faces": cells})
         for name, values in answer.links.to_numpy().items():
             if name != "vertices" and values.dtype.kind in "biuf":
-                mesh.cell_data[name] = values
+                mesh.cell_data[name] = _filled(values)
     for name, values in numbers.items():
-        mesh.point_data[name] = values
+        mesh.point_data[name] = _filled(values)
     return mesh
+
+
+def _filled(values: Any) -> Any:
+    """Values with NaN for missing ones, because arrays of VTK have no masks."""
+    import numpy as np
+
+    return values.astype("f8").filled(np.nan) if isinstance(values, np.ma.MaskedArray) else values
 
 
 def open3d(answer: Answer) -> Any:

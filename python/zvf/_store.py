@@ -368,7 +368,8 @@ class Query:
         if isinstance(names, str):
             names = [names]
         columns = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
-        with edit(self.store._place, **{**self.store._options, **options}) as change:
+        own = {name: value for name, value in self.store._options.items() if name != "trace_io"}
+        with edit(self.store._place, **{**own, **options}) as change:
             store = Store(self.store._place, self.store._options)
             objects = change._edit.set_measures(store._store, self._asked, columns, list(_names(means)))
         return {**(change.result or {}), "objects": objects, "attributes": [name for _, name in columns]}

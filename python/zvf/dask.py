@@ -121,6 +121,8 @@ def write(
         given = _moved(parts, chunk_shape, options.get("shard_shape"), bounds, position, columns)
     elif units is not None:
         raise _zvf.MisuseError("units: found units beside a list of parts, expected Arrow tables as parts, whose fields have their units (zvf.unit)")
+    elif columns is not None or tuple(position) != ("x", "y", "z"):
+        raise _zvf.MisuseError("position, columns: found them beside a list of parts, expected a dataframe")
     else:
         given = [delayed(part) for part in parts]
         if not given:

@@ -41,7 +41,7 @@ POINT, LINE, POLYGON, LINES = 1, 2, 3, 5
 WHOLE = ("touching", "inside", "starting", "ending", "passing")
 """Members of a query that select whole objects by their place."""
 
-TESTS = ("bbox", "region", "where", "ignore_missing", *WHOLE)
+TESTS = ("bbox", "region", "where", "groups", "ignore_missing", *WHOLE)
 """Members of a piece that leave out rows, so that counts in documents are too large."""
 
 

@@ -69,6 +69,10 @@ impl Pen for PixelCounts {
                 to = to.min(ends[0].max(ends[1]));
             }
         }
+        // Ends that float32 does not represent.
+        if !length.is_finite() {
+            return;
+        }
         let steps = length.ceil().max(1.0);
         // The number of steps is bounded by the size of the picture, not by the length of the line.
         let (first, last) = ((from * steps) as i64, (to * steps).ceil() as i64);

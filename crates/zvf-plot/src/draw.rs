@@ -182,12 +182,9 @@ impl HeldVertices {
                     (point[2] - origin[2]) as f32,
                 ]
             }));
-        match (rows.values.len(), rows.positions.len()) {
-            // One value for all vertices.
-            (1, count) if count != 1 || self.values.len() == 1 => {
-                self.values.clone_from(&rows.values)
-            }
-            _ => self.values.extend(&rows.values),
+        match rows.uniform {
+            true => self.values.clone_from(&rows.values),
+            false => self.values.extend(&rows.values),
         }
         self.range = union(self.range, rows.range);
         self.radii.extend(&rows.radii);

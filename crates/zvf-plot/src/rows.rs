@@ -133,6 +133,8 @@ pub(crate) struct DrawnRows {
     pub(crate) positions: Vec<Point3>,
     /// Colours, or bits of numbers less the origin; one for all rows, or one for each.
     pub(crate) values: Vec<u32>,
+    /// Whether the single value is that of all rows, in every batch.
+    pub(crate) uniform: bool,
     /// The smallest and the largest number, less the origin.
     pub(crate) range: DrawnRange,
     /// One for each row, or none.
@@ -225,8 +227,14 @@ impl DrawnColumns {
 
     fn paint_rows(&self, batch: &RecordBatch, rows: &mut DrawnRows) -> Result<(), PlotError> {
         match &self.paint {
-            Paint::Solid(color) => rows.values.push(color.bits()),
-            Paint::Direction => rows.values.push(MISSING.bits()),
+            Paint::Solid(color) => {
+                rows.uniform = true;
+                rows.values.push(color.bits());
+            }
+            Paint::Direction => {
+                rows.uniform = true;
+                rows.values.push(MISSING.bits());
+            }
             Paint::Object => {
                 let color = |id: &i64| match *id {
                     i64::MIN => MISSING,

@@ -129,20 +129,22 @@ pub async fn plot(layers: &[Layer], options: &PlotOptions) -> Result<Drawing<Pic
             let mut counts = pens.pop().unwrap_or_else(|| PixelCounts::new(wide, tall));
             pens.iter().for_each(|one| counts.merge(one));
             let map = layer.colormap.unwrap_or(Colormap::MAGMA);
+            let low = layer.range.map_or(1.0, |range| range.0).max(1.0);
             let high = layer
                 .range
                 .map_or(f64::from(counts.most()), |range| range.1)
-                .max(1.0);
-            picture.paint(counts.counts().iter().map(|count| shown(*count, high, map)));
+                .max(low);
+            let counts = counts.counts().iter();
+            picture.paint(counts.map(|count| shown(*count, (low, high), map)));
             scene.legend.bars.push(ColorBar {
                 title: info.counted().to_owned(),
                 map,
                 origin: 0.0,
-                low: 1.0,
+                low,
                 high,
                 log: true,
             });
-            drawn.push(info.drawn(vertices, Some((1.0, high))));
+            drawn.push(info.drawn(vertices, Some((low, high))));
             continue;
         }
         let lens = scene.lens(layer, &opened, SAMPLES);
@@ -488,13 +490,14 @@ impl NumberColors {
     }
 }
 
-/// The colour of a count; none for 0.
-fn shown(count: u32, high: f64, map: Colormap) -> Option<Rgb> {
-    let share = match high > 1.0 {
-        true => f64::from(count).ln() / high.ln(),
+/// The colour of a count on a logarithmic scale; none for 0.
+fn shown(count: u32, (low, high): (f64, f64), map: Colormap) -> Option<Rgb> {
+    let share = match high > low {
+        true => (f64::from(count) / low).ln() / (high / low).ln(),
         false => 1.0,
     };
-    // A count of 1 must be visible on a dark background.
+    let share = share.max(0.0);
+    // A low count must be visible on a dark background.
     (count > 0).then(|| map.at((0.18 + 0.82 * share) as f32))
 }
 

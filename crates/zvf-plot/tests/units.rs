@@ -72,7 +72,7 @@ fn units_that_cannot_be_converted_are_a_warning() -> Result<()> {
         assert!(near(&found, &expected), "{found:?}");
         let told = warnings
             .iter()
-            .filter(|text| text.contains("drawn as they are"));
+            .filter(|text| text.contains("are drawn unconverted"));
         assert_eq!(told.count(), 1, "{warnings:?}");
     }
     for units in [[None; 3], [Some("voxel"); 3]] {

@@ -16,6 +16,9 @@ use zvf_encode::records::row_of;
 use zvf_encode::{NumberType, WriteError, narrow as to_nearest, parallel};
 use zvf_format::int::{index, wide};
 
+/// Most fragments that a manifest may name for each of its bytes.
+const MOST_OF_BYTE: u64 = 1024;
+
 /// Chunks that are read and processed together.
 const BATCH: usize = 64;
 
@@ -355,9 +358,14 @@ async fn objects(
             };
             // An empty blob is an object without vertices (trap T31).
             let manifest = (!blob.is_empty()).then(|| Manifest::parse(blob, level.dims()));
+            let manifest = manifest.transpose().map_err(failed)?;
+            // A range names any number of fragments in a few bytes.
+            let named = manifest.as_ref().map_or(0, Manifest::fragment_count);
+            let most = wide(blob.len()).saturating_mul(MOST_OF_BYTE);
+            if named > most {
+                return Err(WriteError::limit("fragments of an object", named, most));
+            }
             for (chunk, number) in manifest
-                .transpose()
-                .map_err(failed)?
                 .iter()
                 .flat_map(|manifest| manifest.fragment_refs())
             {

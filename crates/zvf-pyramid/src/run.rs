@@ -533,12 +533,18 @@ impl PyramidRun<'_> {
         let mut change = Change::begin(target, self.address, what, &details, take)?;
         // Levels are written in place. If another program has taken this change over, it may have written levels of its own there.
         self.target.fence(self.address, change.watch());
-        let done = RootDoc::parse(change.root())
-            .map_err(WriteError::from)
-            .and_then(|root| {
-                self.unchanged(&root, store)?;
-                self.make(store, root, &WantedLevels::New(spec), None)
-            })
+        let root = RootDoc::parse(change.root()).map_err(WriteError::from);
+        let root = root.and_then(|root| {
+            self.unchanged(&root, store)?;
+            Ok(root)
+        });
+        let root = match root {
+            Ok(root) => root,
+            // Nothing was written yet: the levels there are those of another writer.
+            Err(error) => return Err(change.fail(&[], error)),
+        };
+        let done = self
+            .make(store, root, &WantedLevels::New(spec), None)
             .and_then(|levels| {
                 self.target.barrier()?;
                 change.confirm()?;

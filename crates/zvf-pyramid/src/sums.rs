@@ -51,7 +51,7 @@ impl BinPositions {
         let least = wide(means.threads) * 4;
         let count = narrow(
             "parts",
-            to_index("parts", (bytes / share).clamp(least.max(1), 4096))?,
+            to_index("parts", (bytes / share).clamp(least.clamp(1, 4096), 4096))?,
         )?;
         let mut entries = vec![Vec::new(); fine.chunks.len()];
         for &row in kept {

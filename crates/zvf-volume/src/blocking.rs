@@ -8,8 +8,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, VolumeError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(VolumeError::misuse(format!(
-            "the runtime was shut down: {error}"
-        ))),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(error) => Err(VolumeError::misuse(format!(
+                "the runtime was shut down: {error}"
+            ))),
+        },
     }
 }

@@ -244,8 +244,9 @@ fn with_layers(
     array: &zvf_caterva::Array,
     lost: &mut Vec<String>,
 ) -> Result<zvf_caterva::WriteOptions, VolumeError> {
-    /// Maximum size of a metalayer, in bytes.
+    /// Maximum size of all metalayers, in bytes.
     const MOST: usize = 64 << 20;
+    let mut left = MOST;
     let frame = array.frame();
     for layer in frame.metalayers()?.iter() {
         match std::str::from_utf8(layer.name) {
@@ -256,8 +257,11 @@ fn with_layers(
     }
     for layer in frame.vlmetalayers()?.iter() {
         let name = String::from_utf8_lossy(layer.name);
-        match frame.vlmeta(&name, MOST) {
-            Ok(Some(content)) => write = write.with_vlmetalayer(&name, &content),
+        match frame.vlmeta(&name, left) {
+            Ok(Some(content)) => {
+                left = left.saturating_sub(content.len());
+                write = write.with_vlmetalayer(&name, &content);
+            }
             Ok(None) => lost.push("a metalayer whose name is not UTF-8".to_owned()),
             Err(error) => lost.push(format!("the metalayer {name}: {error}")),
         }
@@ -434,6 +438,12 @@ fn block(info: &VolumeInfo, chunk: &Dims, options: &ConvertOptions) -> Result<Di
     /// Maximum number of bytes of a block that has more than `LEAST` elements on an axis.
     const BYTES: u64 = 256 << 10;
     if let Some(block) = &options.block {
+        if block.len() != chunk.len() || block.contains(&0) {
+            return Err(VolumeError::misuse(format!(
+                "extents of blocks (--block-shape): found {block:?}, expected {} numbers of at least 1",
+                chunk.len()
+            )));
+        }
         return Ok(Dims::new(block)?);
     }
     let of_source = info.block.filter(|_| options.chunk.is_none());

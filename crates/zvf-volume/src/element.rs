@@ -37,8 +37,10 @@ impl Element {
         let number = DType::parse(text)
             .ok()
             .filter(|dtype| dtype.size() == size && is_number(*dtype));
+        // A type of another size does not describe the elements.
+        let other = zvf_caterva::dtype::size_of(text).is_some_and(|found| found != size);
         Self {
-            text: if text.is_empty() {
+            text: if text.is_empty() || other {
                 format!("|V{size}")
             } else {
                 text.to_owned()

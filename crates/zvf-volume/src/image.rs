@@ -187,7 +187,24 @@ fn image(attributes: &Value) -> Result<Vec<ImageLevel>, VolumeError> {
     let levels = first["datasets"].as_array().into_iter().flatten();
     levels
         .filter_map(|level| Some((level, text(&level["path"])?)))
-        .map(|(level, path)| {
+        .enumerate()
+        .map(|(number, (level, path))| {
+            if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+                return Err(VolumeError::malformed(
+                    "path of a level",
+                    path,
+                    "names of folders",
+                ));
+            }
+            // A coarse level has another scale than level 0, so it must state it.
+            for (owner, may_lack) in [(level, number == 0), (first, true)] {
+                let list = &owner["coordinateTransformations"];
+                if !(list.is_array() || (list.is_null() && may_lack)) {
+                    let expected = "a list of coordinateTransformations";
+                    let place = format!("level {path}");
+                    return Err(VolumeError::malformed(place, list.to_string(), expected));
+                }
+            }
             let mut axes = axes.clone();
             let mut places = vec![(0.0, 1.0); axes.len()];
             // The transforms of the whole image are applied after the transforms of the level.
@@ -259,7 +276,10 @@ fn array(
         2 => version_2(document),
         _ => version_3(document),
     };
-    let chunk = chunk.filter(|chunk| chunk.len() == shape.len());
+    let chunk = chunk.filter(|chunk| {
+        let mut axes = chunk.iter().zip(shape.iter());
+        chunk.len() == shape.len() && axes.all(|(chunk, extent)| *chunk > 0 || *extent == 0)
+    });
     let chunk =
         chunk.ok_or_else(|| VolumeError::malformed(place(), "another grid", "regular chunks"))?;
     let element = Element::parse(

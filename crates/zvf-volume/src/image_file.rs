@@ -118,7 +118,11 @@ fn opened(
     });
     let (bytes, ended) = decoded.map_err(|panic| malformed(name, panic, "a gzip file"))?;
     let Some(header) = ImageHeader::parse(&bytes) else {
-        let found = ended.map_or_else(|| "another file".to_owned(), |error| error.to_string());
+        let found = match ended {
+            None => "another file".to_owned(),
+            Some(error) if is_of_data(&error) => error.to_string(),
+            Some(error) => return Err(VolumeError::file(format!("reading {name}"))(error)),
+        };
         return Err(malformed(name, found, "the header of NIfTI or MGH"));
     };
     let wrong = |error: HeaderError| {
@@ -293,11 +297,7 @@ impl ImageFile {
             let (mut buffer, mut length) = (vec![0; 64 << 10], 0_u64);
             loop {
                 let count = decoder.read(&mut buffer);
-                // A failure of the file, or bytes that are not compressed.
-                let count = count.map_err(|error| match error.downcast::<IoError>() {
-                    Ok(error) => error.into(),
-                    Err(error) => damaged(error.to_string()),
-                })?;
+                let count = count.map_err(|error| decoding(&self.name, error))?;
                 let left = usize::try_from(self.end.saturating_sub(length)).unwrap_or(usize::MAX);
                 let bytes = buffer.get(..count.min(left)).unwrap_or_default();
                 // One more read usually reaches the checksum; bytes after the elements are ignored.
@@ -458,4 +458,20 @@ impl Window<'_> {
         let found = self.bytes.get(first..first.saturating_add(length));
         found.ok_or_else(|| self.image.short(at))
     }
+}
+/// The error of a decompressed read: of bytes that are not compressed, or of the file.
+fn decoding(name: &str, error: std::io::Error) -> VolumeError {
+    match is_of_data(&error) {
+        true => malformed(name, error.to_string(), "a gzip file"),
+        false => VolumeError::file(format!("reading {name}"))(error),
+    }
+}
+
+/// Whether an error is one of the bytes, and not of the device that holds them.
+fn is_of_data(error: &std::io::Error) -> bool {
+    let of_data = matches!(
+        error.kind(),
+        ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof
+    );
+    of_data && error.get_ref().is_none_or(|inner| !inner.is::<IoError>())
 }

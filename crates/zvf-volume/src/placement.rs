@@ -76,12 +76,26 @@ impl Volume {
         }
         // Axes with one element that exceed the number of axes of the store.
         let space = |uses: &[AxisUse]| uses.iter().filter(|one| **one == AxisUse::Space).count();
-        for at in (0..uses.len()).rev() {
-            if space(&uses) > dims
-                && info.shape.get(at) == Some(&1)
-                && let Some(slot) = uses.get_mut(at)
+        let is_spatial = |at: usize| {
+            let name = info.axes.get(at).and_then(|axis| axis.name.as_deref());
+            name.is_some_and(|name| {
+                ["x", "y", "z"]
+                    .iter()
+                    .any(|one| name.eq_ignore_ascii_case(one))
+            })
+        };
+        // Axes with the names of space are dropped last.
+        for spatial in [false, true] {
+            for at in (0..uses.len())
+                .rev()
+                .filter(|at| is_spatial(*at) == spatial)
             {
-                *slot = AxisUse::Index(0);
+                if space(&uses) > dims
+                    && info.shape.get(at) == Some(&1)
+                    && let Some(slot) = uses.get_mut(at)
+                {
+                    *slot = AxisUse::Index(0);
+                }
             }
         }
         Ok(uses)

@@ -260,7 +260,7 @@ impl Partitions {
     pub(super) fn new(bytes: u64, context: &MemoryContext<'_>) -> Result<Self, WriteError> {
         let means = context.means;
         let share = wide(means.budget / (means.threads * 32).max(1)).max(1 << 14);
-        let least = wide(means.threads) * 2;
+        let least = (wide(means.threads) * 2).clamp(1, 4096);
         let parts = to_index("parts", (bytes / share).clamp(least, 4096))?;
         Self::of(parts, context)
     }

@@ -206,10 +206,11 @@ impl ZOrderFrame {
 )]
 fn key(axes: impl IntoIterator<Item = f64>, many: usize) -> u64 {
     let bits = BITS / many.max(1);
-    let most = ((1_u64 << bits) - 1) as f64;
+    let most = (1_u64 << bits) - 1;
     let mut whole = [0_u64; MOST_AXES + 1];
     for (slot, axis) in whole.iter_mut().zip(axes) {
-        *slot = (axis.clamp(0.0, 1.0) * most) as u64;
+        // With many bits, the float of the largest number is larger.
+        *slot = ((axis.clamp(0.0, 1.0) * most as f64) as u64).min(most);
     }
     let mut key = 0;
     for bit in (0..bits).rev() {
