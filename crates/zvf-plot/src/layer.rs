@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, RecordBatch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use zvf_meta::{Axis, Kind, LinksConvention, axes_of_space, units};
 use zvf_query::numbers::shape;
@@ -19,7 +19,7 @@ use crate::color::{ColorBy, Colormap, Rgb, of_few};
 use crate::draw::HeldVertices;
 use crate::extent::FarthestVertices;
 use crate::level::{self, LevelChoice};
-use crate::rows::{self, DrawnColumns, Paint, TextColors};
+use crate::rows::{self, DrawnColumns, ObjectTexts, Paint, TextColors};
 
 /// A store with the selection and the style in which it is drawn.
 #[derive(Debug, Clone)]
@@ -558,36 +558,6 @@ struct Colors {
     warning: Option<String>,
 }
 
-/// Colours of objects by an attribute of texts.
-struct ObjectTexts<'l> {
-    /// The objects that are drawn; `None`: all that the rest of the query selects.
-    drawn: Option<FxHashSet<&'l i64>>,
-    known: TextColors,
-    /// Colours by the ids of objects; missing texts have the colour of missing values.
-    colors: FxHashMap<i64, u32>,
-}
-
-impl<'l> ObjectTexts<'l> {
-    fn new(layer: &'l Layer) -> Self {
-        let objects = layer.query.objects.as_ref();
-        Self {
-            drawn: objects.map(|ids| ids.iter().collect()),
-            known: TextColors::default(),
-            colors: FxHashMap::default(),
-        }
-    }
-
-    /// Adds the rows of a batch; the texts of objects that are not drawn are not listed.
-    fn add(&mut self, ids: &[i64], texts: &ArrayRef) -> Result<(), PlotError> {
-        let drawn = |id: &i64| self.drawn.as_ref().is_none_or(|drawn| drawn.contains(id));
-        let listed: Vec<bool> = ids.iter().map(drawn).collect();
-        self.known.add_all(texts, &listed)?;
-        let colors = rows::text_colors(texts, &self.known)?;
-        self.colors.extend(ids.iter().copied().zip(colors));
-        Ok(())
-    }
-}
-
 impl Colors {
     async fn of(
         color: &ColorBy,
@@ -770,7 +740,7 @@ impl Colors {
         self.title = title(&found.attributes().unit);
         let mut answer = list_objects(&layer.store, level.number(), false).await?;
         let mut of = FxHashMap::default();
-        let mut texts = ObjectTexts::new(layer);
+        let mut texts = ObjectTexts::new(&layer.query);
         while let Some((_, batch)) = answer.next().await? {
             // Not by `rows::column`, which prefers an attribute of this name.
             let ids = batch.column_by_name("object_id");
@@ -798,12 +768,13 @@ impl Colors {
                 of.insert(id, row.get(channel).copied().unwrap_or(f64::NAN));
             }
         }
-        self.paint = match texts.colors.is_empty() {
+        self.paint = match texts.is_empty() {
             true => Paint::Numbers(Arc::new(of)),
             false => {
                 self.title.clear();
-                self.groups = texts.known.legend().collect();
-                Paint::Colors(Arc::new(texts.colors))
+                let colors;
+                (self.groups, colors) = texts.finish();
+                Paint::Colors(Arc::new(colors))
             }
         };
         Ok(())

@@ -7,9 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use rustc_hash::FxHashMap;
-use zvf_query::VertexExpression;
+use rustc_hash::{FxHashMap, FxHashSet};
 use zvf_query::numbers::{elements, floats, measured, shape};
+use zvf_query::{Query, VertexExpression};
 
 use crate::PlotError;
 use crate::camera::Point3;
@@ -336,8 +336,48 @@ pub(crate) fn no_channel(name: &str, channel: usize, width: usize) -> PlotError 
     ))
 }
 
+/// Colours of objects by an attribute of texts.
+pub(crate) struct ObjectTexts<'q> {
+    /// The objects that are drawn; `None`: all that the rest of the query selects.
+    drawn: Option<FxHashSet<&'q i64>>,
+    known: TextColors,
+    /// Colours by the ids of objects; missing texts have the colour of missing values.
+    colors: FxHashMap<i64, u32>,
+}
+
+impl<'q> ObjectTexts<'q> {
+    pub(crate) fn new(query: &'q Query) -> Self {
+        let objects = query.objects.as_ref();
+        Self {
+            drawn: objects.map(|ids| ids.iter().collect()),
+            known: TextColors::default(),
+            colors: FxHashMap::default(),
+        }
+    }
+
+    /// Adds the rows of a batch; the texts of objects that are not drawn are not listed.
+    pub(crate) fn add(&mut self, ids: &[i64], texts: &ArrayRef) -> Result<(), PlotError> {
+        let drawn = |id: &i64| self.drawn.as_ref().is_none_or(|drawn| drawn.contains(id));
+        let listed: Vec<bool> = ids.iter().map(drawn).collect();
+        self.known.add_all(texts, &listed)?;
+        let colors = text_colors(texts, &self.known)?;
+        self.colors.extend(ids.iter().copied().zip(colors));
+        Ok(())
+    }
+
+    /// Whether no object was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.colors.is_empty()
+    }
+
+    /// Names and their colours, and the colours by the ids of objects.
+    pub(crate) fn finish(self) -> (Vec<(Rgb, String)>, FxHashMap<i64, u32>) {
+        (self.known.legend().collect(), self.colors)
+    }
+}
+
 /// A colour for each row of texts.
-pub(crate) fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
+fn text_colors(column: &ArrayRef, known: &TextColors) -> Result<Vec<u32>, PlotError> {
     if let Some(coded) = column.as_any_dictionary_opt() {
         if coded.values().is_empty() {
             return Ok(vec![MISSING.bits(); coded.len()]);

@@ -99,3 +99,32 @@ fn holds(wide: NumberType, narrow: NumberType) -> bool {
         _ => wide == narrow,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::wider;
+    use zvf_write::NumberType::{Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+
+    #[test]
+    fn the_wider_type_holds_both() {
+        for (a, b, expected) in [
+            (F32, F64, Some(F64)),
+            (U8, I8, Some(I16)),
+            (U8, U16, Some(U16)),
+            (I8, U16, Some(I32)),
+            (U32, I8, Some(I64)),
+            (U8, F16, Some(F16)),
+            (I16, F16, Some(F32)),
+            (I32, F32, Some(F64)),
+            (I64, U64, None),
+            (I64, F64, None),
+            (I32, I64, Some(I64)),
+            (U32, I64, Some(I64)),
+            (Bool, Bool, Some(Bool)),
+            (Bool, U8, None),
+        ] {
+            assert_eq!(wider(a, b), expected, "{a} {b}");
+            assert_eq!(wider(b, a), expected, "{b} {a}");
+        }
+    }
+}
