@@ -125,7 +125,7 @@ mod tests {
             ("http://ada:secret@host:80", "http"),
             ("file:///data/ada/a.trk", "a.trk"),
             ("@/data/ada/ids.txt", "@ids.txt"),
-            ("/home/Ada Lovelace/private/a b.trk", "a b.trk"),
+            ("/data/Ada Lovelace/private/a b.trk", "a b.trk"),
             ("\\\\server\\share\\a.trk", "a.trk"),
             ("..\\private\\a.trk", "a.trk"),
             (
