@@ -46,7 +46,7 @@ def _filled(values: Any) -> Any:
     """Values with NaN for missing ones, because arrays of VTK have no masks."""
     import numpy as np
 
-    return values.astype("f8").filled(np.nan) if isinstance(values, np.ma.MaskedArray) else values
+    return np.ma.filled(values.astype("f8"), np.nan) if isinstance(values, np.ma.MaskedArray) else values
 
 
 def open3d(answer: Answer) -> Any:
