@@ -61,6 +61,12 @@ def test_points_are_positions(tmp_path: Path, dims: int, flavor: str, byte_order
     assert zvf.open(url).query().read().vertices.num_rows == 1000
 
 
+def test_a_system_without_a_code_is_noted(tmp_path: Path) -> None:
+    file = geoparquet(tmp_path / "p.parquet", shapely.points(PLACES), {"type": "EngineeringCRS", "name": "the quarry"})
+    assert 'system "the quarry" is left out' in " ".join(zvf.import_(tmp_path / "p.zv", file)["notes"])
+    assert not any("quarry" in note for note in zvf.import_(tmp_path / "q.zv", file, crs="EPSG:25832")["notes"])
+
+
 @pytest.mark.parametrize("kind", ["wkb", "struct"])
 def test_points_of_geoarrow_are_positions(tmp_path: Path, kind: str) -> None:
     if kind == "wkb":

@@ -82,6 +82,22 @@ fn columns_of_other_formats_can_be_named() -> Result<()> {
         "{}",
         ran.stderr
     );
+    // Renames and types of columns that the tables do not have.
+    let before = home.text(&["query", "s.zv", "--format", "csv"])?;
+    for more in [["--rename", "p=w"], ["--attribute-type", "p=text"]] {
+        for args in [
+            &["append", "s.zv", "s.csv"][..],
+            &["edit", "s.zv", "append", "s.csv"],
+            &["edit", "s.zv", "move", "--from", "s.csv"],
+            &["edit", "s.zv", "set-attribute", "r", "--from", "s.csv"],
+        ] {
+            let ran = home.zvf(&[args, &more].concat())?;
+            assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
+            let expected = "found \"p\", expected one of the columns: x, y, z, object_id, r";
+            assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+        }
+    }
+    assert_eq!(home.text(&["query", "s.zv", "--format", "csv"])?, before);
     Ok(())
 }
 

@@ -142,7 +142,7 @@ pub use records::chosen::unread_type;
 pub use records::links::link_ends;
 pub use records::nodes::{NodeIds, check_rows as check_node_rows};
 pub use records::open::read_table;
-pub use records::rename::held_names;
+pub use records::rename::{check_named, held_names};
 pub use records::values::with_plain_columns;
 pub use regions::{
     MaskSource, RegionSource, hull_region, mesh_region, object_places, polygon_region, region,

@@ -14,11 +14,14 @@ use serde_json::{Value, json};
 use zvf_encode::error::OrBug;
 
 use super::source::{AXES, CRS, ChangedColumns, POSITION, TableSource, UUID, with_schema};
-use crate::error::{ConvertError, InFile};
+use crate::error::{ConvertError, InFile, shown};
 use crate::options::Options;
 
 /// Key of the metadata of a GeoParquet file.
 pub(crate) const GEO: &str = "geo";
+
+/// Key of the name of a [coordinate reference system without a code](StatedCrs::WithoutCode).
+const CRS_WITHOUT_CODE: &str = "zvf.crs_without_code";
 
 /// Names of GeoArrow types with points.
 const WKB: [&str; 2] = ["geoarrow.wkb", "ogc.wkb"];
@@ -51,23 +54,49 @@ pub(crate) fn marked(schema: SchemaRef, geo: Option<&str>, options: &Options) ->
     }
     let mut metadata = schema.metadata().clone();
     metadata.insert(POSITION.to_owned(), name);
-    if let Some(crs) = crs {
-        metadata
-            .entry(CRS.to_owned())
-            .or_insert_with(|| json!(crs).to_string());
+    match crs {
+        StatedCrs::None => {}
+        StatedCrs::Named(crs) => {
+            metadata
+                .entry(CRS.to_owned())
+                .or_insert_with(|| json!(crs).to_string());
+        }
+        StatedCrs::WithoutCode(name) => {
+            metadata.insert(CRS_WITHOUT_CODE.to_owned(), name);
+        }
     }
     Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata))
 }
 
+/// A note about a coordinate reference system that the store does not get.
+pub(crate) fn note(schema: &Schema, options: &Options) -> Option<String> {
+    let name = schema.metadata().get(CRS_WITHOUT_CODE);
+    let name = name.filter(|_| options.crs.is_none() && !schema.metadata().contains_key(CRS))?;
+    Some(format!(
+        "the coordinate reference system {} is left out: it has no code of an authority (--crs states one)",
+        shown(name)
+    ))
+}
+
+/// The coordinate reference system that a file states.
+enum StatedCrs {
+    /// None, or an unknown one.
+    None,
+    /// One by authority and code, or by another text.
+    Named(String),
+    /// A description without authority and code, by its name.
+    WithoutCode(String),
+}
+
 /// The column of geometry and its coordinate reference system, from the metadata of the file or of the column.
-fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)> {
+fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, StatedCrs)> {
     if let Some(geo) = geo {
         let geo: Value = serde_json::from_str(geo).ok()?;
         let name = geo.get("primary_column")?.as_str()?;
         let column = geo.get("columns")?.get(name)?;
         let crs = match column.get("crs") {
-            None => Some(NO_CRS.to_owned()),
-            Some(crs) => named_crs(crs),
+            None => StatedCrs::Named(NO_CRS.to_owned()),
+            Some(crs) => StatedCrs::of(crs),
         };
         return Some((schema.index_of(name).ok()?, crs));
     }
@@ -80,7 +109,8 @@ fn stated(schema: &Schema, geo: Option<&str>) -> Option<(usize, Option<String>)>
         }
         let more = field.metadata().get("ARROW:extension:metadata");
         let more: Option<Value> = more.and_then(|more| serde_json::from_str(more).ok());
-        Some((at, more.and_then(|more| named_crs(more.get("crs")?))))
+        let crs = more.as_ref().and_then(|more| more.get("crs"));
+        Some((at, crs.map_or(StatedCrs::None, StatedCrs::of)))
     })
 }
 
@@ -89,17 +119,28 @@ fn has_measure(kind: &DataType) -> bool {
     matches!(kind, DataType::FixedSizeList(item, _) if item.name().ends_with('m'))
 }
 
-/// A coordinate reference system as authority and code; `None` if it has another form.
-fn named_crs(crs: &Value) -> Option<String> {
-    if let Some(text) = crs.as_str() {
-        return Some(text.to_owned());
+impl StatedCrs {
+    /// From a text, or from a description in PROJJSON.
+    fn of(crs: &Value) -> Self {
+        let code = |id: &Value| {
+            let code = id.get("code")?;
+            let code = code
+                .as_str()
+                .map_or_else(|| code.to_string(), str::to_owned);
+            Some(format!("{}:{code}", id.get("authority")?.as_str()?))
+        };
+        match crs {
+            Value::Null => Self::None,
+            Value::String(text) => Self::Named(text.clone()),
+            _ => match crs.get("id").and_then(code) {
+                Some(code) => Self::Named(code),
+                None => {
+                    let name = crs.get("name").and_then(Value::as_str);
+                    Self::WithoutCode(name.unwrap_or("without a name").to_owned())
+                }
+            },
+        }
     }
-    let id = crs.get("id")?;
-    let code = id.get("code")?;
-    let code = code
-        .as_str()
-        .map_or_else(|| code.to_string(), str::to_owned);
-    Some(format!("{}:{code}", id.get("authority")?.as_str()?))
 }
 
 /// The table with points as lists of numbers; a table without a [marked] column of points is returned unchanged. In a table that is read

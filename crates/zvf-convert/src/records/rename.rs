@@ -38,8 +38,11 @@ pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
-/// Refuses renames and types of columns that no table has. The schemas already have the new names.
-pub(crate) fn check(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
+/// Refuses renames and types of columns that none of the tables has. The schemas already have the new names.
+///
+/// # Errors
+/// Misuse: the first such rename or type.
+pub fn check_named(tables: &[&Schema], options: &Options) -> Result<(), ConvertError> {
     let renames = options.rename.iter();
     let renames = renames.map(|(old, new)| ("rename", old, new));
     let types = options.attribute_types.iter();

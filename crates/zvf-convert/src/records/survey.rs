@@ -18,10 +18,10 @@ use super::links::SurveyedLinks;
 use super::nodes::NodeCensus;
 use super::open::source;
 use super::read::{RecordFiles, RowNumbers, RowOwners, whole_in_memory};
-use super::rename;
 use super::source::TableSource;
 use super::tally::{VertexTally, kind_of};
 use super::widths::Widths;
+use super::{geometry, rename};
 use crate::Format;
 use crate::answered::is_in_chunk_order;
 use crate::error::{ConvertError, InFile, shown};
@@ -386,6 +386,7 @@ impl RecordFiles {
             notes.extend(left_out(&table.schema(), options));
         }
         notes.extend(rename::notes(&layout.attributes, &looked.schema));
+        notes.extend(geometry::note(&looked.schema, options));
         let kind = kind_of(options, linked);
         let naming = looked.nodes.finish()?;
         let table = SurveyedLinks::survey(options, tally.extent.count(), naming)?;
@@ -393,7 +394,7 @@ impl RecordFiles {
         let schemas: Vec<_> = std::iter::once(&*looked.schema)
             .chain(linked_schema)
             .collect();
-        rename::check(&schemas, options)?;
+        rename::check_named(&schemas, options)?;
         let (width, links) = match &table {
             Some(table) => (table.width, table.links),
             None => looked.widths.decide(kind, linked, &mut notes)?,

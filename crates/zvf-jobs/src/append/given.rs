@@ -103,13 +103,12 @@ impl AppendJob {
             return Ok(AppendSource::Tables(all));
         }
         if tables {
-            let job = self.clone();
-            let read = move |file: &PathBuf| -> Result<Answered> {
-                let links = job.links.as_deref();
-                let mut tables = EditTables::read(file, format.as_deref(), links, &options)?;
+            let (files, links) = (self.files.clone(), self.links.clone());
+            let (object, position) = (self.object_column.clone(), self.position.clone());
+            let placed = move |mut tables: EditTables| -> Result<Answered> {
                 tables
                     .vertices
-                    .name_columns(job.object_column.as_deref(), job.position.as_deref())?;
+                    .name_columns(object.as_deref(), position.as_deref())?;
                 let mut notes = place.new_vertices(&mut tables)?;
                 notes.extend(place.unstated_frame(&tables));
                 Ok(Answered {
@@ -117,8 +116,14 @@ impl AppendJob {
                     ..Answered::from(tables)
                 })
             };
-            let files = self.files.clone();
-            let read = move || files.iter().map(read).collect::<Result<Vec<_>>>();
+            let read = move || {
+                let links = links.as_deref();
+                let read =
+                    |file: &PathBuf| EditTables::read(file, format.as_deref(), links, &options);
+                let tables = files.iter().map(read).collect::<Result<Vec<_>>>()?;
+                EditTable::check_named(tables.iter().flat_map(EditTables::all), &options)?;
+                tables.into_iter().map(placed).collect::<Result<Vec<_>>>()
+            };
             return Ok(AppendSource::Tables(blocking(move || Ok(read())).await??));
         }
         let mut options = place.options();
@@ -207,6 +212,7 @@ fn of_folder(
     let links = links.or_else(|| there("links.arrow"));
     let file = folder.join("vertices.arrow");
     let mut tables = EditTables::read(&file, None, links.as_deref(), options)?;
+    EditTable::check_named(tables.all(), options)?;
     if let (true, Some(links)) = (is_chain(kind), &tables.links) {
         let sorted = in_chains(&file, tables.vertices.batch(), links.batch())?;
         tables.vertices = EditTable::of(tables.vertices.name(), sorted)?;

@@ -175,6 +175,7 @@ impl EditAppendJob {
         let mut options = Options::default();
         self.columns.apply(&mut options, context.memory_budget);
         let mut tables = EditTables::read(&self.file, None, self.links.as_deref(), &options)?;
+        EditTable::check_named(tables.all(), &options)?;
         let place = place_of(&self.store, &self.place, context).await?;
         let placed = place.new_vertices(&mut tables)?;
         let mut edit = begin(&self.store, context).await?;
@@ -235,7 +236,9 @@ impl EditMoveJob {
     }
 
     async fn make(&self, context: &Context) -> Result<EditReport> {
-        let mut table = EditTable::read_as(&self.from, None, &self.columns.options())?;
+        let options = self.columns.options();
+        let mut table = EditTable::read_as(&self.from, None, &options)?;
+        EditTable::check_named(std::iter::once(&table), &options)?;
         let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
         let notes = place.stored_vertices(&mut table)?;
         let mut edit = begin(&self.store, context).await?;

@@ -48,6 +48,11 @@ impl EditTables {
             ids,
         })
     }
+
+    /// The tables of vertices and links.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &EditTable> {
+        std::iter::once(&self.vertices).chain(&self.links)
+    }
 }
 
 /// The usual reason why an attribute of the store has no new values, for notes.

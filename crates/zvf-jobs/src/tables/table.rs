@@ -19,8 +19,8 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, SchemaRef};
 use zvf_convert::output::{batch_with_times, cells, column_names};
 use zvf_convert::{
-    AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_node_rows,
-    link_ends, read_table, time_number, with_plain_columns,
+    AttributeFile, Fields, Format, NodeIds, Options, PositionConversion, check_named,
+    check_node_rows, link_ends, read_table, time_number, with_plain_columns,
 };
 use zvf_edit::{Edit, Scope, axis_columns};
 use zvf_encode::decimal;
@@ -136,11 +136,26 @@ impl EditTable {
         options: &Options,
     ) -> Result<Self> {
         let Some(found) = AttributeFile::read(path, name, along, options)? else {
-            return Self::read_as(path, None, options);
+            let table = Self::read_as(path, None, options)?;
+            Self::check_named(std::iter::once(&table), options)?;
+            return Ok(table);
         };
         let mut table = Self::of(&path.display().to_string(), found.values)?;
         (table.lengths, table.fields) = (found.lengths, Fields::of(options));
         Ok(table)
+    }
+
+    /// Refuses renames and types of columns that none of the tables has.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the first such rename or type.
+    pub(crate) fn check_named<'t>(
+        tables: impl Iterator<Item = &'t Self>,
+        options: &Options,
+    ) -> Result<()> {
+        let schemas = tables.map(|table| table.batch.schema_ref().as_ref());
+        Ok(check_named(&schemas.collect::<Vec<_>>(), options)?)
     }
 
     /// Whether the file states the number of values of each object.
