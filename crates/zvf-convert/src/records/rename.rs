@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 
 use super::attribute::AttributeColumn;
+use super::chosen::unread_type;
 use super::columns::names_of;
 use crate::error::{ConvertError, shown};
 use crate::options::Options;
@@ -38,7 +39,7 @@ pub(crate) fn schema(own: &SchemaRef, options: &Options) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, own.metadata().clone()))
 }
 
-/// Refuses renames and types of columns that none of the tables has. The schemas already have the new names.
+/// Refuses renames and types of columns that none of the tables has. The schemas already have the new names; columns that were left out count.
 ///
 /// # Errors
 /// Misuse: the first such rename or type.
@@ -48,7 +49,10 @@ pub fn check_named(tables: &[&Schema], options: &Options) -> Result<(), ConvertE
     let types = options.attribute_types.iter();
     let types = types.map(|(name, _)| ("attribute types", name, name));
     for (option, given, name) in renames.chain(types) {
-        let has = |table: &&Schema| table.fields().iter().any(|field| field.name() == name);
+        let has = |table: &&Schema| {
+            let mut fields = table.fields().iter();
+            fields.any(|field| field.name() == name) || unread_type(table, name).is_some()
+        };
         if !tables.iter().any(has) {
             let names = tables.iter().flat_map(|table| names_of(table));
             let names: Vec<&str> = names.collect();

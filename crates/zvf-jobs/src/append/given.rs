@@ -1,6 +1,7 @@
 //! Reads or opens the sources of an append before the store is marked as being changed.
 
 use std::path::{Path, PathBuf};
+use std::slice;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -121,7 +122,7 @@ impl AppendJob {
                 let read =
                     |file: &PathBuf| EditTables::read(file, format.as_deref(), links, &options);
                 let tables = files.iter().map(read).collect::<Result<Vec<_>>>()?;
-                EditTable::check_named(tables.iter().flat_map(EditTables::all), &options)?;
+                EditTables::check_named(&tables, &options)?;
                 tables.into_iter().map(placed).collect::<Result<Vec<_>>>()
             };
             return Ok(AppendSource::Tables(blocking(move || Ok(read())).await??));
@@ -212,7 +213,7 @@ fn of_folder(
     let links = links.or_else(|| there("links.arrow"));
     let file = folder.join("vertices.arrow");
     let mut tables = EditTables::read(&file, None, links.as_deref(), options)?;
-    EditTable::check_named(tables.all(), options)?;
+    EditTables::check_named(slice::from_ref(&tables), options)?;
     if let (true, Some(links)) = (is_chain(kind), &tables.links) {
         let sorted = in_chains(&file, tables.vertices.batch(), links.batch())?;
         tables.vertices = EditTable::of(tables.vertices.name(), sorted)?;

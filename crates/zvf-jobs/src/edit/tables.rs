@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::slice;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use zvf_convert::Options;
+use zvf_convert::{Options, check_named};
 use zvf_edit::{Edit, Matching, Scope, SetAttribute};
 use zvf_query::Expression;
 use zvf_store::Need;
@@ -175,7 +176,7 @@ impl EditAppendJob {
         let mut options = Options::default();
         self.columns.apply(&mut options, context.memory_budget);
         let mut tables = EditTables::read(&self.file, None, self.links.as_deref(), &options)?;
-        EditTable::check_named(tables.all(), &options)?;
+        EditTables::check_named(slice::from_ref(&tables), &options)?;
         let place = place_of(&self.store, &self.place, context).await?;
         let placed = place.new_vertices(&mut tables)?;
         let mut edit = begin(&self.store, context).await?;
@@ -238,7 +239,7 @@ impl EditMoveJob {
     async fn make(&self, context: &Context) -> Result<EditReport> {
         let options = self.columns.options();
         let mut table = EditTable::read_as(&self.from, None, &options)?;
-        EditTable::check_named(std::iter::once(&table), &options)?;
+        check_named(&[table.batch().schema_ref()], &options)?;
         let place = place_of(&self.store, &PlaceOptions::default(), context).await?;
         let notes = place.stored_vertices(&mut table)?;
         let mut edit = begin(&self.store, context).await?;

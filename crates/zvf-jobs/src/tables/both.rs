@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use zvf_convert::{NodeIds, Options};
+use zvf_convert::{NodeIds, Options, check_named};
 use zvf_edit::{Edit, NotGiven, Scope};
 
 use super::fills::shown_fill;
@@ -49,9 +49,17 @@ impl EditTables {
         })
     }
 
-    /// The tables of vertices and links.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &EditTable> {
-        std::iter::once(&self.vertices).chain(&self.links)
+    /// Refuses renames and types of columns that none of the tables has.
+    ///
+    /// # Errors
+    ///
+    /// Misuse: the first such rename or type.
+    pub(crate) fn check_named(all: &[Self], options: &Options) -> Result<()> {
+        let tables = all
+            .iter()
+            .flat_map(|one| std::iter::once(&one.vertices).chain(&one.links));
+        let schemas = tables.map(|table| table.batch().schema_ref().as_ref());
+        Ok(check_named(&schemas.collect::<Vec<_>>(), options)?)
     }
 }
 

@@ -137,25 +137,12 @@ impl EditTable {
     ) -> Result<Self> {
         let Some(found) = AttributeFile::read(path, name, along, options)? else {
             let table = Self::read_as(path, None, options)?;
-            Self::check_named(std::iter::once(&table), options)?;
+            check_named(&[table.batch.schema_ref()], options)?;
             return Ok(table);
         };
         let mut table = Self::of(&path.display().to_string(), found.values)?;
         (table.lengths, table.fields) = (found.lengths, Fields::of(options));
         Ok(table)
-    }
-
-    /// Refuses renames and types of columns that none of the tables has.
-    ///
-    /// # Errors
-    ///
-    /// Misuse: the first such rename or type.
-    pub(crate) fn check_named<'t>(
-        tables: impl Iterator<Item = &'t Self>,
-        options: &Options,
-    ) -> Result<()> {
-        let schemas = tables.map(|table| table.batch.schema_ref().as_ref());
-        Ok(check_named(&schemas.collect::<Vec<_>>(), options)?)
     }
 
     /// Whether the file states the number of values of each object.
