@@ -104,7 +104,7 @@ def table(values: Any) -> pa.Table:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([2**63 + 1, -1, 0], "64 bits"),
+        ([2**63 + 1, -1, 0], "all fit into int64"),
         ([2**53 + 1, 0.5, 0], "beside floats"),
         ([np.int64(2**53 + 1), np.float64(0.5), np.int64(0)], "beside floats"),
         (pd.DataFrame({"a": [2**53 + 1, 2, 3], "b": [0.5, 1, 2]}), "beside floats"),

@@ -62,6 +62,6 @@ def test_a_frontend_gets_options_and_documentation(client: NotebookClient) -> No
     for code, wanted in [
         ("zvf.import_", "chunk_shape"),
         ("zvf.Store.query", "All conditions combine"),
-        ("zvf.MalformedError", "not what the format allows"),
+        ("zvf.MalformedError", "violates the format"),
     ]:
         assert wanted in asked(kernel.inspect, code)["data"]["text/plain"], code
