@@ -8,12 +8,41 @@ use arrow_array::types::{Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt64Array};
 use arrow_select::take::take_record_batch;
 use futures::future::BoxFuture;
+use zvf_encode::error::OrBug;
 use zvf_query::{Column, LevelPlan, Outputs, Query, Select, Table, list_objects, query};
 use zvf_store::{Class, Level, Names, Need, Store};
 use zvf_write::{Groups, Kind, StoreSpec};
 
 use crate::error::{ConvertError, InFile, shown};
 use crate::table::arrow;
+
+/// The number of vertices that a query of a store with objects returns, and of those that belong to no object.
+///
+/// # Cost
+/// A pass over the owners of all rows.
+pub(crate) async fn count_owners(
+    store: &Store,
+    selection: &Query,
+) -> Result<(usize, usize), ConvertError> {
+    let owners = Query {
+        columns: vec![Column::ObjectId],
+        attributes: Names::None,
+        outputs: Outputs {
+            vertices: true,
+            links: false,
+            objects: false,
+        },
+        ..selection.clone()
+    };
+    let (mut answer, mut rows, mut orphans) = (query(store, owners).await?, 0, 0);
+    while let Some((_, batch)) = answer.next().await? {
+        let ids = batch.column_by_name("object_id");
+        let ids = ids.or_bug("vertices without their owners")?;
+        rows += ids.len();
+        orphans += ids.null_count();
+    }
+    Ok((rows, orphans))
+}
 
 /// Level 0 of a store as the tables that [`zvf_query::query`] returns.
 #[derive(Debug)]
@@ -71,22 +100,7 @@ impl Whole {
             }
             let mut objects = None;
             if level.object_index().is_some() {
-                let apart = Query {
-                    columns: vec![Column::ObjectId],
-                    attributes: Names::None,
-                    outputs: Outputs {
-                        vertices: true,
-                        links: false,
-                        objects: false,
-                    },
-                    ..all.clone()
-                };
-                let apart = query(store, apart).await?.collect().await?;
-                let rows = apart.table(Table::Vertices)?;
-                let column = rows
-                    .as_ref()
-                    .and_then(|rows| rows.column_by_name("object_id"));
-                let orphans = column.map_or(0, |column| column.null_count());
+                let (rows, orphans) = count_owners(store, &all).await?;
                 if orphans > 0 {
                     let found = format!("{orphans} vertices that belong to no object");
                     let expected = format!(
@@ -104,7 +118,7 @@ impl Whole {
                 all.objects = ids.map(|ids| ids.values().to_vec());
                 all.select = Select::Objects;
                 all.owners = true;
-                objects = list.map(|list| (list, column.map_or(0, |column| column.len())));
+                objects = list.map(|list| (list, rows));
             }
             all.outputs.objects = false;
             let answer = query(store, all).await?.collect().await?;

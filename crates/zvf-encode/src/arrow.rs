@@ -108,9 +108,8 @@ pub fn without_nulls(column: &ArrayRef) -> Result<ArrayRef, WriteError> {
         return with_nulls(column, None);
     };
     // Builders make the items of a missing list missing, too.
-    let width = usize::try_from(list.value_length())
-        .unwrap_or_default()
-        .max(1);
+    let width = usize::try_from(list.value_length()).or_bug("a list of a negative size")?;
+    let width = width.max(1);
     let nulls = list.values().logical_nulls().map(|items| {
         let valid = (0..items.len()).map(|at| items.is_valid(at) || rows.is_null(at / width));
         NullBuffer::from_iter(valid)

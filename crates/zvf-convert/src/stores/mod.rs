@@ -26,13 +26,13 @@ use zvf_encode::batches::Numbering;
 use zvf_encode::error::{OrBug, internal};
 use zvf_meta::{FILL, LinksConvention, Refinement};
 use zvf_query::{Outputs, Query, Select, Table, list_objects, query};
-use zvf_store::{Level, Names, Need, Store};
+use zvf_store::{Level, Need, Store};
 use zvf_write::{
     AttributeSpec, AttributeType, Batch, Kind, NumberType, ObjectTable, Outside, StoreSpec,
     StoreWriter, Values, WriteError, WriteOptions,
 };
 
-use crate::answered::groups_of;
+use crate::answered::{count_owners, groups_of};
 use crate::export::schemas::ExportSchemas;
 use crate::output::text_of_number;
 use crate::{ConvertError, Sink};
@@ -364,21 +364,7 @@ impl StoreDescription {
         if !self.spec.has_objects() || is_sure {
             return Ok(());
         }
-        let owners = Query {
-            columns: vec![zvf_query::Column::ObjectId],
-            attributes: Names::None,
-            outputs: Outputs {
-                vertices: true,
-                links: false,
-                objects: false,
-            },
-            ..Query::default()
-        };
-        let (mut answer, mut orphans) = (query(store, owners).await?, 0);
-        while let Some((_, batch)) = answer.next().await? {
-            let column = batch.column_by_name("object_id");
-            orphans += column.map_or(0, |column| column.null_count());
-        }
+        let (_, orphans) = count_owners(store, &Query::default()).await?;
         if orphans == 0 {
             return Ok(());
         }

@@ -18,7 +18,7 @@ use zvf_write::Values;
 use super::names::{file_name, folded, unique};
 use super::{attribute_column, counts_of, ids_of, may_lack_objects, quoted};
 use crate::ConvertError;
-use crate::answered::of_one_state;
+use crate::answered::{count_owners, of_one_state};
 use crate::error::shown;
 use crate::output::{Style, batch_with_times, write_value};
 
@@ -403,21 +403,7 @@ async fn owned_by_none(store: &Store, selection: &Query) -> Result<Option<String
     if !may_lack_objects(store.kind()) {
         return Ok(None);
     }
-    let owners = Query {
-        columns: vec![Column::ObjectId],
-        attributes: Names::None,
-        outputs: Outputs {
-            vertices: true,
-            links: false,
-            objects: false,
-        },
-        ..Query::default()
-    };
-    let (mut answer, mut left) = (query(store, owners).await?, 0);
-    while let Some((_, batch)) = answer.next().await? {
-        let ids = batch.column_by_name("object_id");
-        left += ids.map_or(0, |ids| ids.null_count());
-    }
+    let (_, left) = count_owners(store, &Query::default()).await?;
     Ok((left > 0).then(|| format!("vertices of no object: {left}; they are in no part")))
 }
 
@@ -439,7 +425,8 @@ pub async fn region_notes(
     }
     let mut held = Vec::new();
     for part in &parts.parts {
-        let ids = selected_ids(store, &part.query).await?.unwrap_or_default();
+        let ids = selected_ids(store, &part.query).await?;
+        let ids = ids.or_bug("a part of a region without a region")?;
         held.push(of_objects(&part.query, ids.into_iter().collect()));
     }
     let held: Vec<&Query> = held.iter().collect();
@@ -485,7 +472,7 @@ async fn links_in_no_part(
     let asked = Query {
         objects: Some(selection.objects.clone().unwrap_or(all)),
         attributes: Names::None,
-        columns: vec![zvf_query::Column::ObjectId],
+        columns: vec![Column::ObjectId],
         outputs: Outputs {
             vertices: true,
             links: true,

@@ -72,11 +72,15 @@ impl<'o> Mesh<'o> {
     }
 
     /// The area of all faces.
-    pub(super) fn surface(&self) -> f64 {
+    ///
+    /// # Errors
+    /// Bug: a face whose triangles are not there.
+    pub(super) fn surface(&self) -> Result<f64, QueryError> {
         let mut sum = CompensatedSum::default();
         let mut start = 0;
         for end in &self.faces {
-            let face = self.triangles.get(start..*end).unwrap_or_default();
+            let face = self.triangles.get(start..*end);
+            let face = face.or_bug("a face without its triangles")?;
             start = *end;
             // The triangles of a concave face overlap: those outside of it have the opposite normal.
             let normals: Vec<[f64; 3]> = face.iter().filter_map(normal).collect();
@@ -90,7 +94,7 @@ impl<'o> Mesh<'o> {
                 sum.add(area(triangle));
             }
         }
-        sum.value()
+        Ok(sum.value())
     }
 
     /// The enclosed volume in three dimensions; `None` unless each edge is traversed once in each direction.

@@ -210,7 +210,7 @@ pub(super) fn measure(
                 (Kind::Mesh, _) => {
                     let mesh = Mesh::of(objects, own, *width)?;
                     measured.faces = Some(int::wide(own.len() / width));
-                    measured.surface = Some(mesh.surface());
+                    measured.surface = Some(mesh.surface()?);
                     measured.volume = mesh.volume();
                 }
                 (_, 2) => {
