@@ -59,7 +59,7 @@ pub(crate) fn other_value(files: &mut Files) -> Outcome {
     })
 }
 
-/// Makes a fragment attribute of which each cell has `more` rows more than fragments; all bytes are `byte`.
+/// Makes a fragment attribute. Each of its cells has a row for each fragment and `more` extra rows; all bytes are `byte`.
 pub(crate) fn fragment_column(files: &mut Files, name: &str, more: usize, byte: u8) -> Outcome {
     let model = "0/vertex_fragments";
     let array = format!("0/fragment_attributes/{name}");

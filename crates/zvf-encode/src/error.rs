@@ -13,7 +13,7 @@ use zvf_store::{Class, IoError, StoreError};
 use crate::transaction::holder::Holder;
 use crate::transaction::unfinished::UnfinishedChanges;
 
-/// Why a write failed. Nothing is committed, unless [`WriteError::is_committed`] is true; [`WriteError::Unremoved`] leaves a new store behind.
+/// The error of a write. Nothing was committed, unless [`WriteError::is_committed`] is true; [`WriteError::Unremoved`] leaves a new store behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {

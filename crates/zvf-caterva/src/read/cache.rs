@@ -159,7 +159,7 @@ pub(crate) struct Workspace {
     pub(crate) scratch: Vec<u8>,
     /// A decoded block, if it is not decoded in place.
     pub(crate) block: Vec<u8>,
-    /// A decoded block of the chunk, if the blocks of its header differ from those of the array.
+    /// A decoded block of the chunk; used if the chunk is divided into blocks of another size than the array states.
     pub(crate) piece: Vec<u8>,
     /// Block 0 of the chunk `reference_of`, if chunks have delta.
     pub(crate) reference: Vec<u8>,

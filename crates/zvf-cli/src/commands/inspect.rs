@@ -61,7 +61,7 @@ fn name_of(blob: BlobArg) -> String {
     value.map_or_else(|| "packed".to_owned(), |value| value.get_name().to_owned())
 }
 
-/// The facts about the cell, with detected ones replaced by those of the flags.
+/// The facts about the cell: those that flags state, otherwise the detected ones.
 fn overridden(args: &InspectArgs, mut known: CellFacts) -> Result<CellFacts> {
     let number = |flag: Option<u32>| flag.and_then(|number| usize::try_from(number).ok());
     known.key_rank = number(args.key_rank).or(known.key_rank);

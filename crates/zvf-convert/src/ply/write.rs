@@ -166,8 +166,8 @@ impl PropertyColumn {
     }
 }
 
-/// Makes the names of properties unique ASCII words. Of names that collide, those of axes and those that already are words are kept; the others get
-/// a prefix. Returns the old and the new name of each change.
+/// Makes the names of properties unique ASCII words. If several names become the same word, names of axes and names that already were words are
+/// kept, and the others get a prefix. Returns the old and the new name of each change.
 fn rename(columns: &mut [PropertyColumn]) -> Vec<[String; 2]> {
     // Headers are ASCII.
     let ascii = |letter: char| if letter.is_ascii() { letter } else { '_' };

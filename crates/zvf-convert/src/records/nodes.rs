@@ -99,7 +99,7 @@ impl NodeCensus {
         Self::Counted(counted.collect())
     }
 
-    /// Adds a field of a table of text in the watched column `number`; the error is what was found and what is expected.
+    /// Adds a field of a table of text, from the watched column `number`. An error has two texts: what was found and what is expected.
     pub(crate) fn field(
         &mut self,
         number: usize,
@@ -117,7 +117,7 @@ impl NodeCensus {
         }
     }
 
-    /// Adds a watched column of a batch; the error is the row, what was found and what is expected.
+    /// Adds a watched column of a batch. An error has the row, what was found and what is expected.
     pub(crate) fn column(
         &mut self,
         number: usize,
@@ -402,7 +402,7 @@ impl NodeIds {
     /// The rows of the vertices to which a column of ends refers.
     ///
     /// # Errors
-    /// Ends that are not ids, or a column of another type: the row of the first such end, what was found (the first few ends), and what is
+    /// A column of another type, or ends that are not ids. The error has the row of the first such end, the first few of them as text, and what is
     /// expected.
     pub(crate) fn rows(&self, ends: &ArrayRef) -> Result<Vec<u64>, (usize, (String, String))> {
         let ends = &without_points(ends);
@@ -439,7 +439,7 @@ impl NodeIds {
                 }
                 for (at, value) in values.into_iter().enumerate() {
                     let value = value.unwrap_or_default();
-                    // The ids of tables of text are trimmed, those of other tables are not.
+                    // Ids of tables of text were read without blanks around them; ids of other tables may have blanks.
                     let row = self.row(&value).or_else(|| self.row(value.trim()));
                     put(at, row, &|| match value.is_empty() {
                         true => "nothing".to_owned(),

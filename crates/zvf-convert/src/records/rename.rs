@@ -63,7 +63,7 @@ pub fn check_named(tables: &[&Schema], options: &Options) -> Result<(), ConvertE
     Ok(())
 }
 
-/// Renames attributes whose names a store cannot hold; the new names differ from those of all columns.
+/// Gives attributes whose names a store cannot hold new names, which no column of the table has.
 pub(crate) fn hold(attributes: &mut [AttributeColumn], schema: &Schema) {
     let mut taken: HashSet<String> = names_of(schema).into_iter().map(str::to_owned).collect();
     for attribute in attributes {
